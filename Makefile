@@ -1,0 +1,47 @@
+# Every target sets up what it needs; `make` alone lists them. ARGS="..." is passed on.
+
+# Runs a program of .venv with the Java that `make setup` found, whatever JAVA_HOME says.
+RUN = JAVA_HOME="$$(cat .venv/java_home)" .venv/bin/
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test test-full check ui bench lock clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+setup: .venv/.ready ## .venv with the locked packages, Java and Delta's jars (PYTHON=... picks the interpreter)
+
+.venv/.ready: requirements.lock pyproject.toml
+	@.ci/setup.sh
+
+demo: setup ## the main job end to end on TPC-H lineitem
+	@$(RUN)zorder demo $(ARGS)
+
+test: setup ## the tests that every change has to pass, doctests included
+	$(RUN)python -m pytest -m "not slow and not browser" $(ARGS)
+
+test-full: setup ## all tests: also the long matrix, races, kills, peers and the browser
+	@.ci/chromium.sh
+	$(RUN)python -m pytest $(ARGS)
+
+check: setup ## style, types and the rule of dependency
+	.venv/bin/ruff check
+	.venv/bin/ruff format --check
+	.venv/bin/mypy
+	.venv/bin/lint-imports --no-logo
+
+ui: setup ## the Dagster UI on the demo's state
+	@$(RUN)zorder ui $(ARGS)
+
+bench: setup ## the benchmarks, e.g. ARGS="--quick --workload demo"
+	@$(RUN)zorder bench $(ARGS)
+
+lock: setup ## write requirements.lock anew from pyproject.toml (ARGS=--upgrade takes newer versions)
+	.venv/bin/uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --fork-strategy fewest \
+		--generate-hashes --no-strip-extras --no-emit-index-url --no-emit-find-links --custom-compile-command "make lock" \
+		--quiet --output-file requirements.lock $(ARGS)
+
+clean: ## remove everything that the other targets made
+	rm -rf .venv .demo build dist spark-warehouse metastore_db derby.log
+	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	find zorder_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

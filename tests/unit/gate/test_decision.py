@@ -1,0 +1,73 @@
+"""The gate: approves what pays, declines the rest with the right reason."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import GateSettings, judge
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.plan import Plan
+
+SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
+RNG = np.random.default_rng(0)
+GOOD = promise(np.full(100, 0.9), RNG.uniform(0, 0.2, 100), np.full(100, 1e9), (100.0, "observed"))
+PLAN = Plan("t", "id", "hash", 0, SPEC, "learned", 1000, GOOD)
+
+
+def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
+    decision = judge(PLAN, 1e9)
+    assert decision.approved
+    assert decision.reasons[0].startswith("worth it: at 100 queries a day over 30 days")
+    assert decision.saving_low < decision.saving_core_seconds < decision.saving_high
+    assert decision.saving_core_seconds == pytest.approx(0.8 * 100 * 30 * CostModel().scan, rel=0.05)
+    assert decision.assumptions["rate_source"] == "observed"
+
+
+@pytest.mark.parametrize(
+    ("plan", "settings", "reason"),
+    [
+        (dataclasses.replace(PLAN, spec=None), GateSettings(), "the present layout was not beaten"),
+        (dataclasses.replace(PLAN, origin="manual"), GateSettings(), "no workload: the layout was given by hand"),
+        (PLAN, GateSettings(queries_per_day=0.01), "not worth it: at 0 queries a day"),
+        (PLAN, GateSettings(costs=CostModel(base=1e9)), "not worth it"),
+    ],
+)
+def test_what_does_not_pay_is_declined_with_its_reason(plan: Plan, settings: GateSettings, reason: str) -> None:
+    decision = judge(plan, 1e9, settings)
+    assert not decision.approved
+    assert decision.reasons[0].startswith(reason)
+
+
+def test_random_savings_are_not_proved() -> None:
+    noise = promise(RNG.uniform(0, 1, 60), RNG.uniform(0, 1, 60), np.full(60, 1e12), (1e6, "observed"))
+    assert judge(dataclasses.replace(PLAN, promise=noise), 1.0).reasons[0].startswith("not proved to help")
+
+
+def test_too_few_promise_queries_prove_nothing() -> None:
+    few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"))
+    assert judge(dataclasses.replace(PLAN, promise=few), 1.0).reasons[0].startswith("only 3 unseen queries")
+
+
+def test_a_switched_off_gate_approves_any_layout() -> None:
+    assert judge(dataclasses.replace(PLAN, origin="manual"), 1e9, GateSettings(enabled=False)).approved
+
+
+@pytest.mark.parametrize(
+    ("times", "rate"),
+    [([None, None], (2.0, "assumed")), ([0, 1], (2.0, "assumed")), ([0, DAY // 2], (4.0, "observed"))],
+)
+def test_the_query_rate_is_observed_or_said_to_be_assumed(times: list, rate: tuple) -> None:
+    assert observed_rate(times, 2) == rate
+
+
+def test_the_bootstrap_interval_covers_the_true_saving() -> None:
+    """Of 200 samples from a known distribution, about 95% of the intervals hold its mean."""
+    hits = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        found = promise(np.ones(80), rng.beta(1, 3, 80), np.ones(80), (1.0, "observed"), seed)
+        hits += found.low <= 0.75 <= found.high
+    assert hits >= 180

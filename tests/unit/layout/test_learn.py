@@ -1,0 +1,115 @@
+"""The search and the choice on small planted tables."""
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.layout.baselines import BASELINES, seed_method
+from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.search import SearchSettings, key_bits, search
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.predicate import And, Comparison, Literal
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+
+ROWS, FILES = 20_000, 64
+SCHEMA = TableSchema(tuple(Column(name, "int") for name in "abcx"))
+TYPES = {column.name: column.type for column in SCHEMA.columns}
+
+
+def sample(seed: int = 0) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(seed)
+    return {name: (rng.integers(0, 100_000, ROWS), np.ones(ROWS, dtype=bool)) for name in "abcx"}
+
+
+def ranges(columns: str, widths: list[int], count: int, seed: int) -> list[Boxes]:
+    """Conjunctions of one range per column."""
+    rng = np.random.default_rng(seed)
+    result = []
+    for _ in range(count):
+        parts = []
+        for column, width in zip(columns, widths, strict=True):
+            start = int(rng.integers(0, 100_000 - width))
+            parts.append(
+                Comparison(column, "between", (Literal("number", str(start)), Literal("number", str(start + width))))
+            )
+        result.append(to_boxes(And(tuple(parts)), SCHEMA))
+    return result
+
+
+def learn(queries: list[Boxes], columns: dict | None = None, stored: np.ndarray | None = None) -> Learned:
+    columns = columns or sample()
+    stored = np.random.default_rng(9).integers(0, FILES, ROWS).astype(np.int32) if stored is None else stored
+    table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
+    blocks = split_log([str(i) for i in range(len(queries))], [None] * len(queries))
+    return learn_layout(table, columns, SCHEMA, queries, np.ones(len(queries)), blocks, SearchSettings(200, 1))
+
+
+def test_unequal_filters_get_unequal_bits_and_unqueried_columns_none() -> None:
+    """Seed 000's point: a narrow filter on a deserves more bits than a wide one on b."""
+    learned = learn(ranges("ab", [5_000, 25_000], 120, 3))
+    bits = learned.spec.allocation()
+    assert bits["a"] > bits.get("b", 0) > 0
+    assert "x" not in bits
+    assert learned.after.mean() < min(v for k, v in learned.baselines.items() if k.startswith("zorder"))
+
+
+def test_the_table_stays_when_it_already_lies_well() -> None:
+    columns = sample()
+    stored = (np.argsort(np.argsort(columns["a"][0])) * FILES // ROWS).astype(np.int32)
+    learned = learn(ranges("a", [10], 80, 4), columns, stored)
+    assert learned.spec is None
+    assert learned.name == "stored"
+
+
+def test_without_enough_distinct_queries_nothing_is_promised() -> None:
+    learned = learn(ranges("a", [100], 4, 5))
+    assert len(learned.before) == 0
+
+
+def test_the_same_seed_gives_the_same_layout() -> None:
+    queries = ranges("abc", [4_000, 9_000, 20_000], 60, 6)
+    assert learn(queries).spec == learn(queries).spec
+
+
+def test_the_spec_gives_the_keys_the_search_worked_with() -> None:
+    columns = sample()
+    table = SampledTable.build(columns, TYPES, list("abc"), np.zeros(ROWS, dtype=np.int32), FILES)
+    draft = Draft((0, 2, 0, 1, 0, 2))
+    assert (keys(table.spec(draft), columns) == table.keys(draft)).all()
+
+
+def test_every_baseline_and_the_seeds_method_can_be_laid_out() -> None:
+    columns = sample()
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
+    estimator = Estimator.build(columns, SCHEMA, ranges("ab", [20_000, 20_000], 30, 7), ROWS)
+    shares = {name: table.rows_read(make(table), estimator).mean() for name, make in BASELINES}
+    assert all(0 < share <= 1 for share in shares.values())
+    assert shares["zorder-2"] < shares["sort-1"]
+    draft = seed_method(table, estimator, np.full(30, 2.0), SearchSettings(trials=15))
+    assert table.rows_read(draft, estimator).mean() < 1
+
+
+def test_the_search_keeps_to_its_budget_and_records_every_trial() -> None:
+    columns = sample()
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
+    estimator = Estimator.build(columns, SCHEMA, ranges("ab", [3_000, 9_000], 30, 7), ROWS)
+    found = search(table, estimator, np.ones(30), [], SearchSettings(trials=90))
+    assert len(found.history) == len(found.study.trials) <= 90
+    assert (np.diff(found.history) <= 0).all()
+    assert found.study.best_value == pytest.approx(found.cost)
+
+
+def test_repeated_statements_stay_in_one_block_and_blocks_follow_time() -> None:
+    names = [str(i % 20) for i in range(100)]
+    blocks = split_log(names, list(range(100, 0, -1)))
+    parts = [{names[i] for i in block} for block in (blocks.train, blocks.select, blocks.promise)]
+    assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == 20
+    assert sum(map(len, (blocks.train, blocks.select, blocks.promise))) == 100
+
+
+@pytest.mark.parametrize(("files", "bits"), [(1, 4), (64, 9), (500, 12), (10**9, 16)])
+def test_key_bits_grow_with_the_number_of_files(files: int, bits: int) -> None:
+    assert key_bits(files) == bits

@@ -1,0 +1,102 @@
+"""The estimator against a brute-force oracle, and against `ZoneMap.matching` on the same blocks."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from zorder_pipeline.layout.skipping import Estimator, stored_bounds
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+SCHEMA = TableSchema(
+    (Column("i", "int"), Column("d", "double"), Column("s", "string"), Column("b", "boolean", delta_stats=False))
+)
+NUMBERS = st.integers(-6, 6)
+WORDS = st.text("abz", max_size=3) | st.sampled_from(["x" * 31, "x" * 32 + "a", "x" * 32 + "b", "x" * 40])
+
+
+def literal(column: str, draw: st.DrawFn) -> Literal:
+    if column == "s":
+        return Literal("string", draw(WORDS))
+    if column == "b":
+        return Literal("boolean", "true")
+    return Literal("number", draw(st.sampled_from(["0", "2.5", "-3", "nan" if column == "d" else "4"])))
+
+
+@st.composite
+def predicates(draw: st.DrawFn, depth: int = 2) -> Predicate:
+    if depth and draw(st.booleans()):
+        children = tuple(draw(st.lists(predicates(depth - 1), min_size=1, max_size=3)))
+        return And(children) if draw(st.booleans()) else Or(children)
+    column = draw(st.sampled_from("idsb"))
+    op = draw(
+        st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "between", "in", "is_null", "is_not_null", "starts_with"])
+    )
+    if op == "starts_with" and column != "s":
+        op = "="
+    count = {"between": 2, "in": 3, "is_null": 0, "is_not_null": 0}.get(op, 1)
+    return Comparison(column, op, tuple(literal(column, draw) for _ in range(count)))
+
+
+def zones(values: np.ndarray, valid: np.ndarray, kind: str, block: np.ndarray, blocks: int) -> ColumnZones:
+    """Bounds per block in the plainest way: Python's min and max over the stored bounds, NaN last."""
+
+    def key(value: object) -> tuple[bool, object]:
+        return (isinstance(value, float) and np.isnan(value), value)
+
+    stored_low, stored_high = stored_bounds(values, ValueType.parse(kind))
+    low, high = np.empty(blocks, dtype=values.dtype), np.empty(blocks, dtype=values.dtype)
+    known, nulls = np.zeros(blocks, dtype=bool), np.zeros(blocks, dtype=np.int64)
+    for b in range(blocks):
+        rows = np.flatnonzero((block == b) & valid)
+        nulls[b] = ((block == b) & ~valid).sum()
+        if len(rows):
+            low[b] = min((stored_low[r] for r in rows), key=key)
+            high[b] = max((stored_high[r] for r in rows), key=key)
+            known[b] = True
+        elif values.dtype == object:
+            low[b] = high[b] = ""
+    return ColumnZones(low, high, known, nulls)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_rows_read_agree_with_zone_maps_built_by_hand(data: st.DataObject) -> None:
+    n = data.draw(st.integers(1, 30))
+    blocks = data.draw(st.integers(1, 5))
+    block = np.array(data.draw(st.lists(st.integers(0, blocks - 1), min_size=n, max_size=n)), dtype=np.int32)
+
+    def column(values: st.SearchStrategy, dtype: object) -> tuple[np.ndarray, np.ndarray]:
+        drawn = data.draw(st.lists(values, min_size=n, max_size=n))
+        array = np.empty(n, dtype=dtype)
+        array[:] = drawn
+        return array, np.array(data.draw(st.lists(st.booleans(), min_size=n, max_size=n)))
+
+    columns = {
+        "i": column(NUMBERS, np.int64),
+        "d": column(st.sampled_from([-3.0, 0.0, 2.5, float("nan"), float("inf")]), np.float64),
+        "s": column(WORDS, object),
+    }
+    boxes = to_boxes(data.draw(predicates()), SCHEMA)
+    got = Estimator.build(columns, SCHEMA, [boxes, ((),)], n).rows_read(block, blocks)
+    rows = np.bincount(block, minlength=blocks)
+    by_column = {c: zones(*columns[c], SCHEMA.find(c).type, block, blocks) for c in columns}
+    zone_map = ZoneMap(rows, rows * 0, by_column)
+    expected = rows[zone_map.matching(boxes) & (rows > 0)].sum()
+    assert got.tolist() == [expected, n]
+
+
+def test_a_timestamp_maximum_is_read_one_millisecond_later() -> None:
+    low, high = stored_bounds(np.array([1_234_567]), ValueType("timestamp"))
+    assert (low[0], high[0]) == (1_234_000, 1_235_000)
+
+
+@pytest.mark.parametrize("length", [32, 33])
+def test_string_bounds_are_cut_at_32_characters(length: int) -> None:
+    low, high = stored_bounds(np.array(["y" * length], dtype=object), ValueType("string"))
+    assert low[0] == "y" * 32
+    assert high[0] > "y" * length or length == 32

@@ -1,0 +1,83 @@
+"""Plans and keys: they survive JSON, refuse what does not fit, and say why."""
+
+import dataclasses
+import json
+from pathlib import Path
+
+import pytest
+
+from zorder_pipeline.errors import PlanError
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.plan import PLAN_VERSION, Plan, Promise, read_plan, write_plan
+from zorder_pipeline.model.schema import Column, TableSchema
+
+SCHEMA = TableSchema((Column("a", "double"), Column("s", "string")))
+SPEC = KeySpec(
+    (
+        FeatureCodes("a", "double", (1.5, float("inf")), (0, 1, 3), 2, 0),
+        FeatureCodes("s", "string", ("m\u00fc",), (0, 1), 1, 1),
+    ),
+    (0, 1, 0),
+    tie_break=("a", "s"),
+)
+PLAN = Plan(
+    "file:/t", "id-1", SCHEMA.fingerprint, 3, SPEC, "learned", 1000, Promise(queries=7, before=0.5), notes=("n",)
+)
+
+
+def test_a_plan_survives_its_file(tmp_path: Path) -> None:
+    write_plan(PLAN, tmp_path / "deep" / "plan.json")
+    assert read_plan(tmp_path / "deep" / "plan.json") == PLAN
+    assert json.loads((tmp_path / "deep" / "plan.json").read_text())["schema_version"] == PLAN_VERSION
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot read plan .*; write one with zorder learn"),
+        ("{", "is no JSON"),
+        ("[]", "holds no JSON object"),
+        ('{"schema_version": 99}', "schema_version 99 and this code reads 1"),
+        ('{"schema_version": 1}', "malformed"),
+    ],
+)
+def test_a_bad_plan_file_gets_one_sentence(tmp_path: Path, text: str | None, message: str) -> None:
+    path = tmp_path / "plan.json"
+    if text is not None:
+        path.write_text(text)
+    with pytest.raises(PlanError, match=message) as caught:
+        read_plan(path)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("schema", "message"),
+    [
+        (TableSchema((Column("s", "string"),)), "column a of the plan's layout is gone"),
+        (TableSchema((Column("a", "float"), Column("s", "string"))), "column a of the plan's layout is now float"),
+    ],
+)
+def test_a_plan_is_refused_when_its_columns_changed(schema: TableSchema, message: str) -> None:
+    with pytest.raises(PlanError, match=message):
+        PLAN.refuse_unless_fits("id-1", schema)
+
+
+def test_a_plan_fits_a_table_with_a_new_column_and_no_other_table() -> None:
+    PLAN.refuse_unless_fits("id-1", TableSchema((*SCHEMA.columns, Column("new", "int"))))
+    with pytest.raises(PlanError, match="made for another table"):
+        PLAN.refuse_unless_fits("id-2", SCHEMA)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"order": (0, 1)}, {"curve": "peano"}, {"order": (0, 1, 0, 2)}],
+)
+def test_a_key_must_use_each_feature_as_often_as_it_has_bits(change: dict) -> None:
+    with pytest.raises(PlanError):
+        dataclasses.replace(SPEC, **change)
+
+
+def test_the_layout_id_names_everything_that_moves_rows() -> None:
+    assert SPEC.layout_id == KeySpec.from_json(json.loads(json.dumps(SPEC.to_json()))).layout_id
+    assert SPEC.layout_id != dataclasses.replace(SPEC, order=(1, 0, 0)).layout_id
+    assert SPEC.allocation() == {"a": 2, "s": 1}

@@ -1,0 +1,167 @@
+"""Typing of literals and boxes: against Python evaluation of the same predicate on rows."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zorder_pipeline.model.literals import TypedLiteral, type_literal
+from zorder_pipeline.model.predicate import (
+    And,
+    Comparison,
+    Literal,
+    Opaque,
+    Or,
+    Predicate,
+    predicate_from_json,
+    predicate_to_json,
+)
+from zorder_pipeline.model.ranges import MAX_BOXES, Interval, Range, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
+
+SCHEMA = TableSchema((Column("i", "int"), Column("s", "string"), Column("d", "double"), Column("dec", "decimal(10,2)")))
+
+
+@pytest.mark.parametrize(
+    ("literal", "type_name", "expected"),
+    [
+        (("number", "5"), "int", TypedLiteral(5)),
+        (("number", "-5.5"), "bigint", TypedLiteral(-6, exact=False)),
+        (("string", "7"), "smallint", TypedLiteral(7)),
+        (("string", "seven"), "int", None),
+        (("number", "1e999"), "int", None),
+        (("number", "1.005"), "decimal(10,2)", TypedLiteral(100, exact=False)),
+        (("number", "12.34"), "decimal(10,2)", TypedLiteral(1234)),
+        (("number", "1"), "string", None),
+        (("string", " x "), "string", TypedLiteral(" x ")),
+        (("string", "1998-09-02"), "date", TypedLiteral(10471)),
+        (("string", "1998-09-02 10:00:00"), "date", TypedLiteral(10471)),
+        (("timestamp_ntz", "1998-09-02 10:00:00"), "date", TypedLiteral(10471, exact=False)),
+        (("string", "1998"), "date", TypedLiteral(10227)),
+        (("date", "1970-01-02"), "timestamp", TypedLiteral(86_400_000_000)),
+        (("timestamp", "1970-01-01T01:00:00+01:00"), "timestamp", TypedLiteral(0)),
+        (("string", "1970-01-01 00:00:00.123456Z"), "timestamp", TypedLiteral(123_456)),
+        (("string", "1970-01-01 00:00:01 Europe/Berlin"), "timestamp", TypedLiteral(-3_599_000_000)),
+        (("timestamp_ntz", "1970-01-01 00:00:01"), "timestamp_ntz", TypedLiteral(1_000_000)),
+        (("string", "not a date"), "date", None),
+        (("string", "2024-02-30"), "date", None),
+        (("number", "20240101"), "date", None),
+        (("boolean", "true"), "boolean", TypedLiteral(1)),
+        (("binary", "ff00"), "binary", TypedLiteral(b"\xff\x00")),
+    ],
+)
+def test_literals_are_typed_as_spark_casts_them(literal: tuple, type_name: str, expected: object) -> None:
+    assert type_literal(Literal(*literal), ValueType.parse(type_name)) == expected
+
+
+def test_a_timestamp_without_zone_is_read_in_the_sessions_zone() -> None:
+    found = type_literal(Literal("string", "1970-01-01 00:00:00"), ValueType("timestamp"), "America/New_York")
+    assert found == TypedLiteral(5 * 3_600_000_000)
+
+
+def holds(predicate: Predicate, row: dict) -> bool | None:
+    """SQL's three-valued evaluation over integers, the oracle."""
+    match predicate:
+        case And(children):
+            results = [holds(child, row) for child in children]
+            return False if False in results else None if None in results else True
+        case Or(children):
+            results = [holds(child, row) for child in children]
+            return True if True in results else None if None in results else False
+        case Opaque():
+            return True
+    value = row[predicate.column]
+    if predicate.op == "is_null":
+        return value is None
+    if predicate.op == "is_not_null":
+        return value is not None
+    bounds = [None if lit.kind == "null" else float(lit.text) for lit in predicate.literals]
+    if predicate.op == "<=>":
+        return value == bounds[0]
+    if predicate.op in ("in", "not_in"):
+        if value is None:
+            return None
+        known = [b for b in bounds if b is not None]
+        inside = True if value in known else None if len(known) < len(bounds) else False
+        return inside if predicate.op == "in" else None if inside is None else not inside
+    if value is None or None in bounds:
+        return None
+    a = bounds[0]
+    return {
+        "=": value == a, "<>": value != a, "<": value < a, "<=": value <= a, ">": value > a, ">=": value >= a,
+        "between": a <= value <= bounds[-1],
+    }[predicate.op]  # fmt: skip
+
+
+def inside(interval: Interval, value: object) -> bool:
+    low = interval.low is None or (value > interval.low if interval.low_open else value >= interval.low)
+    return low and (interval.high is None or (value < interval.high if interval.high_open else value <= interval.high))
+
+
+def in_range(item: Range, value: object) -> bool:
+    return item.nulls if value is None else any(inside(interval, value) for interval in item.intervals)
+
+
+LITERALS = st.sampled_from([Literal("number", t) for t in ("-2", "0", "1.5", "3")] + [Literal("null")])
+
+
+@st.composite
+def predicates(draw: st.DrawFn, depth: int = 3) -> Predicate:
+    if depth and draw(st.booleans()):
+        children = tuple(draw(st.lists(predicates(depth - 1), max_size=4)))
+        return And(children) if draw(st.booleans()) else Or(children)
+    op = draw(
+        st.sampled_from(["=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "is_null", "is_not_null"])
+    )
+    count = {"between": 2, "in": 3, "not_in": 2, "is_null": 0, "is_not_null": 0}.get(op, 1)
+    return Comparison(draw(st.sampled_from("id")), op, tuple(draw(LITERALS) for _ in range(count)))
+
+
+@given(
+    predicates(), st.sampled_from([None, -3, -2, 0, 1, 2, 3, 9]), st.sampled_from([None, -2.0, 1.5, 1.6, 3.0, math.inf])
+)
+def test_boxes_never_exclude_a_row_that_the_predicate_keeps(
+    predicate: Predicate, i: int | None, d: float | None
+) -> None:
+    row = {"i": i, "d": d}
+    boxes = to_boxes(predicate, SCHEMA)
+    if holds(predicate, row):
+        assert any(all(in_range(item, row[item.column]) for item in box) for box in boxes)
+
+
+@given(st.sampled_from(["=", "<>", "<", "<=", ">", ">=", "between", "is_null"]), LITERALS, LITERALS)
+def test_a_single_comparison_is_exact(op: str, a: Literal, b: Literal) -> None:
+    comparison = Comparison("i", op, () if op == "is_null" else (a, b) if op == "between" else (a,))
+    boxes = to_boxes(comparison, SCHEMA)
+    for value in (None, -3, -2, -1, 0, 1, 2, 3, 4):
+        got = any(all(in_range(item, value) for item in box) for box in boxes)
+        assert got == bool(holds(comparison, {"i": value}))
+
+
+@given(predicates())
+def test_predicates_survive_json(predicate: Predicate) -> None:
+    assert predicate_from_json(predicate_to_json(predicate)) == predicate
+
+
+def test_in_is_tested_as_one_range_and_ranges_of_a_column_are_intersected() -> None:
+    values = tuple(Literal("number", t) for t in ("9", "1", "4"))
+    (box,) = to_boxes(Comparison("i", "in", values), SCHEMA)
+    assert box[0].tested == (Interval(1, 9),)
+    both = And((Comparison("i", ">=", (Literal("number", "2"),)), Comparison("I", "<", (Literal("number", "7"),))))
+    assert to_boxes(both, SCHEMA) == ((Range("i", "int", (Interval(2, 6),)),),)
+
+
+@pytest.mark.parametrize("prefix", ["ab", "a\U0010ffff", "\U0010ffff", "\ud7ff"])
+def test_a_prefix_is_the_range_of_strings_that_start_with_it(prefix: str) -> None:
+    ((item,),) = to_boxes(Comparison("s", "starts_with", (Literal("string", prefix),)), SCHEMA)
+    for suffix in ("", "\x00", "z", "\U0010ffff" * 3):
+        assert in_range(item, prefix + suffix)
+    assert not in_range(item, "aa" if prefix != "aa" else "b")
+
+
+def test_unknown_columns_and_too_many_boxes_weaken_to_true() -> None:
+    assert to_boxes(Comparison("gone", "=", (Literal("number", "1"),)), SCHEMA) == ((),)
+    many = Or(tuple(Comparison("i", "=", (Literal("number", str(n)),)) for n in range(MAX_BOXES + 1)))
+    assert to_boxes(many, SCHEMA) == ((),)

@@ -1,0 +1,84 @@
+"""The decision: approve a rewrite only when what unseen queries save exceeds what the rewrite costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from zorder_pipeline.model.decision import Decision
+from zorder_pipeline.model.plan import Plan
+
+from .cost import GIGABYTE, CostModel
+
+__all__ = ["GateSettings", "judge"]
+
+MIN_PROMISE_QUERIES = 5
+
+
+@dataclass(frozen=True)
+class GateSettings:
+    """What the gate assumes and demands.
+
+    Attributes:
+        enabled: False approves every plan that has a layout.
+        horizon_days: days over which a rewrite must pay for itself.
+        queries_per_day: expected rate; None takes the rate observed in the log.
+        costs: the cost model.
+    """
+
+    enabled: bool = True
+    horizon_days: float = 30.0
+    queries_per_day: float | None = None
+    costs: CostModel = field(default_factory=CostModel)
+
+
+def judge(plan: Plan, rewrite_bytes: float, settings: GateSettings | None = None) -> Decision:
+    """Decide about applying ``plan``, which would rewrite ``rewrite_bytes``.
+
+    The saving is the bytes a promise query no longer reads, times query rate, times horizon; its bootstrap interval
+    must lie above zero, and even its lower end must pay for the rewrite.
+    """
+    settings = settings or GateSettings()
+    if plan.spec is None:
+        return Decision(False, ("the present layout was not beaten on the select queries; the table stays as it is",))
+    if not settings.enabled:
+        return Decision(True, ("the gate is switched off for this table",))
+    promised = plan.promise
+    if plan.origin == "manual" or not promised.queries:
+        why = "no workload: the layout was given by hand" if plan.origin == "manual" else "no workload to prove it on"
+        return Decision(False, (f"{why}, so nothing shows that it pays; apply it with --force if you know better",))
+    rate = settings.queries_per_day if settings.queries_per_day is not None else promised.queries_per_day
+    costs = settings.costs
+    cost = costs.relayout(rewrite_bytes, len(plan.spec.features))
+    scans = rate * settings.horizon_days
+    saving = costs.scans(promised.bytes_saved_per_query * scans)
+    spread = saving / (promised.before - promised.after) if promised.before != promised.after else 0.0
+    low, high = promised.low * spread, promised.high * spread
+    figures = (cost, saving, low, high)
+    assumptions = {
+        "queries_per_day": rate,
+        "rate_source": "configured" if settings.queries_per_day is not None else promised.rate_source,
+        "horizon_days": settings.horizon_days,
+        "scan_core_seconds_per_gb": costs.scan,
+        "rewrite_core_seconds_per_gb": cost / rewrite_bytes * GIGABYTE if rewrite_bytes else 0.0,
+        "rewrite_bytes": rewrite_bytes,
+        "promise_queries": promised.queries,
+    }
+    read = (
+        f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
+        f"under the new layout (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
+    )
+    money = f"; that is {costs.money(low - cost):+.2f} in money" if costs.price_per_core_hour else ""
+    balance = (
+        f"at {rate:,.0f} queries a day over {settings.horizon_days:g} days that saves at least {low:,.1f} core-seconds "
+        f"(expected {saving:,.1f}) against a rewrite of {cost:,.1f}{money}"
+    )
+    if promised.queries < MIN_PROMISE_QUERIES:
+        why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
+        return Decision(False, (why, read), *figures, assumptions)
+    if promised.low <= 0:
+        return Decision(
+            False, ("not proved to help: the interval of the saving reaches zero", read), *figures, assumptions
+        )
+    if low <= cost:
+        return Decision(False, ("not worth it: " + balance, read), *figures, assumptions)
+    return Decision(True, ("worth it: " + balance, read), *figures, assumptions)

@@ -1,0 +1,1 @@
+"""Stage 3: learning the row order. Pure numpy: neither Spark nor Dagster is imported here."""

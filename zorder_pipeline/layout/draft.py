@@ -1,0 +1,169 @@
+"""A layout while it is being searched for: a bit order over the features of one sample."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.key_spec import KeySpec
+
+from .cells import TOLERANCE, cut_positions
+from .encoding import FINE_BITS, Encoding, rank_encoding
+from .interleave import hilbert_index
+from .skipping import Estimator
+
+__all__ = ["Draft", "SampledTable"]
+
+DENSE_BITS = 17
+"""Keys of up to so many bits are counted per cell instead of sorted."""
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A candidate layout.
+
+    Attributes:
+        order: feature index per bit, most significant first; more than `FINE_BITS` bits of one feature are not used.
+        curve: as in `KeySpec`.
+        aligned: whether files end at coarse cells (ours) or at equal counts (what other systems do).
+    """
+
+    order: tuple[int, ...]
+    curve: str = "interleave"
+    aligned: bool = True
+
+
+@dataclass(frozen=True)
+class SampledTable:
+    """A sample in fine codes, and the files it is to be cut into.
+
+    Attributes:
+        encodings: one per feature.
+        fine: fine codes, int32, shape (features, rows).
+        rows_per_file: sample rows in a file of the target size.
+        stored: file in which each sample row lies now, int32, shape (rows,).
+        stored_files: number of such files.
+    """
+
+    encodings: tuple[Encoding, ...]
+    fine: npt.NDArray[np.int32]
+    rows_per_file: float
+    stored: npt.NDArray[np.int32]
+    stored_files: int
+
+    @staticmethod
+    def build(
+        columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
+        types: Mapping[str, str],
+        features: Sequence[str],
+        stored: npt.NDArray[np.int32],
+        files: int,
+    ) -> SampledTable:
+        """Encode ``features`` of a sample that stands for a table of ``files`` files; constants are left out.
+
+        Args:
+            columns: canonical values and validity by column name.
+            types: Spark type by column name.
+            stored: present file of each row.
+        """
+        encodings = [rank_encoding(name, types[name], *columns[name]) for name in features]
+        kept = [encoding for encoding in encodings if encoding.useful_bits > 0]
+        rows = len(stored)
+        fine = np.empty((len(kept), rows), dtype=np.int32)
+        for i, encoding in enumerate(kept):
+            fine[i] = encoding.fine(*columns[encoding.column])
+        return SampledTable(tuple(kept), fine, rows / max(1, files), stored, int(stored.max()) + 1 if rows else 0)
+
+    @property
+    def rows(self) -> int:
+        """Rows of the sample."""
+        return len(self.stored)
+
+    @property
+    def files(self) -> int:
+        """Files a layout is cut into."""
+        return max(1, round(self.rows / self.rows_per_file))
+
+    def keys(self, draft: Draft) -> npt.NDArray[np.int64]:
+        """Key of every sample row under ``draft``, shape (rows,)."""
+        if draft.curve == "hilbert":
+            counts = Counter(draft.order)
+            widest = max(counts.values())
+            axes = [self.fine[i].astype(np.int64) >> (FINE_BITS - widest) for i in counts]
+            return hilbert_index(np.stack(axes), widest)
+        return np.asarray(_keys(self.fine, np.asarray(draft.order, dtype=np.int64)))
+
+    def blocks(self, draft: Draft) -> tuple[npt.NDArray[np.int32], int]:
+        """File of every sample row under ``draft``, shape (rows,), and their number."""
+        keys = self.keys(draft)
+        tolerance = TOLERANCE if draft.aligned else 0.0
+        if draft.curve == "interleave" and len(draft.order) <= DENSE_BITS:
+            block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
+            return block, int(number)
+        if not draft.aligned:  # equal counts, ties as they come: how systems with a total order cut files
+            block = np.empty(self.rows, dtype=np.int32)
+            block[np.argsort(keys, kind="stable")] = np.arange(self.rows, dtype=np.int64) * self.files // self.rows
+            return block, self.files
+        cells, cell_of_row, counts = np.unique(keys, return_inverse=True, return_counts=True)
+        first, _ = cut_positions(cells, counts.astype(np.int64), self.rows_per_file, tolerance)
+        begins = np.zeros(len(cells), dtype=np.int32)
+        begins[first[1:]] = 1
+        return np.cumsum(begins, dtype=np.int32)[cell_of_row], len(first)
+
+    def rows_read(self, draft: Draft | None, estimator: Estimator) -> npt.NDArray[np.float64]:
+        """Share of rows each of the estimator's queries reads under ``draft`` (None: as stored), shape (queries,)."""
+        block, number = self.blocks(draft) if draft else (self.stored, self.stored_files)
+        return estimator.rows_read(block, number) / max(1, self.rows)
+
+    def spec(self, draft: Draft) -> KeySpec:
+        """The key of ``draft``, ready to be applied to the whole table."""
+        counts = Counter(draft.order)
+        used = list(dict.fromkeys(draft.order))
+        if draft.curve == "hilbert":
+            widest = max(counts.values())
+            counts = Counter(dict.fromkeys(used, widest))
+            order = tuple(range(len(used))) * widest
+        else:
+            order = tuple(used.index(i) for i in draft.order)
+        features = tuple(self.encodings[i].feature(counts[i]) for i in used)
+        return KeySpec(features, order, draft.curve, tuple(self.encodings[i].column for i in used))
+
+
+@numba.njit(cache=True, nogil=True)
+def _keys(fine: Any, order: Any) -> Any:  # pragma: no cover - compiled
+    features, rows = fine.shape
+    key = np.zeros(rows, dtype=np.int64)
+    taken = np.zeros(features, dtype=np.int64)
+    for place in range(len(order)):
+        f = order[place]
+        taken[f] += 1
+        shift = FINE_BITS - taken[f]
+        weight = len(order) - 1 - place
+        if shift >= 0:
+            for i in range(rows):
+                key[i] |= np.int64((fine[f, i] >> shift) & 1) << weight
+    return key
+
+
+@numba.njit(cache=True, nogil=True)
+def _dense_blocks(keys: Any, cells: int, rows_per_file: float, tolerance: float) -> Any:  # pragma: no cover - compiled
+    histogram = np.zeros(cells, dtype=np.int64)
+    for i in range(len(keys)):
+        histogram[keys[i]] += 1
+    occurring = np.nonzero(histogram)[0]
+    first, _ = cut_positions(occurring, histogram[occurring], rows_per_file, tolerance)
+    block_of_cell = np.zeros(cells, dtype=np.int32)
+    for b in range(len(first)):
+        end = first[b + 1] if b + 1 < len(first) else len(occurring)
+        for j in range(first[b], end):
+            block_of_cell[occurring[j]] = b
+    block = np.empty(len(keys), dtype=np.int32)
+    for i in range(len(keys)):
+        block[i] = block_of_cell[keys[i]]
+    return block, len(first)

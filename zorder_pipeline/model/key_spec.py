@@ -1,0 +1,153 @@
+"""The sort key as data: what `layout` learns, what numpy evaluates on a sample and Spark on the whole table.
+
+A row's *code* in a feature says between which breakpoints its value lies; the *key* interleaves the bits of the codes
+in a given order. Both `zorder_pipeline.layout.interleave` (numpy) and `zorder_pipeline.relayout.key_column` (a Spark
+Column) are compiled from one `KeySpec`, and a property test proves that they agree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+from zorder_pipeline.errors import PlanError
+
+from .values import Value, ValueType, value_from_json, value_to_json
+
+__all__ = ["CURVES", "FeatureCodes", "KeySpec"]
+
+CURVES = ("interleave", "hilbert")
+MAX_KEY_BITS = 62
+"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound."""
+MAX_HILBERT_BITS = 16
+"""A Hilbert key is looked up in a table of all cells."""
+
+
+@dataclass(frozen=True)
+class FeatureCodes:
+    """How one column's values become codes.
+
+    Value v has code ``codes[number of breakpoints <= v]``: below the first breakpoint ``codes[0]``, from the last one
+    on ``codes[-1]``. Comparison is the total order of `zorder_pipeline.model.values`.
+
+    Attributes:
+        column: column name.
+        type: Spark type name.
+        breakpoints: canonical values, strictly ascending.
+        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``.
+        bits: bits the key takes from this feature; 0 is not allowed.
+        null_code: code of a null.
+    """
+
+    column: str
+    type: str
+    breakpoints: tuple[Value, ...]
+    codes: tuple[int, ...]
+    bits: int
+    null_code: int = 0
+
+    def __post_init__(self) -> None:
+        ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
+        if len(self.codes) != len(self.breakpoints) + 1 or not ascending:
+            raise PlanError(f"feature {self.column}: codes must be ascending and one more than the breakpoints")
+        if self.bits < 1 or self.codes[-1] >= 1 << self.bits or not 0 <= self.null_code < 1 << self.bits:
+            raise PlanError(f"feature {self.column}: its codes do not fit {self.bits} bits")
+
+    @property
+    def value_type(self) -> ValueType:
+        """The parsed type."""
+        return ValueType.parse(self.type)
+
+
+@dataclass(frozen=True)
+class KeySpec:
+    """A layout's sort key.
+
+    Attributes:
+        features: the columns that take part.
+        order: index into ``features`` per bit of the key, most significant bit first; the n-th time a feature occurs it
+            contributes its n-th most significant bit, and it occurs ``bits`` times in all.
+        curve: ``interleave`` (the key is the interleaved bits; plain sorting is the special case of all bits of one
+            feature before the next) or ``hilbert`` (the position on the Hilbert curve of the cell so addressed).
+        tie_break: columns by which rows of equal key are sorted inside a file.
+    """
+
+    features: tuple[FeatureCodes, ...]
+    order: tuple[int, ...]
+    curve: str = "interleave"
+    tie_break: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        counts = Counter(self.order)
+        if self.curve not in CURVES:
+            raise PlanError(f"unknown curve {self.curve!r}; one of {', '.join(CURVES)}")
+        if counts != {i: feature.bits for i, feature in enumerate(self.features)}:
+            raise PlanError("the key's bit order does not use each feature as often as it has bits")
+        limit = MAX_KEY_BITS if self.curve == "interleave" else MAX_HILBERT_BITS
+        if not 1 <= self.bits <= limit:
+            raise PlanError(f"a key of {self.bits} bits; 1 to {limit} are possible with curve {self.curve}")
+
+    @property
+    def bits(self) -> int:
+        """Bits of the whole key."""
+        return len(self.order)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the features, in order of their first bit."""
+        return tuple(self.features[i].column for i in dict.fromkeys(self.order))
+
+    @property
+    def layout_id(self) -> str:
+        """Hash of everything that decides where a row goes; the files a relayout writes are tagged with it."""
+        text = json.dumps(self.to_json(), sort_keys=True)
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def allocation(self) -> dict[str, int]:
+        """Bits by column, most significant column first (seed 000's Z-order configuration)."""
+        return {self.features[i].column: self.features[i].bits for i in dict.fromkeys(self.order)}
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form; `from_json` is its inverse. The plan that carries it has the version."""
+        return {
+            "features": [
+                {
+                    "column": f.column,
+                    "type": f.type,
+                    "breakpoints": [value_to_json(value) for value in f.breakpoints],
+                    "codes": list(f.codes),
+                    "bits": f.bits,
+                    "null_code": f.null_code,
+                }
+                for f in self.features
+            ],
+            "order": list(self.order),
+            "curve": self.curve,
+            "tie_break": list(self.tie_break),
+        }
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> KeySpec:
+        """The key that `to_json` wrote.
+
+        Raises:
+            PlanError: the data is malformed.
+        """
+        try:
+            features = tuple(
+                FeatureCodes(
+                    column=f["column"],
+                    type=f["type"],
+                    breakpoints=tuple(value_from_json(value) for value in f["breakpoints"]),
+                    codes=tuple(f["codes"]),
+                    bits=f["bits"],
+                    null_code=f["null_code"],
+                )
+                for f in data["features"]
+            )
+            return KeySpec(features, tuple(data["order"]), data["curve"], tuple(data["tie_break"]))
+        except (KeyError, TypeError) as error:
+            raise PlanError(f"the plan's layout is malformed: {error!r}") from error

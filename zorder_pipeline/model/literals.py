@@ -1,0 +1,134 @@
+"""Literals typed by the column they are compared with, by Spark's rules of implicit casts."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from zoneinfo import ZoneInfo
+
+from .predicate import Literal
+from .values import Value, ValueType
+
+__all__ = ["TypedLiteral", "type_literal"]
+
+_EPOCH = datetime(1970, 1, 1)
+_MOMENT = re.compile(
+    r"(?P<y>[+-]?\d{4,6})(?:-(?P<mo>\d{1,2})(?:-(?P<d>\d{1,2})"
+    r"(?:[T ](?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?:[.](?P<f>\d{1,9}))?)?"
+    r"\s*(?P<z>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)?)?)?)?"
+)
+
+
+@dataclass(frozen=True)
+class TypedLiteral:
+    """A literal in its column's canonical domain.
+
+    Attributes:
+        value: the largest canonical value not above the literal.
+        exact: whether the literal *is* ``value``; otherwise it lies between ``value`` and the next one (5.5 for an int
+            column), so no row equals it.
+    """
+
+    value: Value
+    exact: bool = True
+
+
+def type_literal(literal: Literal, value_type: ValueType, zone: str = "UTC") -> TypedLiteral | None:
+    """``literal`` as Spark would compare it with a column of ``value_type``; None when the comparison would cast the
+    column instead (a string column against a number), so that no order of the column answers it.
+
+    Args:
+        zone: session time zone in which a timestamp without an offset is read.
+
+    >>> type_literal(Literal("number", "5.5"), ValueType("int"))
+    TypedLiteral(value=5, exact=False)
+    >>> type_literal(Literal("string", "1998-09-02"), ValueType("date"))
+    TypedLiteral(value=10471, exact=True)
+    """
+    family, text = value_type.family, literal.text.strip()
+    match family:
+        case "string":
+            return TypedLiteral(literal.text) if literal.kind == "string" else None
+        case "binary":
+            return TypedLiteral(bytes.fromhex(text)) if literal.kind == "binary" else None
+        case "boolean":
+            truth = {"true": 1, "t": 1, "1": 1, "yes": 1, "y": 1, "false": 0, "f": 0, "0": 0, "no": 0, "n": 0}
+            found = truth.get(text.lower()) if literal.kind in ("boolean", "string", "number") else None
+            return None if found is None else TypedLiteral(found)
+        case "integer" | "decimal" | "float":
+            return _number(text, value_type) if literal.kind in ("number", "string") else None
+        case "date" | "timestamp" | "timestamp_ntz":
+            if literal.kind not in ("string", "date", "timestamp", "timestamp_ntz"):
+                return None
+            return _moment(literal.kind, text, family, zone)
+    return None
+
+
+def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
+    try:
+        if value_type.family == "float":
+            return TypedLiteral(float(text) + 0.0)
+        number = Decimal(text)
+    except (InvalidOperation, ValueError):
+        return None
+    if not number.is_finite() or number.adjusted() > 60:
+        return None
+    scaled = number.scaleb(value_type.scale) if value_type.scale else number
+    if scaled.adjusted() > 60:
+        return None
+    floor = math.floor(scaled)
+    return TypedLiteral(floor, exact=scaled == floor)
+
+
+def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None:
+    found = _MOMENT.fullmatch(text)
+    if not found:
+        return None
+    part = found.groupdict()
+    try:
+        day = date(int(part["y"]), int(part["mo"] or 1), int(part["d"] or 1))
+        days = (day - _EPOCH.date()).days
+        seconds = int(part["h"] or 0) * 3600 + int(part["mi"] or 0) * 60 + int(part["s"] or 0)
+        if not (int(part["h"] or 0) < 24 and int(part["mi"] or 0) < 60 and int(part["s"] or 0) < 60):
+            return None
+        local = (days * 86400 + seconds) * 1_000_000 + int((part["f"] or "0").ljust(6, "0")[:6])
+        if family == "date" and kind in ("string", "date"):
+            return TypedLiteral(days)  # Spark casts the string to a date, dropping its time
+        if family == "timestamp":
+            return TypedLiteral(_instant(local, part["z"] or zone))
+        if part["z"] and kind != "string":
+            local = _local(_instant(local, part["z"]), zone)  # a column without zone meets an instant
+    except (ValueError, OverflowError, KeyError):
+        return None
+    if family == "timestamp_ntz":
+        return TypedLiteral(local)
+    return TypedLiteral(local // 86_400_000_000, exact=local % 86_400_000_000 == 0)
+
+
+def _instant(local: int, zone: str) -> int:
+    """Microseconds UTC of a local time in ``zone`` (an offset, Z, or a region)."""
+    return local - _offset(zone, _EPOCH + timedelta(microseconds=local))
+
+
+def _local(instant: int, zone: str) -> int:
+    if zone[0] in "+-" or zone in ("Z", "UTC", "GMT"):
+        return instant + _offset(zone, _EPOCH)
+    moment = (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
+    return instant + _microseconds(moment.utcoffset())
+
+
+def _offset(zone: str, local: datetime) -> int:
+    if zone in ("Z", "UTC", "GMT"):
+        return 0
+    if zone[0] in "+-":
+        digits = zone[1:].replace(":", "")
+        minutes = int(digits[:2]) * 60 + int(digits[2:4] or 0) if len(digits) > 1 else int(digits) * 60
+        return (-1 if zone[0] == "-" else 1) * minutes * 60_000_000
+    return _microseconds(local.replace(tzinfo=ZoneInfo(zone)).utcoffset())
+
+
+def _microseconds(delta: timedelta | None) -> int:
+    return 0 if delta is None else round(delta.total_seconds() * 1_000_000)

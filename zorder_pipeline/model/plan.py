@@ -1,0 +1,156 @@
+"""The plan: a layout for one table together with what was promised of it. It is plain data, ``plan.json`` on disk."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zorder_pipeline.errors import PlanError
+
+from .key_spec import KeySpec
+from .schema import TableSchema
+
+__all__ = ["PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What the layout was measured to do on the sample, for queries it was not chosen by.
+
+    Attributes:
+        queries: queries in the promise block; 0 when there was no log (a layout given by hand).
+        before: mean share of rows they read as the table lies now, 0 to 1.
+        after: mean share under the layout, by the same estimator.
+        low, high: 95% bootstrap interval of the saved share (before - after).
+        bytes_saved_per_query: mean bytes of the columns a query reads that it no longer has to read.
+        queries_per_day: rate at which such queries arrive, as observed in the log, or as configured.
+        rate_source: ``observed``, ``configured`` or ``assumed``.
+    """
+
+    queries: int = 0
+    before: float = 1.0
+    after: float = 1.0
+    low: float = 0.0
+    high: float = 0.0
+    bytes_saved_per_query: float = 0.0
+    queries_per_day: float = 0.0
+    rate_source: str = "assumed"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A layout, for which table it was made, and what it promises.
+
+    Attributes:
+        table: location of the table.
+        table_id: Delta's id of the table.
+        schema_hash: `TableSchema.fingerprint` when the plan was made.
+        delta_version: table version the sample was taken from.
+        spec: the key; None when the table should stay as it is (no layout beat the present one).
+        origin: ``learned`` or ``manual``.
+        target_file_rows: rows per file to aim for.
+        promise: see `Promise`.
+        predicted: shares of rows read on the training and the validation (select) queries.
+        baselines: the same share on the select queries for each baseline layout, by name.
+        trials: evaluated layouts.
+        seconds: time the search took.
+        log_watermark: time of the newest query used, microseconds since 1970 UTC, or None.
+        code_version: version of zorder_pipeline.
+        notes: sentences worth showing to a person.
+    """
+
+    table: str
+    table_id: str
+    schema_hash: str
+    delta_version: int
+    spec: KeySpec | None
+    origin: str
+    target_file_rows: int
+    promise: Promise = field(default_factory=Promise)
+    predicted: Mapping[str, float] = field(default_factory=dict)
+    baselines: Mapping[str, float] = field(default_factory=dict)
+    trials: int = 0
+    seconds: float = 0.0
+    log_watermark: int | None = None
+    code_version: str = ""
+    notes: tuple[str, ...] = ()
+
+    def refuse_unless_fits(self, table_id: str, schema: TableSchema) -> None:
+        """Check that the plan was made for this table with this schema.
+
+        Raises:
+            PlanError: it was not; the sentence says why.
+        """
+        if table_id != self.table_id:
+            raise PlanError(f"the plan was made for another table ({self.table}); learn a new one for this table")
+        if schema.fingerprint == self.schema_hash:
+            return
+        for feature in self.spec.features if self.spec else ():
+            column = schema.find(feature.column)
+            if column is None or column.type != feature.type or column.partition:
+                now = "is gone" if column is None else f"is now {column.type}"
+                raise PlanError(f"column {feature.column} of the plan's layout {now}; learn a new plan")
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form, as in plan.json."""
+        data = asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
+        return {"schema_version": PLAN_VERSION, **data}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Plan:
+        """The plan that `to_json` wrote.
+
+        Raises:
+            PlanError: it is malformed or of a version this code does not read.
+        """
+        fields = dict(data)
+        if (version := fields.pop("schema_version", None)) != PLAN_VERSION:
+            raise PlanError(
+                f"the plan has schema_version {version!r} and this code reads {PLAN_VERSION}; learn it again"
+            )
+        try:
+            fields["spec"] = KeySpec.from_json(fields["spec"]) if fields["spec"] else None
+            fields["promise"] = Promise(**fields["promise"])
+            fields["notes"] = tuple(fields["notes"])
+            return Plan(**fields)
+        except (KeyError, TypeError) as error:
+            raise PlanError(f"the plan is malformed: {error}") from error
+
+
+def read_plan(path: str | Path) -> Plan:
+    """The plan in a JSON file.
+
+    Raises:
+        PlanError: the file is missing, no JSON, or no plan.
+    """
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise PlanError(f"cannot read plan {path}: {reason}; write one with zorder learn --out {path}") from error
+    except ValueError as error:
+        raise PlanError(f"plan {path} is no JSON ({error}); write one with zorder learn --out {path}") from error
+    if not isinstance(data, dict):
+        raise PlanError(f"plan {path} holds no JSON object; write one with zorder learn --out {path}")
+    return Plan.from_json(data)
+
+
+def write_plan(plan: Plan, path: str | Path) -> None:
+    """Write ``plan`` to a JSON file, whole or not at all.
+
+    Raises:
+        PlanError: the file cannot be written.
+    """
+    target = Path(path)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        scratch = target.with_name(target.name + ".tmp")
+        scratch.write_text(json.dumps(plan.to_json(), indent=2) + "\n", encoding="utf-8")
+        scratch.replace(target)
+    except OSError as error:
+        raise PlanError(f"cannot write plan {path}: {error.strerror}") from error

@@ -1,0 +1,177 @@
+"""Predicates as a query log states them: a tree over comparisons of one column with literals, not yet typed.
+
+The tree is deliberately small: ``And``, ``Or``, ``Comparison`` and ``Opaque`` (a condition that is known to exist but
+that no min/max statistic can answer). NOT is pushed down before a tree is built. `zorder_pipeline.model.ranges` types a
+tree by a table's schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+__all__ = ["And", "Comparison", "Literal", "Opaque", "Or", "Predicate", "comparisons"]
+__all__ += ["predicate_from_json", "predicate_to_json"]
+
+FORMAT = 1
+OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
+LITERAL_KINDS = ("number", "string", "date", "timestamp", "timestamp_ntz", "boolean", "binary", "null")
+_HIDDEN = "?"
+
+
+@dataclass(frozen=True)
+class Literal:
+    """A constant as the log states it.
+
+    ``text`` is a decimal number, a string, an ISO date, an ISO timestamp (``timestamp`` always carries an offset or Z,
+    ``timestamp_ntz`` never does), ``true``/``false``, hex digits, or empty for null.
+    """
+
+    kind: str
+    text: str = ""
+
+    def to_sql(self, redact: bool = False) -> str:
+        """The literal in Spark SQL, or ``?`` when literals are to be hidden.
+
+        >>> Literal("string", "it's").to_sql(), Literal("date", "2024-01-31").to_sql(redact=True)
+        ("'it''s'", '?')
+        """
+        if redact:
+            return _HIDDEN
+        if self.kind in ("number", "boolean"):
+            return self.text
+        if self.kind == "null":
+            return "NULL"
+        quoted = "'" + self.text.replace("'", "''") + "'"
+        prefix = {"string": "", "binary": "X"}.get(self.kind, self.kind.upper() + " ")
+        return prefix + quoted
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """``column op literals``; ``between`` has two literals, ``in``/``not_in`` any number, ``is_null`` none.
+
+    Attributes:
+        column: name as the log writes it, a dotted path for struct fields.
+        derived: the comparison is implied by the statement, not written in it (a solved expression, a join's other
+            side), so it restricts rows but counts as no form of its own.
+    """
+
+    column: str
+    op: str
+    literals: tuple[Literal, ...] = ()
+    derived: bool = False
+
+    def __post_init__(self) -> None:
+        if self.op not in OPS:
+            raise ValueError(f"unknown operator {self.op!r}; one of {', '.join(OPS)}")
+
+    def to_sql(self, redact: bool = False) -> str:
+        """The comparison in Spark SQL.
+
+        >>> Comparison("ship", "between", (Literal("number", "1"), Literal("number", "5"))).to_sql()
+        'ship BETWEEN 1 AND 5'
+        """
+        values = [literal.to_sql(redact) for literal in self.literals]
+        match self.op:
+            case "between":
+                return f"{self.column} BETWEEN {values[0]} AND {values[1]}"
+            case "in" | "not_in":
+                listed = _HIDDEN if redact else ", ".join(values)
+                return f"{self.column} {'NOT ' if self.op == 'not_in' else ''}IN ({listed})"
+            case "starts_with":
+                return f"startswith({self.column}, {values[0]})"
+            case "is_null" | "is_not_null":
+                return f"{self.column} IS {'NOT ' if self.op == 'is_not_null' else ''}NULL"
+        return f"{self.column} {self.op} {values[0]}"
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """A condition no min/max answers; ``form`` names its kind (``like``, ``function``, ``column_comparison``, ...)."""
+
+    form: str
+    columns: tuple[str, ...] = ()
+
+    def to_sql(self, redact: bool = False) -> str:  # noqa: ARG002 - same call for every kind
+        """A readable stand-in; the condition itself is not kept, as its text may hold literals."""
+        return f"<{self.form} over {', '.join(self.columns) or 'no column'}>"
+
+
+@dataclass(frozen=True)
+class And:
+    """All children hold; without children it is TRUE."""
+
+    children: tuple[Predicate, ...] = ()
+
+    def to_sql(self, redact: bool = False) -> str:
+        """The conjunction in Spark SQL (``TRUE`` when empty)."""
+        return " AND ".join(_nested(child, Or, redact) for child in self.children) or "TRUE"
+
+
+@dataclass(frozen=True)
+class Or:
+    """At least one child holds; without children it is FALSE."""
+
+    children: tuple[Predicate, ...] = ()
+
+    def to_sql(self, redact: bool = False) -> str:
+        """The disjunction in Spark SQL (``FALSE`` when empty)."""
+        return " OR ".join(_nested(child, And, redact) for child in self.children) or "FALSE"
+
+
+Predicate: TypeAlias = And | Or | Comparison | Opaque
+
+
+def _nested(child: Predicate, other: type, redact: bool) -> str:
+    text = child.to_sql(redact)
+    return f"({text})" if isinstance(child, other) and len(getattr(child, "children", ())) > 1 else text
+
+
+def comparisons(predicate: Predicate) -> Iterator[Comparison]:
+    """Every comparison in the tree, left to right.
+
+    >>> [c.op for c in comparisons(And((Comparison("a", "is_null"), Or((Comparison("b", "is_not_null"),)))))]
+    ['is_null', 'is_not_null']
+    """
+    if isinstance(predicate, Comparison):
+        yield predicate
+    elif isinstance(predicate, And | Or):
+        for child in predicate.children:
+            yield from comparisons(child)
+
+
+def predicate_to_json(predicate: Predicate) -> dict[str, Any]:
+    """A JSON-ready form; `predicate_from_json` is its inverse. The enclosing record carries the format's version.
+
+    >>> predicate_to_json(Comparison("a", "=", (Literal("number", "1"),)))
+    {'column': 'a', 'op': '=', 'literals': [['number', '1']]}
+    """
+    match predicate:
+        case And(children) | Or(children):
+            key = "and" if isinstance(predicate, And) else "or"
+            return {key: [predicate_to_json(child) for child in children]}
+        case Opaque(form, columns):
+            return {"opaque": form, "columns": list(columns)}
+        case Comparison(column, op, literals, derived):
+            data: dict[str, Any] = {"column": column, "op": op, "literals": [[lit.kind, lit.text] for lit in literals]}
+            return data | {"derived": True} if derived else data
+
+
+def predicate_from_json(data: dict[str, Any]) -> Predicate:
+    """The predicate that `predicate_to_json` wrote.
+
+    Raises:
+        ValueError: the data is no predicate of this format.
+    """
+    if "and" in data:
+        return And(tuple(predicate_from_json(child) for child in data["and"]))
+    if "or" in data:
+        return Or(tuple(predicate_from_json(child) for child in data["or"]))
+    if "opaque" in data:
+        return Opaque(data["opaque"], tuple(data["columns"]))
+    if "column" not in data:
+        raise ValueError(f"no predicate: {sorted(data)}")
+    literals = tuple(Literal(kind, text) for kind, text in data["literals"])
+    return Comparison(data["column"], data["op"], literals, bool(data.get("derived", False)))

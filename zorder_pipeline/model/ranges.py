@@ -1,0 +1,195 @@
+"""Predicates typed by a table's schema: a disjunction of boxes, each a conjunction of per-column ranges.
+
+Boxes are what every estimator and every file selection of this project works with. Turning a predicate into boxes may
+only *weaken* it (an unknown condition becomes TRUE), so that skipping by boxes never drops a row that is needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from itertools import product
+
+from .literals import TypedLiteral, type_literal
+from .predicate import And, Comparison, Opaque, Or, Predicate
+from .schema import TableSchema
+from .values import Value, ValueType
+
+__all__ = ["Box", "Boxes", "Interval", "Range", "to_boxes"]
+
+MAX_BOXES = 64
+"""A predicate that would become more boxes is weakened to its cheaper conjuncts."""
+
+
+@dataclass(frozen=True)
+class Interval:
+    """Canonical values from ``low`` to ``high``; None is unbounded. May be empty (low above high)."""
+
+    low: Value | None = None
+    high: Value | None = None
+    low_open: bool = False
+    high_open: bool = False
+
+
+@dataclass(frozen=True)
+class Range:
+    """What one box asks of one column.
+
+    Attributes:
+        column: the column's name in the schema.
+        type: its Spark type name.
+        intervals: the column's value lies in one of them; none of them when only nulls match.
+        nulls: whether a null matches.
+        hull: readers test the intervals as one range from the smallest to the largest bound (Delta's rule for IN).
+    """
+
+    column: str
+    type: str
+    intervals: tuple[Interval, ...]
+    nulls: bool = False
+    hull: bool = False
+
+    @property
+    def tested(self) -> tuple[Interval, ...]:
+        """The intervals as a reader of min/max statistics tests them."""
+        if not self.hull or len(self.intervals) < 2:
+            return self.intervals
+        lows = [i.low for i in self.intervals if i.low is not None]
+        highs = [i.high for i in self.intervals if i.high is not None]
+        return (Interval(min(lows), max(highs)),)
+
+
+Box = tuple[Range, ...]
+Boxes = tuple[Box, ...]
+
+
+def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC") -> Boxes:
+    """``predicate`` as boxes over the columns of ``schema``; ``((),)`` is TRUE and ``()`` is FALSE.
+
+    Args:
+        zone: session time zone for timestamps without an offset.
+
+    >>> from zorder_pipeline.model.predicate import Literal
+    >>> from zorder_pipeline.model.schema import Column
+    >>> to_boxes(Comparison("a", "<", (Literal("number", "5.5"),)), TableSchema((Column("a", "int"),)))
+    ((Range(column='a', type='int', intervals=(Interval(low=None, high=5, low_open=False, high_open=False),), \
+nulls=False, hull=False),),)
+    """
+    return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
+
+
+def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str) -> Boxes:
+    match predicate:
+        case Opaque():
+            return ((),)
+        case Comparison():
+            found = _range(predicate, schema, zone)
+            return ((),) if found is None else ((found,),) if found.intervals or found.nulls else ()
+        case Or(children):
+            boxes = tuple(dict.fromkeys(box for child in children for box in _disjuncts(child, schema, zone)))
+            return boxes if len(boxes) <= MAX_BOXES and () not in boxes else ((),)
+        case And(children):
+            parts = sorted((_disjuncts(child, schema, zone) for child in children), key=len)
+            boxes = ((),)
+            for part in parts:
+                if len(boxes) * len(part) <= MAX_BOXES:
+                    boxes = tuple(left + right for left, right in product(boxes, part))
+            return boxes
+
+
+def _merged(box: Box) -> Box:
+    """One range per column where single intervals can be intersected without changing any min/max test."""
+    single: dict[str, Range] = {}
+    rest: list[Range] = []
+    for item in dict.fromkeys(box):
+        if len(item.intervals) != 1 or item.nulls:
+            rest.append(item)
+        elif item.column in single:
+            both = _intersection(single[item.column].intervals[0], item.intervals[0])
+            single[item.column] = replace(item, intervals=(both,), hull=False)
+        else:
+            single[item.column] = item
+    return (*single.values(), *rest)
+
+
+def _intersection(a: Interval, b: Interval) -> Interval:
+    low, low_open = max(((i.low, i.low_open) for i in (a, b) if i.low is not None), default=(None, False))
+    highs = [(i.high, not i.high_open) for i in (a, b) if i.high is not None]
+    high, high_closed = min(highs, default=(None, True))
+    return Interval(low, high, low_open, not high_closed)
+
+
+def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | None:
+    """None when the comparison says nothing about an order of the column."""
+    column = schema.find(comparison.column)
+    if column is None:
+        return None
+    everything = (Interval(),)
+    if comparison.op in ("is_null", "is_not_null"):
+        wanted = comparison.op == "is_null"
+        return Range(column.name, column.type, () if wanted else everything, nulls=wanted)
+    if not column.value_type.orderable:
+        return None
+    has_null = any(literal.kind == "null" for literal in comparison.literals)
+    if comparison.op == "<=>" and has_null:
+        return Range(column.name, column.type, (), nulls=True)
+    if has_null and comparison.op != "in":
+        return Range(column.name, column.type, ())  # a comparison with NULL is never true
+    known = [literal for literal in comparison.literals if literal.kind != "null"]
+    typed = [type_literal(literal, column.value_type, zone) for literal in known]
+    present = [item for item in typed if item is not None]
+    if len(present) < len(typed):
+        return None
+    if comparison.op == "starts_with":
+        intervals = _prefix(present[0].value)
+    elif comparison.op in ("in", "not_in"):
+        points = sorted({item.value for item in present if item.exact})
+        intervals = tuple(Interval(p, p) for p in points) if comparison.op == "in" else everything
+    else:
+        intervals = _intervals(comparison.op, present, column.value_type)
+    return Range(column.name, column.type, intervals, hull=comparison.op == "in")
+
+
+def _prefix(prefix: Value) -> tuple[Interval, ...]:
+    """Strings that start with ``prefix``: from it up to, but without, its successor."""
+    if not isinstance(prefix, str) or not prefix:
+        return (Interval(),)
+    for end in range(len(prefix), 0, -1):
+        code = ord(prefix[end - 1]) + 1
+        if 0xD800 <= code <= 0xDFFF:
+            code = 0xE000  # surrogates are no characters
+        if code <= 0x10FFFF:
+            return (Interval(prefix, prefix[: end - 1] + chr(code), high_open=True),)
+    return (Interval(prefix, None),)
+
+
+def _intervals(op: str, items: Iterable[TypedLiteral], value_type: ValueType) -> tuple[Interval, ...]:
+    first, *others = items
+    match op:
+        case "=" | "<=>":
+            return (Interval(first.value, first.value),) if first.exact else ()
+        case "<>":
+            if not first.exact:
+                return (Interval(),)
+            return _below(first, False, value_type), _above(first, False, value_type)
+        case "<" | "<=":
+            return (_below(first, op == "<=", value_type),)
+        case ">" | ">=":
+            return (_above(first, op == ">=", value_type),)
+    low, high = _above(first, True, value_type), _below(others[0], True, value_type)
+    return (Interval(low.low, high.high, low.low_open, high.high_open),)
+
+
+def _below(item: TypedLiteral, closed: bool, value_type: ValueType) -> Interval:
+    """Values below the literal (or equal, when ``closed``)."""
+    if not value_type.discrete:
+        return Interval(None, item.value, high_open=not closed)
+    assert isinstance(item.value, int)
+    return Interval(None, item.value - 1 if item.exact and not closed else item.value)
+
+
+def _above(item: TypedLiteral, closed: bool, value_type: ValueType) -> Interval:
+    if not value_type.discrete:
+        return Interval(item.value, None, low_open=not closed)
+    assert isinstance(item.value, int)
+    return Interval(item.value if item.exact and closed else item.value + 1, None)

@@ -1,0 +1,66 @@
+"""What the stages need to know of a table's columns."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from .values import ValueType
+
+__all__ = ["Column", "TableSchema"]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A leaf column.
+
+    Attributes:
+        name: logical name; a dotted path for a field of a struct (a dot inside a name is written as it is: lookups go
+            by the whole path).
+        type: Spark simple type name.
+        partition: whether the table is partitioned by it.
+        delta_stats: whether Delta keeps min/max for it (its type has them and it is among the indexed columns).
+    """
+
+    name: str
+    type: str
+    partition: bool = False
+    delta_stats: bool = True
+
+    @property
+    def value_type(self) -> ValueType:
+        """The parsed type."""
+        return ValueType.parse(self.type)
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table's leaf columns in order; look-ups ignore case, as Spark does by default.
+
+    >>> TableSchema((Column("Id", "bigint"),)).find("ID").type
+    'bigint'
+    """
+
+    columns: tuple[Column, ...]
+
+    def find(self, name: str) -> Column | None:
+        """The column called ``name`` (case ignored), or None."""
+        wanted = name.replace("`", "").lower()
+        return next((column for column in self.columns if column.name.lower() == wanted), None)
+
+    @property
+    def partition_columns(self) -> tuple[str, ...]:
+        """Names of the partition columns, in schema order."""
+        return tuple(column.name for column in self.columns if column.partition)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of names, types and partitioning: a plan made for another schema is refused by it."""
+        text = json.dumps([[c.name, c.type, c.partition] for c in self.columns])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def to_json(self) -> list[dict[str, Any]]:
+        """JSON-ready form."""
+        return [dict(vars(column)) for column in self.columns]

@@ -1,0 +1,97 @@
+"""The queries asked of one table, as stage ``query_log`` hands them on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
+
+__all__ = ["LoggedQuery", "QueryLog"]
+
+
+@dataclass(frozen=True)
+class LoggedQuery:
+    """One scan of one table by one logged statement.
+
+    Attributes:
+        table: the table's name as the log or the configuration knows it.
+        predicate: what the scan filters by; ``And(())`` when it reads everything.
+        columns: columns the scan reads, filtered ones included; empty when unknown.
+        template: hash of the statement without its literals; equal for statements that differ only in literals.
+        timestamp: microseconds since 1970 UTC, or None when the log has no time.
+        duration_ms: logged duration, or None.
+        user: who asked, or None.
+        source: file and position in it, for messages.
+        partial: something in the predicate could not be known (a truncated literal, relative time without a time), so
+            that ``predicate`` is weaker than what was asked.
+    """
+
+    table: str
+    predicate: Predicate
+    columns: tuple[str, ...] = ()
+    template: str = ""
+    timestamp: int | None = None
+    duration_ms: float | None = None
+    user: str | None = None
+    source: str = ""
+    partial: bool = False
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of table, template and literals: equal for a statement asked again word for word."""
+        text = json.dumps([self.table, self.template, predicate_to_json(self.predicate)])
+        return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def usable(self) -> bool:
+        """Whether at least one comparison restricts a column."""
+        return any(True for _ in comparisons(self.predicate))
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form with the format's version."""
+        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "predicate"}
+        return {"v": FORMAT, **data, "columns": list(self.columns), "predicate": predicate_to_json(self.predicate)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> LoggedQuery:
+        """The query that `to_json` wrote.
+
+        Raises:
+            ValueError: another format version.
+        """
+        fields = dict(data)
+        if (version := fields.pop("v", None)) != FORMAT:
+            raise ValueError(f"logged query of format {version}, this version reads {FORMAT}")
+        fields["predicate"] = predicate_from_json(fields["predicate"])
+        fields["columns"] = tuple(fields["columns"])
+        return LoggedQuery(**fields)
+
+
+@dataclass(frozen=True)
+class QueryLog:
+    """What ingestion made of a log: N lines = used + ignored + quarantined.
+
+    Attributes:
+        queries: one per table scanned by a used statement, in log order (a join of two tables gives two).
+        lines: statements seen.
+        used: statements from which at least one `LoggedQuery` came.
+        ignored: statements that read no table (DDL, SET, INSERT VALUES, ...), by kind.
+        quarantined: statements that could not be used, by reason.
+        quarantine: the single lines: (source, position, reason, statement text).
+    """
+
+    queries: tuple[LoggedQuery, ...]
+    lines: int
+    used: int
+    ignored: dict[str, int] = field(default_factory=dict)
+    quarantined: dict[str, int] = field(default_factory=dict)
+    quarantine: tuple[tuple[str, int, str, str], ...] = ()
+
+    def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:
+        """Queries of the table that any of ``names`` calls, compared without case."""
+        wanted = {name.lower() for name in names}
+        return tuple(query for query in self.queries if query.table.lower() in wanted)

@@ -1,0 +1,107 @@
+"""Zone maps: per block (a file, a row group) the smallest and largest value of each column, and what may be skipped."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .ranges import Box, Boxes, Interval, Range
+
+__all__ = ["ColumnZones", "ZoneMap"]
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class ColumnZones:
+    """Statistics of one column over n blocks.
+
+    Attributes:
+        low: canonical lower bound per block, shape (n,); arbitrary where ``known`` is False.
+        high: canonical upper bound per block; may be above the true maximum (Delta cuts strings at 32 characters and
+            timestamps at milliseconds).
+        known: whether the block has bounds.
+        null_count: nulls per block; -1 where unknown.
+    """
+
+    low: npt.NDArray[Any]
+    high: npt.NDArray[Any]
+    known: Mask
+    null_count: npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class ZoneMap:
+    """Zone maps of n blocks.
+
+    Attributes:
+        rows: live rows per block, shape (n,), for figures; with deletion vectors fewer than the bounds cover.
+        bytes: size per block in bytes.
+        columns: zones by column name; a column without an entry has no statistics anywhere.
+        physical_rows: rows the statistics were taken over; None when the same as ``rows``.
+    """
+
+    rows: npt.NDArray[np.int64]
+    bytes: npt.NDArray[np.int64]
+    columns: Mapping[str, ColumnZones]
+    physical_rows: npt.NDArray[np.int64] | None = None
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def matching(self, boxes: Boxes) -> Mask:
+        """Which blocks a reader with Delta's data skipping would read for a query with these boxes, shape (n,).
+
+        A block without statistics is read; a block whose column is all null matches no interval.
+        """
+        result = np.zeros(len(self), dtype=np.bool_)
+        for box in boxes:
+            result |= self._matching_box(box)
+        return result
+
+    def _matching_box(self, box: Box) -> Mask:
+        result = np.ones(len(self), dtype=np.bool_)
+        for item in box:
+            if (zones := self.columns.get(item.column)) is not None:
+                result &= self._matching_range(zones, item)
+        return result
+
+    def _matching_range(self, zones: ColumnZones, item: Range) -> Mask:
+        counted = zones.null_count >= 0
+        physical = self.rows if self.physical_rows is None else self.physical_rows
+        all_null = counted & (zones.null_count >= physical)
+        result = (zones.null_count != 0) if item.nulls else np.zeros(len(self), dtype=np.bool_)
+        for interval in item.tested:
+            unbounded = interval.low is None and interval.high is None
+            hit = np.ones(len(self), dtype=np.bool_) if unbounded else ~zones.known | _overlap(zones, interval)
+            result = result | (hit & ~all_null)
+        return result
+
+
+def _overlap(zones: ColumnZones, interval: Interval) -> Mask:
+    result = np.ones(len(zones.known), dtype=np.bool_)
+    with np.errstate(invalid="ignore"):
+        if interval.low is not None:
+            result &= _above(zones.high, interval.low, interval.low_open)
+        if interval.high is not None:
+            result &= _below(zones.low, interval.high, interval.high_open)
+    return result
+
+
+def _above(values: npt.NDArray[Any], bound: Any, is_open: bool) -> Mask:
+    """values > bound (or >=), NaN being the largest value."""
+    nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=np.bool_)
+    if isinstance(bound, float) and np.isnan(bound):
+        return np.zeros(len(values), dtype=np.bool_) if is_open else nan
+    return np.asarray((values > bound) if is_open else (values >= bound), dtype=np.bool_) | nan
+
+
+def _below(values: npt.NDArray[Any], bound: Any, is_open: bool) -> Mask:
+    nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=np.bool_)
+    if isinstance(bound, float) and np.isnan(bound):
+        return ~nan if is_open else np.ones(len(values), dtype=np.bool_)
+    return np.asarray((values < bound) if is_open else (values <= bound), dtype=np.bool_) & ~nan

@@ -1,0 +1,140 @@
+"""Spark sessions with Delta Lake, from configuration alone; the same for the command line, Dagster and the tests."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .errors import ZorderError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["delta_package", "quiet_conf", "session", "spark_conf"]
+
+DELTA_VERSION = "4.4.0"
+SUPPORTED_SPARK = ("4.2",)
+
+
+def delta_package() -> str:
+    """Maven coordinates of the Delta build for the installed Spark."""
+    return f"io.delta:delta-spark_{SUPPORTED_SPARK[0]}_2.13:{DELTA_VERSION}"
+
+
+def _jar_folder() -> Path:
+    return Path(sys.prefix) / "share" / "zorder_pipeline" / f"delta-{DELTA_VERSION}"
+
+
+def quiet_conf() -> dict[str, str]:
+    """Settings under which Spark prints errors only: progress and results are printed by us."""
+    return {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+
+
+def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Complete configuration of a session: ours, overridden by ``extra`` (the ``spark.conf`` of tables.yaml).
+
+    Delta's jars come from the folder that ``make setup`` filled, else they are resolved as a package; a configuration
+    that names jars or packages of its own (a cluster that ships Delta) is left alone.
+
+    >>> spark_conf({"spark.jars.packages": "mine"})["spark.jars.packages"]
+    'mine'
+    """
+    conf = {
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "8",
+        # reads of the Delta log itself: 50 tasks, the default, cost seconds on small tables and two cores
+        "spark.databricks.delta.snapshotPartitions": "4",
+        # INT96, Spark's default, has no Parquet statistics: neither row groups nor pages could be skipped
+        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+        "spark.driver.memory": "4g",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        **quiet_conf(),
+    }
+    given = dict(extra or {})
+    if not {"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"} & given.keys():
+        jars = sorted(str(path) for path in _jar_folder().glob("*.jar"))
+        conf |= {"spark.jars": ",".join(jars)} if jars else {"spark.jars.packages": delta_package()}
+    if "spark.master" in given and not given["spark.master"].startswith("local"):
+        del conf["spark.driver.host"], conf["spark.driver.bindAddress"]
+    return conf | given
+
+
+def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipeline") -> SparkSession:
+    """The running session, or a new one with `spark_conf`.
+
+    Raises:
+        ZorderError: Spark cannot be started (no Java, no jars).
+    """
+    from pyspark.errors import PySparkRuntimeError
+    from pyspark.sql import SparkSession
+
+    if (active := SparkSession.getActiveSession()) is not None:
+        return active
+    conf = {"spark.master": "local[*]"} | spark_conf(extra)
+    chosen = Path(sys.prefix) / "java_home"  # written by make setup
+    if "JAVA_HOME" not in os.environ and chosen.is_file():
+        os.environ["JAVA_HOME"] = chosen.read_text().strip()
+    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+        raise ZorderError("Spark needs Java 17 or newer and none was found; run make setup or set JAVA_HOME")
+    builder = SparkSession.builder.appName(app_name)
+    for key, value in conf.items():
+        builder = builder.config(key, value)
+    try:
+        return builder.getOrCreate()
+    except PySparkRuntimeError as error:
+        raise ZorderError(f"Spark could not be started ({error}); check JAVA_HOME and spark.conf") from error
+
+
+def resolve_jars() -> int:
+    """Fetch Delta's jars once into the virtual environment, for starts without a network; returns how many."""
+    folder = _jar_folder()
+    if found := len(list(folder.glob("*.jar"))):
+        return found
+    scratch = folder.with_name(folder.name + ".tmp")
+    shutil.rmtree(scratch, ignore_errors=True)
+    code = (
+        "from pyspark.sql import SparkSession as S;"
+        f"S.builder.master('local[1]').config('spark.jars.packages', '{delta_package()}')"
+        f".config('spark.jars.ivy', {str(scratch / 'ivy')!r}).config('spark.ui.enabled', 'false')"
+        ".config('spark.driver.bindAddress', '127.0.0.1').config('spark.driver.host', '127.0.0.1').getOrCreate().stop()"
+    )
+    scratch.mkdir(parents=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    jars = list((scratch / "ivy" / "jars").glob("*.jar"))
+    if done.returncode or not jars:
+        shutil.rmtree(scratch, ignore_errors=True)
+        problem = [line.strip() for line in done.stderr.splitlines() if "not found" in line or "Exception" in line]
+        raise ZorderError(
+            f"{delta_package()} could not be resolved from Maven Central: {(problem or ['no reason'])[-1]}"
+        )
+    ready = scratch / "jars"
+    ready.mkdir()
+    for jar in jars:
+        shutil.move(jar, ready / jar.name)
+    ready.replace(folder)
+    shutil.rmtree(scratch, ignore_errors=True)
+    return len(jars)
+
+
+def main() -> None:
+    """``python -m zorder_pipeline.spark --resolve-jars``, a step of ``make setup``."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--resolve-jars", action="store_true", required=True)
+    parser.parse_args()
+    try:
+        print(f"{resolve_jars()} jars of {delta_package()} are in {_jar_folder()}")
+    except ZorderError as error:
+        sys.exit(str(error))
+
+
+if __name__ == "__main__":
+    main()
