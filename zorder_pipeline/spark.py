@@ -33,7 +33,12 @@ def _jar_folder() -> Path:
 
 def quiet_conf() -> dict[str, str]:
     """Settings under which Spark prints errors only: progress and results are printed by us."""
-    return {"spark.log.level": "ERROR", "spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
+    properties = Path(__file__).with_name("log4j2.properties")
+    return {
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={properties.as_uri()}",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
 
 
 def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:

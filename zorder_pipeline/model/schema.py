@@ -47,8 +47,9 @@ class TableSchema:
 
     def find(self, name: str) -> Column | None:
         """The column called ``name`` (case ignored), or None."""
-        wanted = name.replace("`", "").lower()
-        return next((column for column in self.columns if column.name.lower() == wanted), None)
+        exact, bare = name.lower(), name.replace("`", "").lower()
+        named = {column.name.lower(): column for column in reversed(self.columns)}
+        return named.get(exact) or named.get(bare)
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -90,6 +91,34 @@ class QueryLog:
     ignored: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
     quarantine: tuple[tuple[str, int, str, str], ...] = ()
+
+    @staticmethod
+    def merged(parts: Sequence[QueryLog]) -> QueryLog:
+        """Several logs as one, in their order."""
+        ignored: Counter[str] = Counter()
+        quarantined: Counter[str] = Counter()
+        for part in parts:
+            ignored.update(part.ignored)
+            quarantined.update(part.quarantined)
+        return QueryLog(
+            queries=tuple(query for part in parts for query in part.queries),
+            lines=sum(part.lines for part in parts),
+            used=sum(part.used for part in parts),
+            ignored=dict(ignored),
+            quarantined=dict(quarantined),
+            quarantine=tuple(line for part in parts for line in part.quarantine),
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``zorder ingest --json`` prints: N = U + I + Q, the reasons of I and Q, scans by table."""
+        return {
+            "lines": self.lines,
+            "used": self.used,
+            "ignored": sum(self.ignored.values()),
+            "quarantined": sum(self.quarantined.values()),
+            "reasons": {**self.ignored, **self.quarantined},
+            "tables": dict(Counter(query.table for query in self.queries)),
+        }
 
     def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:
         """Queries of the table that any of ``names`` calls, compared without case."""

@@ -4,7 +4,7 @@ import struct
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
@@ -13,6 +13,7 @@ from zorder_pipeline.layout.encoding import FINE_BITS, codes_of, rank_encoding, 
 VALUES = st.lists(st.one_of(st.none(), st.integers(-50, 50)), min_size=1, max_size=200)
 
 
+@settings(deadline=None)
 @given(VALUES, st.integers(1, FINE_BITS))
 def test_rank_codes_are_monotone_and_features_are_prefixes_of_fine_codes(raw: list[int | None], bits: int) -> None:
     values = np.array([0 if v is None else v for v in raw])

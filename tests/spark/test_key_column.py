@@ -1,0 +1,103 @@
+"""The key as a Spark Column against the numpy kernel, per type, on the values where the two could part."""
+
+import datetime as dt
+import json
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.layout.encoding import rank_encoding, raw_encoding
+from zorder_pipeline.layout.interleave import hilbert_table, keys
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.relayout.key_column import KEY, TREE_LIMIT, with_key
+
+RNG = np.random.default_rng(5)
+
+
+def with_nulls(values: list) -> list:
+    return [None if i % 9 == 4 else value for i, value in enumerate(values)]
+
+
+COLUMNS = {
+    "tinyint": pa.array(with_nulls([*range(-128, 128)]), pa.int8()),
+    "int": pa.array(with_nulls([*RNG.integers(-(2**31), 2**31, 300).tolist(), -(2**31), 2**31 - 1, 0]), pa.int32()),
+    "bigint": pa.array(with_nulls([*RNG.integers(-(2**63), 2**63 - 1, 300).tolist(), -(2**63), 2**63 - 1])),
+    "float": pa.array(with_nulls([*RNG.normal(size=200).tolist(), float("nan"), float("inf"), -0.0, 0.0]), pa.float32()),
+    "double": pa.array(with_nulls([*RNG.normal(size=200).tolist(), float("nan"), float("-inf"), -0.0, 0.0, 5e-324])),
+    "decimal(12,2)": pa.array(with_nulls([Decimal(int(v)).scaleb(-2) for v in RNG.integers(-(10**11), 10**11, 200)])),
+    "decimal(38,20)": pa.array(
+        with_nulls([Decimal(int(v)).scaleb(-20) for v in RNG.integers(-(10**17), 10**17, 200)]), pa.decimal128(38, 20)
+    ),
+    "string": pa.array(with_nulls(["", "\u00fc", "\U0001f600z", "\uffff", "it's", '"\\', "\x00", *map(str, range(200))])),
+    "binary": pa.array(with_nulls([b"", b"\xff", b"\x00", b"\x7f\xff", *(str(i).encode() for i in range(150))])),
+    "date": pa.array(with_nulls([dt.date(1, 1, 1), dt.date(9999, 12, 31), *(dt.date(1970 + i, 3, 4) for i in range(90))])),
+    "timestamp": pa.array(with_nulls(RNG.integers(-(10**15), 2 * 10**15, 200).tolist()), pa.timestamp("us", "UTC")),
+    "timestamp_ntz": pa.array(with_nulls(RNG.integers(-(10**15), 2 * 10**15, 200).tolist()), pa.timestamp("us")),
+    "boolean": pa.array(with_nulls([True, False] * 10)),
+}
+
+
+def check(spark: SparkSession, column: pa.Array, spec: KeySpec, name: str = "c", struct: bool = False) -> None:
+    rows = spark.createDataFrame(pa.table({name: column, "row": np.arange(len(column))}))
+    paths = {spec.features[0].column: (name,)}
+    if struct:
+        rows = rows.selectExpr(f"named_struct('in.ner', `{name}`) AS outer", "row")
+        paths = {spec.features[0].column: ("outer", "in.ner")}
+    table = hilbert_table(spec) if spec.curve == "hilbert" else None
+    found = with_key(rows, spec, paths, table).orderBy("row").select(KEY).toArrow()[KEY].to_numpy()
+    values = canonical_array(column, spec.features[0].value_type)
+    assert found.tolist() == keys(spec, {spec.features[0].column: values}).tolist()
+
+
+@pytest.mark.parametrize("bits", [2, 7])
+@pytest.mark.parametrize("type_name", COLUMNS)
+def test_column_and_numpy_agree(spark: SparkSession, type_name: str, bits: int) -> None:
+    column = COLUMNS[type_name]
+    values, valid = canonical_array(column, ValueType.parse(type_name))
+    half = len(values) // 2  # learned on half of the rows: the other half has values between and beyond breakpoints
+    feature = rank_encoding("c", type_name, values[:half], valid[:half]).feature(bits)
+    spec = KeySpec((feature,), (0,) * bits)
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York" if bits == 2 else "UTC")
+    try:
+        check(spark, column, spec)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_many_breakpoints_are_searched_in_an_array(spark: SparkSession) -> None:
+    column = COLUMNS["int"]
+    feature = rank_encoding("c", "int", *canonical_array(column, ValueType("int"))).feature(16)
+    assert len(feature.breakpoints) > TREE_LIMIT
+    check(spark, column, KeySpec((feature,), (0,) * 16))
+
+
+@pytest.mark.parametrize("type_name", ["int", "double", "date"])
+def test_raw_bits_agree(spark: SparkSession, type_name: str) -> None:
+    check(spark, COLUMNS[type_name], KeySpec((raw_encoding("c", type_name, 6),), (0,) * 6))
+
+
+def test_names_with_dots_blanks_and_backquotes(spark: SparkSession) -> None:
+    feature = rank_encoding("we.i`rd c", "int", *canonical_array(COLUMNS["int"], ValueType("int"))).feature(3)
+    check(spark, COLUMNS["int"], KeySpec((feature,), (0, 0, 0)), name="we.i`rd c")
+    check(spark, COLUMNS["int"], KeySpec((feature,), (0, 0, 0)), struct=True)
+
+
+@pytest.mark.parametrize("curve", ["interleave", "hilbert"])
+def test_several_features_interleave_alike(spark: SparkSession, curve: str) -> None:
+    rng = np.random.default_rng(0)
+    table = pa.table({name: rng.integers(0, 64, 500) for name in "ab"})
+    features = tuple(
+        FeatureCodes(name, "bigint", tuple(range(4, 64, 4)), tuple(range(16)), 4, null_code=0) for name in "ab"
+    )
+    spec = KeySpec(features, (0, 0, 1, 0, 1, 1, 0, 1), curve)
+    rows = spark.createDataFrame(table)
+    hilbert = hilbert_table(spec) if curve == "hilbert" else None
+    found = with_key(rows, spec, {"a": ("a",), "b": ("b",)}, hilbert).select("a", "b", KEY).toArrow()
+    columns = {name: canonical_array(found[name], ValueType("bigint")) for name in "ab"}
+    assert found[KEY].to_pylist() == keys(spec, columns).tolist()
+    assert json.dumps(spec.to_json())

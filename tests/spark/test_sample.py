@@ -1,0 +1,94 @@
+"""Samples of real Delta tables: reproducible, complete when asked, in canonical values, with the right file per row."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.features.sample import take_sample
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+ROWS = 4000
+COLUMNS = ["id", "s.a.b", "we`ird.name", "ts", "ntz", "amount", "day", "region", "_metadata"]
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[TableSnapshot]:
+    """Four partitions of a file or two, with deletion vectors, column mapping and awkward names; 10 rows deleted."""
+    path: Path = tmp_path_factory.mktemp("sample") / "t"
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    (
+        spark.range(0, ROWS, 1, 2)
+        .selectExpr(
+            "id",
+            "named_struct('a', named_struct('b', IF(id % 10 = 0, NULL, id * 2))) AS s",
+            "concat('v', id) AS `we``ird.name`",
+            "timestamp_micros(id * 1000000 + 7) AS ts",
+            "CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, id) AS TIMESTAMP_NTZ) AS ntz",
+            "CAST(id / 100 AS DECIMAL(12, 2)) AS amount",
+            "date_from_unix_date(CAST(id % 50 AS INT)) AS day",
+            "concat('r', id % 4) AS region",
+            "id AS _metadata",
+            "map('k', id) AS m",
+        )
+        .write.format("delta")
+        .partitionBy("region")
+        .option("delta.enableDeletionVectors", "true")
+        .option("delta.columnMapping.mode", "name")
+        .save(str(path))
+    )
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id < 10")
+    yield open_table(spark, str(path))
+    spark.conf.set("spark.sql.session.timeZone", zone)
+
+
+def test_everything_in_canonical_values(spark: SparkSession, table: TableSnapshot) -> None:
+    live = ROWS - 10
+    sample = take_sample(spark, table, [*COLUMNS, "m"], rows=live, seed=0, total_rows=live)
+    assert (sample.rows, sample.total_rows, sample.version) == (live, live, table.version)
+    assert list(sample.columns) == COLUMNS  # a map has no order and is left out
+    ids = sample.columns["id"].values
+    assert sorted(ids.tolist()) == list(range(10, ROWS))
+    values = {name: column.values for name, column in sample.columns.items()}
+    assert np.array_equal(values["ts"], ids * 1_000_000 + 7)
+    assert np.array_equal(values["ntz"], ids * 1_000_000)
+    assert np.array_equal(values["amount"], ids)
+    assert np.array_equal(values["day"], ids % 50)
+    assert np.array_equal(values["_metadata"], ids)
+    assert values["we`ird.name"].tolist() == [f"v{i}" for i in ids]
+    nested = sample.columns["s.a.b"]
+    assert np.array_equal(nested.valid, ids % 10 != 0)
+    assert np.array_equal(nested.values[nested.valid], 2 * ids[nested.valid])
+    assert sample.file.dtype == np.int32
+    assert len(set(sample.file.tolist())) == len(table.files())
+    assert np.all(np.diff(sample.file) >= 0)
+    assert all(len(set(values["region"][sample.file == i])) == 1 for i in set(sample.file.tolist()))
+
+
+def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapshot) -> None:
+    def draw(rows: int, seed: int) -> list[int]:
+        sample = take_sample(spark, table, ["id"], rows=rows, seed=seed, total_rows=ROWS - 10)
+        return [int(value) for value in sample.columns["id"].values]
+
+    first = draw(1000, 1)
+    partitions = spark.conf.get("spark.sql.files.maxPartitionBytes")
+    spark.conf.set("spark.sql.files.maxPartitionBytes", "4096")
+    try:
+        assert draw(1000, 1) == first
+    finally:
+        spark.conf.set("spark.sql.files.maxPartitionBytes", partitions)
+    assert 850 < len(first) < 1150
+    assert len(set(first)) == len(first)
+    assert set(draw(300, 1)) < set(first)
+    assert draw(1000, 2) != first
+
+
+def test_an_unknown_column_and_an_empty_sample(spark: SparkSession, table: TableSnapshot) -> None:
+    with pytest.raises(TableError, match="column nope cannot be sampled"):
+        take_sample(spark, table, ["nope"], rows=1, seed=0, total_rows=1)
+    empty = take_sample(spark, table, ["id", "we`ird.name", "amount"], rows=0, seed=0, total_rows=ROWS)
+    assert (empty.rows, len(empty.file), len(empty.columns["amount"].values)) == (0, 0, 0)

@@ -1,0 +1,90 @@
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+from rich.console import Console
+
+from zorder_pipeline.benchmarks import find_workload, harness
+from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Workload
+from zorder_pipeline.errors import ZorderError
+
+
+def _outcomes(seeds: Sequence[int], factor: float = 2.0) -> list[Outcome]:
+    result = []
+    for seed in seeds:
+        rows = np.random.default_rng(seed).lognormal(8, 1, 200)
+        figures = {"rows": rows, "files": np.ceil(rows / 1000)}
+        result.append(Outcome(OURS, "ours", seed, figures, {"rewrite": 2.0, "learn": 5.0}))
+        result.append(Outcome("zorder", "Delta ZORDER", seed, {"rows": rows * factor}, {"rewrite": 3.0}))
+    return result
+
+
+def test_the_ratio_is_the_geometric_mean_of_ratios_of_means() -> None:
+    ours = [np.array([1.0, 3.0]), np.array([10.0, 10.0])]
+    peer = [np.array([2.0, 6.0]), np.array([80.0, 80.0])]
+    assert harness.ratio(ours, peer).mean == pytest.approx((0.5 * 0.125) ** 0.5)
+
+
+def test_pairing_makes_a_constant_factor_certain() -> None:
+    rows = np.random.default_rng(0).lognormal(5, 2, 300)
+    found = harness.ratio([rows], [rows * 4])
+    assert (found.mean, found.low, found.high) == pytest.approx((0.25, 0.25, 0.25))
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
+    hits = 0
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        peer = rng.gamma(4, 25, 120)
+        ours = peer * rng.gamma(8, 0.5 / 8, 120)  # true ratio 0.5
+        found = harness.ratio([ours], [peer], seed)
+        hits += found.low <= 0.5 <= found.high
+    assert 85 <= hits <= 99
+
+
+def test_sides_that_do_not_pair_up_are_refused() -> None:
+    for ours, peer in (([], []), ([np.ones(2)], [np.ones(3)]), ([np.ones(0)], [np.ones(0)])):
+        with pytest.raises(ValueError, match="same queries"):
+            harness.ratio(ours, peer)
+
+
+def test_a_summary_needs_ours_and_every_seed() -> None:
+    found = harness.summarise(_outcomes([0, 1]))
+    assert found["contenders"]["zorder"]["ours_to_it"]["rows"]["mean"] == pytest.approx(0.5)
+    assert list(found["contenders"]["zorder"]["mean"]) == ["rows"]
+    with pytest.raises(ValueError, match="no outcome of ours"):
+        harness.summarise([o for o in _outcomes([0]) if o.contender != OURS])
+    with pytest.raises(ValueError, match="contender zorder has other seeds"):
+        harness.summarise(_outcomes([0, 1])[:-1])
+
+
+def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Options] = []
+
+    def run(options: Options, progress: harness.Progress) -> list[Outcome]:
+        asked.append(options)
+        progress("running")
+        return _outcomes(options.seeds)
+
+    monkeypatch.setattr(harness, "find_workload", lambda name: Workload(name, "made up", run))
+    said: list[str] = []
+    report = harness.bench("fake", out=tmp_path, quick=True, seeds=3, against=["zorder"], progress=said.append)
+    assert (asked[0].seeds, asked[0].quick, asked[0].against, said) == ((0, 1, 2), True, ("zorder",), ["running"])
+    assert json.loads((tmp_path / "fake.json").read_text()) == report
+    text = (tmp_path / "fake.md").read_text()
+    assert "2.00 (2.00–2.00)" in text
+    assert "3 seeds" in text
+    console = Console(record=True, width=160)
+    console.print(harness.rich_table(report))
+    assert "Delta ZORDER" in console.export_text()
+
+
+def test_wrong_options_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ZorderError, match="--workload knows no 'nosuch'; it may be any of demo"):
+        find_workload("nosuch")
+    with pytest.raises(ZorderError, match="--seeds is 0"):
+        harness.bench("demo", out=tmp_path, seeds=0)

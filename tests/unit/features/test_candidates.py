@@ -1,0 +1,205 @@
+"""Candidates, subsumption and selection on workloads small enough to count by hand."""
+
+import json
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zorder_pipeline.features.candidates import Candidate, implies, query_weights
+from zorder_pipeline.features.sample import Sample, SampleColumn
+from zorder_pipeline.features.select import Analysis, AnalysisSettings, analyse
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.ranges import Box, Interval, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+
+SCHEMA = TableSchema(
+    (
+        Column("day", "int"),
+        Column("shipped", "int"),
+        Column("price", "double"),
+        Column("status", "string"),
+        Column("fixed", "int"),
+        Column("region", "string", partition=True),
+        Column("flag", "boolean", delta_stats=False),
+        Column("late", "int", delta_stats=False),
+        Column("tags", "array<int>", delta_stats=False),
+        Column("sparse", "int"),
+    )
+)
+N = 400
+
+
+def is_(name: str, value: object, op: str = "=") -> Comparison:
+    return Comparison(name, op, (Literal("string" if isinstance(value, str) else "number", str(value)),))
+
+
+def sample() -> Sample:
+    rng = np.random.default_rng(1)
+    day = np.arange(N)
+    data = {
+        "day": day,
+        "shipped": day + rng.integers(0, 5, N),
+        "price": rng.random(N),
+        "status": np.array(["open", "done"], dtype=object)[(rng.random(N) < 0.9).astype(int)],
+        "fixed": np.ones(N, dtype=np.int64),
+        "region": np.array(["eu"] * N, dtype=object),
+        "flag": day % 2,
+        "late": day[::-1].copy(),
+        "sparse": day,
+    }
+    valid = {name: np.ones(N, dtype=bool) for name in data}
+    valid["sparse"] = rng.random(N) < 0.2
+    columns = {name: SampleColumn(values, valid[name]) for name, values in data.items()}
+    return Sample(columns, (day // 100).astype(np.int32), N, N)
+
+
+def run(predicates: list[Predicate], **settings: object) -> Analysis:
+    queries = [LoggedQuery("t", predicate) for predicate in predicates]
+    return analyse(queries, SCHEMA, sample(), AnalysisSettings(**settings))  # type: ignore[arg-type]
+
+
+WORKLOAD: list[Predicate] = [
+    *[And((is_("day", i), is_("day", i + 1, "<="), is_("status", "open"))) for i in range(10)],
+    *[And((is_("SHIPPED", i, ">"), is_("region", "eu"))) for i in range(6)],
+    *[Or((is_("price", i), is_("fixed", i))) for i in range(5)],
+    *[And((is_("flag", "true"), is_("late", i), Comparison("tags", "is_not_null"))) for i in range(4)],
+    *[And((is_("sparse", i), Opaque("like", ("status",)))) for i in range(3)],
+    And(()),
+]
+
+
+def by_name(analysis: Analysis) -> dict[str, Candidate]:
+    return {candidate.column: candidate for candidate in analysis.candidates}
+
+
+def test_candidates_are_counted_once_per_query_and_say_why() -> None:
+    found = by_name(run(WORKLOAD))
+    day = found["day"]
+    assert (day.queries, day.frequency, day.comparison_points, day.distinct) == (10, 10.0, 11, N)
+    assert day.share == pytest.approx(10 / len(WORKLOAD))
+    assert day.overlap_depth == 1.0
+    assert found["price"].overlap_depth > 3
+    assert found["status"].top_share == pytest.approx(0.9, abs=0.05)
+    expected = {
+        "day": "10 of 29 queries compare day with 11 distinct values",
+        "shipped": "shipped follows day (ascending,",
+        "status": "only 1 distinct value, fewer than 2",
+        "fixed": "constant",
+        "region": "partition column",
+        "flag": "(boolean) has no Delta statistics",
+        "late": "(int) has no Delta statistics",
+        "tags": "array<int>",
+        "sparse": "of its rows are null",
+    }
+    for name, text in expected.items():
+        assert text in found[name].reason, found[name].reason
+    assert {name: found[name].level for name in ("day", "late", "tags")} == {
+        "day": "delta",
+        "late": "row_group",
+        "tags": "enriched",
+    }
+    assert {name for name, candidate in found.items() if candidate.chosen} == {"day", "price", "sparse"}
+
+
+def test_ranked_holds_correlated_and_rare_columns_after_the_primary_ones() -> None:
+    found = run(WORKLOAD)
+    assert found.primary == ("day", "price", "sparse")
+    assert found.correlated == ("shipped",)
+    assert found.ranked == ("day", "price", "sparse", "status", "shipped")
+    assert [(a, b, kind) for a, b, _, kind in found.edges] == [("day", "shipped", "ascending")]
+
+
+def test_limit_of_features_and_thresholds() -> None:
+    limited = run(WORKLOAD, max_features=1)
+    assert limited.primary == ("day",)
+    assert by_name(limited)["price"].reason == "1 features come before price"
+    assert "less than 20.0%" in by_name(run(WORKLOAD, gamma=0.2))["price"].reason
+    assert by_name(run(WORKLOAD, theta=1))["status"].chosen
+
+
+def test_predicate_candidates() -> None:
+    found = {c.predicate.to_sql(): c.queries for c in run(WORKLOAD).predicate_candidates}
+    assert found["status = 'open'"] == 10
+    assert found["<like over status>"] == 3
+    assert found["tags IS NOT NULL"] == 4
+    assert not any("day" in text or "region" in text or "shipped" in text.lower() for text in found)
+    assert "status = 'open'" not in {c.predicate.to_sql() for c in run(WORKLOAD, gamma=0.5).predicate_candidates}
+
+
+def test_json_is_json_and_hides_literals() -> None:
+    analysis = run(WORKLOAD)
+    assert json.loads(json.dumps(analysis.to_json()))["primary"] == ["day", "price", "sparse"]
+    assert "open" in json.dumps(analysis.to_json())
+    assert "open" not in json.dumps(analysis.to_json(redact=True))
+
+
+def test_old_queries_weigh_less() -> None:
+    day = 86_400_000_000
+    queries = [LoggedQuery("t", is_("day", i), timestamp=i * day) for i in (0, 10)] + [LoggedQuery("t", And(()))]
+    assert query_weights(queries, 10) == [0.5, 1.0, 1.0]
+    assert query_weights(queries) == [1.0] * 3
+    found = analyse(queries, SCHEMA, sample(), AnalysisSettings(half_life_days=10)).candidates[0]
+    assert (found.frequency, found.queries, found.share) == (1.5, 2, 0.6)
+
+
+def test_no_query_and_no_row() -> None:
+    empty = Sample(
+        {"day": SampleColumn(np.zeros(0, dtype=np.int64), np.zeros(0, dtype=bool))}, np.zeros(0, np.int32), 0, 0
+    )
+    assert analyse([], SCHEMA, empty).ranked == ()
+    assert analyse([LoggedQuery("t", is_("day", 1))], SCHEMA, empty).ranked == ()
+
+
+bound = st.one_of(st.none(), st.integers(0, 4))
+interval = st.builds(Interval, bound, bound, st.booleans(), st.booleans())
+ranges = st.builds(
+    Range,
+    st.sampled_from("xy"),
+    st.just("double"),
+    st.lists(interval, max_size=2).map(tuple),
+    st.booleans(),
+    st.booleans(),
+)
+boxes = st.lists(ranges, max_size=3).map(tuple)
+
+
+def matches(box: Box, row: dict[str, float | None]) -> bool:
+    def one(item: Range) -> bool:
+        value = row[item.column]
+        if value is None:
+            return item.nulls
+        return any(
+            (i.low is None or value > i.low or (value == i.low and not i.low_open))  # type: ignore[operator]
+            and (i.high is None or value < i.high or (value == i.high and not i.high_open))  # type: ignore[operator]
+            for i in item.intervals
+        )
+
+    return all(one(item) for item in box)
+
+
+@given(boxes, boxes)
+def test_implies_is_never_wrong(a: Box, b: Box) -> None:
+    domain = [None, *(i / 2 for i in range(-1, 10))]
+    if implies(a, b):
+        assert all(matches(b, {"x": x, "y": y}) for x, y in product(domain, domain) if matches(a, {"x": x, "y": y}))
+
+
+@given(boxes)
+def test_implies_is_reflexive_and_true_is_implied(box: Box) -> None:
+    assert implies(box, box)
+    assert implies(box, ())
+
+
+def test_implies_by_nulls_nan_and_missing_columns() -> None:
+    nan = float("nan")
+    some, null = Range("x", "double", (Interval(1.0, 2.0),)), Range("x", "double", (), nulls=True)
+    present = Range("x", "double", (Interval(),))
+    assert implies((some,), (present,))
+    assert not implies((null,), (present,))
+    assert not implies((), (present,))
+    assert implies((Range("x", "double", (Interval(nan, nan),)),), (Range("x", "double", (Interval(1.0, None),)),))
+    assert not implies((Range("x", "double", (Interval(1.0, nan),)),), (some,))

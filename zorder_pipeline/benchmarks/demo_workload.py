@@ -1,0 +1,117 @@
+"""TPC-H lineitem as a real Delta table: ours against what Delta itself offers, measured as ``zorder evaluate`` does.
+
+Every contender starts from the same stored table, is chosen or learned from the same training log only, has the same
+number of files, and is measured by the same function on statements that the training log does not hold.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import VerificationError
+
+from .compare import same_results
+from .data import copy_table, file_count, lineitem_table
+from .harness import OURS, Options, Outcome, Progress, Workload
+from .peers import PEERS, QUICK, Peer, frequent_columns, peers_named
+from .workloads import tpch_logs, write_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zorder_pipeline.model.results import Evaluation
+
+__all__ = ["WORKLOAD", "run"]
+
+SCALE = 0.1
+FILES = 100
+QUERIES = 500
+TRIALS, QUICK_TRIALS = 600, 300
+TABLE = "lineitem"
+
+
+def run(options: Options, progress: Progress) -> list[Outcome]:
+    """See `Workload`.
+
+    Raises:
+        VerificationError: a statement's result differs after our relayout.
+    """
+    from zorder_pipeline.spark import session
+
+    spark = session()
+    source = options.work / "stored" / TABLE
+    scale = SCALE if options.scale is None else options.scale
+    chosen = peers_named(options.against or (QUICK if options.quick else [peer.name for peer in PEERS]))
+    progress(f"writing TPC-H lineitem at scale {scale} as {FILES} files")
+    lineitem_table(spark, source, scale, FILES)
+    outcomes: list[Outcome] = []
+    for seed in options.seeds:
+        folder = options.work / f"seed-{seed}"
+        outcomes += _one_seed(spark, options, scale, seed, source, folder, chosen, progress)
+        shutil.rmtree(folder, ignore_errors=True)
+    return outcomes
+
+
+def _one_seed(
+    spark: SparkSession,
+    options: Options,
+    scale: float,
+    seed: int,
+    source: Path,
+    folder: Path,
+    chosen: tuple[Peer, ...],
+    progress: Progress,
+) -> Iterator[Outcome]:
+    from zorder_pipeline import pipeline
+
+    records, later = tpch_logs(QUERIES, QUERIES, seed, scale=scale)
+    train, unseen = (
+        str(write_log(log, folder / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
+    )
+    columns = frequent_columns([record["statement"] for record in records], 4)
+
+    def measure(path: str) -> float:
+        return float(pipeline.evaluate(spark, path, [train], aliases=[TABLE]).rows_per_query.mean())
+
+    def outcome(name: str, label: str, path: Path, seconds: dict[str, float]) -> Outcome:
+        read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
+        return Outcome(name, label, seed, _per_query(read), seconds, read.to_json() | {"files": file_count(path)})
+
+    for peer in chosen:
+        progress(f"seed {seed}: {peer.label}")
+        path = folder / peer.name / TABLE
+        used = columns[: peer.columns]
+        seconds = peer.prepare(spark, str(source), str(path), used, FILES, measure)
+        yield outcome(peer.name, peer.label, path, {"rewrite": seconds})
+        shutil.rmtree(path)
+
+    progress(f"seed {seed}: learning from {QUERIES} statements")
+    path = folder / OURS / TABLE
+    copy_table(spark, source, path)
+    rows = pipeline.evaluate(spark, str(path), [train], aliases=[TABLE]).rows
+    settings = pipeline.LearnSettings(
+        trials=QUICK_TRIALS if options.quick else TRIALS, seed=seed, target_file_rows=max(1, round(rows / FILES))
+    )
+    start = time.perf_counter()
+    plan = pipeline.learn(spark, str(path), [train], aliases=[TABLE], settings=settings)
+    learned = time.perf_counter()
+    pipeline.apply(spark, str(path), plan, force=True)
+    rewritten = time.perf_counter()
+    yield outcome(OURS, "ours", path, {"rewrite": rewritten - learned, "learn": learned - start})
+    different = same_results(spark, [record["statement"] for record in later], source, path, name=TABLE)
+    if different:
+        raise VerificationError(f"{len(different)} statements answer otherwise after our relayout, e.g. {different[0]}")
+
+
+def _per_query(read: Evaluation) -> dict[str, npt.NDArray[np.float64]]:
+    return {"rows": read.rows_per_query, "files": read.files_per_query, "bytes": read.bytes_per_query}
+
+
+WORKLOAD = Workload("demo", "TPC-H lineitem in 100 files, queries nobody has seen", run)

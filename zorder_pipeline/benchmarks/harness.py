@@ -1,0 +1,264 @@
+"""Runs a workload over seeds and contenders and says by how much ours is better, with the spread.
+
+A workload turns `Options` into `Outcome` values: what each unseen query read under each contender's layout. How it gets
+them is its own affair (Spark and real tables, or numpy on a sample); all ratios, intervals and reports are made here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import ZorderError
+
+from . import find_workload
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+__all__ = ["OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "markdown", "ratio"]
+__all__ += ["rich_table", "summarise"]
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Progress: TypeAlias = Callable[[str], None]
+OURS = "ours"
+RESAMPLES = 2000
+PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
+FIGURES = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
+
+
+@dataclass(frozen=True)
+class Options:
+    """What a workload is to do.
+
+    Attributes:
+        seeds: one repetition each: own train and unseen logs, own search.
+        quick: the small version.
+        scale: size of the data, None for the workload's own choice.
+        against: names of the peers, empty for the workload's own choice.
+        work: scratch folder for tables.
+    """
+
+    seeds: tuple[int, ...]
+    work: Path
+    quick: bool = False
+    scale: float | None = None
+    against: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What the unseen queries of one seed read under one contender's layout.
+
+    Attributes:
+        contender: name, `OURS` for the project's own.
+        label: for tables that people read.
+        seed: which repetition.
+        per_query: by measure (``rows``, ``files``, ``bytes``), one figure per query, the same queries in the same order
+            for all contenders of a seed.
+        seconds: by step (``rewrite``, ``learn``).
+        figures: whatever else is worth keeping, JSON-ready.
+    """
+
+    contender: str
+    label: str
+    seed: int
+    per_query: Mapping[str, Floats]
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    figures: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Workload:
+    """A benchmark: ``run`` yields an outcome for each seed and contender, ours among them."""
+
+    name: str
+    summary: str
+    run: Callable[[Options, Progress], Sequence[Outcome]]
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Ours divided by a peer: the geometric mean over seeds of the ratio of means, and its 95% interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def ratio(ours: Sequence[Floats], peer: Sequence[Floats], seed: int = 0) -> Ratio:
+    """How much ours reads of what a peer reads.
+
+    The interval is a paired bootstrap: within each seed queries are drawn with replacement, the same for both sides.
+
+    Args:
+        ours, peer: per seed one figure per query, in the same order.
+        seed: of the resampling.
+
+    Raises:
+        ValueError: the sides do not pair up.
+
+    >>> ratio([np.array([1.0, 2.0])], [np.array([2.0, 4.0])])
+    Ratio(mean=0.5, low=0.5, high=0.5)
+    """
+    if not ours or [len(x) for x in ours] != [len(x) for x in peer] or not all(len(x) for x in ours):
+        raise ValueError("ours and peer need the same seeds and the same queries")
+    rng = np.random.default_rng(seed)
+    logs, resampled = [], np.zeros(RESAMPLES)
+    for mine, theirs in zip(ours, peer, strict=True):
+        logs.append(_log_ratio(mine.mean(), theirs.mean()))
+        draws = rng.integers(len(mine), size=(RESAMPLES, len(mine)))
+        resampled += _log_ratio(mine[draws].mean(axis=1), theirs[draws].mean(axis=1))
+    low, high = np.exp(np.percentile(resampled / len(ours), [2.5, 97.5]))
+    return Ratio(float(np.exp(np.mean(logs))), float(low), float(high))
+
+
+def bench(
+    name: str,
+    *,
+    out: str | Path,
+    quick: bool = False,
+    seeds: int | None = None,
+    scale: float | None = None,
+    against: Sequence[str] = (),
+    work: str | Path | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run one workload; write ``<out>/<name>.json`` and ``<out>/<name>.md``; return what the JSON file holds.
+
+    Args:
+        seeds: how many repetitions; 2 when quick, else 5.
+        work: scratch folder, ``<out>/work`` when None.
+
+    Raises:
+        ZorderError: the workload is unknown, or an option is out of range.
+    """
+    workload = find_workload(name)
+    count = seeds if seeds is not None else (2 if quick else 5)
+    if count < 1:
+        raise ZorderError(f"--seeds is {count}; at least 1 is needed")
+    folder = Path(out)
+    folder.mkdir(parents=True, exist_ok=True)
+    options = Options(tuple(range(count)), Path(work) if work else folder / "work", quick, scale, tuple(against))
+    started = datetime.now(UTC)
+    outcomes = workload.run(options, progress or (lambda _: None))
+    report = {"workload": name, "summary": workload.summary} | summarise(outcomes)
+    report |= {
+        "quick": quick,
+        "scale": scale,
+        "started": started.isoformat(timespec="seconds"),
+        "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
+        "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
+        "versions": {package: version(package) for package in PACKAGES},
+    }
+    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    (folder / f"{name}.md").write_text(markdown(report), encoding="utf-8")
+    return report
+
+
+def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
+    """Means, ratios and raw figures of a benchmark, JSON-ready.
+
+    Raises:
+        ValueError: there is no outcome of ours, or a contender lacks a seed.
+    """
+    by_contender: dict[str, dict[int, Outcome]] = {}
+    for outcome in outcomes:
+        by_contender.setdefault(outcome.contender, {})[outcome.seed] = outcome
+    if OURS not in by_contender:
+        raise ValueError("no outcome of ours")
+    mine = by_contender[OURS]
+    contenders = {}
+    for name, theirs in by_contender.items():
+        if theirs.keys() != mine.keys():
+            raise ValueError(f"contender {name} has other seeds than ours")
+        first = next(iter(theirs.values()))
+        measures = [measure for measure in first.per_query if measure in next(iter(mine.values())).per_query]
+        contenders[name] = {
+            "label": first.label,
+            "mean": {m: float(np.mean([x.per_query[m].mean() for x in theirs.values()])) for m in measures},
+            "seconds": {s: float(np.mean([x.seconds[s] for x in theirs.values()])) for s in first.seconds},
+            "ours_to_it": {
+                m: vars(ratio([mine[s].per_query[m] for s in mine], [theirs[s].per_query[m] for s in mine]))
+                for m in measures
+            },
+        }
+    raw = [
+        {
+            "contender": outcome.contender,
+            "seed": outcome.seed,
+            "seconds": dict(outcome.seconds),
+            "figures": dict(outcome.figures),
+            "per_query": {measure: values.tolist() for measure, values in outcome.per_query.items()},
+        }
+        for outcome in outcomes
+    ]
+    return {"seeds": sorted(mine), "contenders": contenders, "outcomes": raw}
+
+
+def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """Header and cells of the table that sums a report up."""
+    contenders = report["contenders"].values()
+    measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
+    steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
+    header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
+    header.append("rows read, as a multiple of ours (95%)")
+    rows = []
+    for name, contender in report["contenders"].items():
+        figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
+        times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
+        compared = contender["ours_to_it"].get("rows")
+        times_more = "" if name == OURS or compared is None else _inverse(compared)
+        rows.append([contender["label"], *figures, *times, times_more])
+    return header, rows
+
+
+def markdown(report: Mapping[str, Any]) -> str:
+    """The report as Markdown."""
+    header, rows = table_rows(report)
+    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
+    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    seeds = len(report["seeds"])
+    text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
+    return text + (
+        f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
+        "seeds with a paired bootstrap interval over queries.\n"
+    )
+
+
+def rich_table(report: Mapping[str, Any]) -> Table:
+    """The report as a table for the terminal."""
+    from rich.table import Table
+
+    header, rows = table_rows(report)
+    table = Table(title=f"{report.get('workload', '')}: {report.get('summary', '')}")
+    for number, title in enumerate(header):
+        table.add_column(title, justify="right" if number else "left")
+    for row in rows:
+        table.add_row(*row)
+    return table
+
+
+def _log_ratio(a: Any, b: Any) -> Any:
+    tiny = 1e-9  # a sample of queries that read nothing at all
+    return np.log(np.maximum(a, tiny) / np.maximum(b, tiny))
+
+
+def _figure(measure: str, value: float | None) -> str:
+    if value is None:
+        return ""
+    return f"{value / 1e6:,.2f}" if measure == "bytes" else f"{value:,.1f}" if measure == "files" else f"{value:,.0f}"
+
+
+def _inverse(r: Mapping[str, float]) -> str:
+    return f"{1 / r['mean']:.2f} ({1 / r['high']:.2f}–{1 / r['low']:.2f})"

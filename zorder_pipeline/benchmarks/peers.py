@@ -1,0 +1,218 @@
+"""The layouts that ours is compared with, as plug-ins in one ordered tuple.
+
+Each makes a new table at ``dest`` from the rows of ``source``, with about ``files`` files, and returns the seconds that
+its own rewrite took; making the copy it starts from does not count. Delta's OPTIMIZE commands run at their best: files
+of the size that gives the wanted count, and rows sorted inside the files by the curve, which is off by default.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+import sqlglot
+from sqlglot import exp
+
+from zorder_pipeline.errors import ZorderError
+
+from .data import copy_table, live_bytes, session_conf
+from .workloads import LITERAL
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = [
+    "PEERS",
+    "Measure",
+    "Peer",
+    "Prepare",
+    "frequent_columns",
+    "liquid",
+    "peers_named",
+    "sort",
+    "stored",
+    "zorder",
+]
+
+Measure = Callable[[str], float]
+"""Mean rows that the training queries read on the table at a path."""
+MAX_SORT_CANDIDATES = 3
+
+
+class Prepare(Protocol):
+    """Makes a peer's layout; returns the seconds of the rewrite."""
+
+    def __call__(
+        self, spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: Measure | None
+    ) -> float: ...
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A layout to compare with.
+
+    Attributes:
+        name: as in ``--against``.
+        prepare: see `Prepare`.
+        columns: how many of the most frequent columns it is given.
+        label: for tables that people read.
+    """
+
+    name: str
+    prepare: Prepare
+    columns: int
+    label: str
+
+
+def stored(
+    spark: SparkSession, source: str, dest: str, columns: Sequence[str] = (), files: int = 0, measure: object = None
+) -> float:
+    """The rows as they arrived: a plain copy without a shuffle; its seconds are the unit of the other rewrites."""
+    del columns, files, measure
+    start = time.perf_counter()
+    copy_table(spark, source, dest)
+    return time.perf_counter() - start
+
+
+def sort(
+    spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: Measure | None = None
+) -> float:
+    """The best single sort column: each of the first three is tried, the training queries' rows decide.
+
+    Without ``measure`` the first column is taken. The seconds are those of the one winning rewrite.
+    """
+    times: dict[str, float] = {}
+    rows: dict[str, float] = {}
+    candidates = columns[: MAX_SORT_CANDIDATES if measure else 1]
+    for column in candidates:
+        path = f"{dest}-by-{column}/{Path(dest).name}"
+        times[column] = _sorted_copy(spark, source, path, column, files)
+        rows[column] = measure(path) if measure else 0.0
+    best = min(candidates, key=lambda column: rows[column])
+    shutil.rmtree(dest, ignore_errors=True)
+    Path(dest).parent.mkdir(parents=True, exist_ok=True)
+    shutil.move(f"{dest}-by-{best}/{Path(dest).name}", dest)
+    for column in candidates:
+        shutil.rmtree(f"{dest}-by-{column}", ignore_errors=True)
+    return times[best]
+
+
+def zorder(
+    spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: object = None
+) -> float:
+    """Delta's OPTIMIZE ZORDER BY ``columns`` on a copy."""
+    del measure
+    copy_table(spark, source, dest)
+    by = ", ".join(_quoted(column) for column in columns)
+    with session_conf(spark, _optimize_conf(dest, files)):
+        start = time.perf_counter()
+        spark.sql(f"OPTIMIZE delta.{_quoted(dest)} ZORDER BY ({by})")
+        return time.perf_counter() - start
+
+
+def liquid(
+    spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: object = None
+) -> float:
+    """Delta's liquid clustering: CLUSTER BY ``columns`` (four at most) on a copy, then OPTIMIZE FULL."""
+    del measure
+    copy_table(spark, source, dest)
+    by = ", ".join(_quoted(column) for column in columns)
+    spark.sql(f"ALTER TABLE delta.{_quoted(dest)} CLUSTER BY ({by})")
+    with session_conf(spark, _optimize_conf(dest, files)):
+        start = time.perf_counter()
+        spark.sql(f"OPTIMIZE delta.{_quoted(dest)} FULL")
+        return time.perf_counter() - start
+
+
+PEERS: tuple[Peer, ...] = (
+    Peer("stored", stored, 0, "as stored"),
+    Peer("sort", sort, 3, "best single sort"),
+    Peer("zorder2", zorder, 2, "Delta ZORDER, 2 columns"),
+    Peer("zorder", zorder, 3, "Delta ZORDER, 3 columns"),
+    Peer("zorder4", zorder, 4, "Delta ZORDER, 4 columns"),
+    Peer("liquid2", liquid, 2, "Delta liquid, 2 columns"),
+    Peer("liquid", liquid, 3, "Delta liquid, 3 columns"),
+    Peer("liquid4", liquid, 4, "Delta liquid, 4 columns"),
+)
+QUICK = ("stored", "sort", "zorder", "liquid")
+
+
+def peers_named(names: Sequence[str]) -> tuple[Peer, ...]:
+    """The peers called ``names``, in the order of `PEERS`.
+
+    Raises:
+        ZorderError: a name is unknown.
+    """
+    known = {peer.name for peer in PEERS}
+    if unknown := sorted(set(names) - known):
+        raise ZorderError(f"--against knows no {unknown[0]!r}; it may be any of {', '.join(p.name for p in PEERS)}")
+    return tuple(peer for peer in PEERS if peer.name in names)
+
+
+def frequent_columns(statements: Sequence[str], k: int = 3, dialect: str = "spark") -> list[str]:
+    """The ``k`` columns that most statements compare with a constant, as a person would choose them from the log.
+
+    A column counts once per statement; ties go by name. Statements that sqlglot cannot parse do not count.
+
+    >>> frequent_columns(["SELECT 1 FROM t WHERE a = 1 AND b > c", "SELECT 1 FROM t WHERE a IN (1, 2) OR d > 2"], 2)
+    ['a', 'd']
+    """
+    forms: Counter[str] = Counter()
+    example: dict[str, str] = {}
+    for statement in statements:  # one parse per form: literals do not matter here
+        form = LITERAL.sub("?", statement)
+        forms[form] += 1
+        example.setdefault(form, statement)
+    counts: Counter[str] = Counter()
+    for form, times in forms.items():
+        for column in _compared(example[form], dialect):
+            counts[column] += times
+    return [column for column, _ in sorted(counts.items(), key=lambda item: (-item[1], item[0]))[:k]]
+
+
+def _compared(statement: str, dialect: str) -> set[str]:
+    try:
+        tree = sqlglot.parse_one(statement, read=dialect)
+    except sqlglot.errors.SqlglotError:
+        return set()
+    found = set()
+    for where in tree.find_all(exp.Where):
+        for node in where.find_all(exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like):
+            column, *others = [node.this, *(node.args.get(key) for key in ("expression", "low", "high", "query"))]
+            constant = not any(isinstance(x, exp.Expression) and x.find(exp.Column, exp.Select) for x in others)
+            if isinstance(column, exp.Column) and constant:
+                found.add(column.name)
+    return found
+
+
+def _sorted_copy(spark: SparkSession, source: str, path: str, column: str, files: int) -> float:
+    from pyspark.sql import functions as F
+
+    shutil.rmtree(path, ignore_errors=True)
+    start = time.perf_counter()
+    rows = spark.read.format("delta").load(source)
+    # the noise spreads a frequent value over several files, as Delta's own ZORDER does
+    noise = F.xxhash64(*rows.columns)
+    ranged = rows.repartitionByRange(files, F.col(_quoted(column)), noise)
+    ranged.sortWithinPartitions(F.col(_quoted(column))).write.format("delta").save(path)
+    return time.perf_counter() - start
+
+
+def _optimize_conf(path: str, files: int) -> dict[str, str]:
+    # OPTIMIZE range-partitions into (bytes of the input // maxFileSize) files
+    size = max(1, live_bytes(path) // files)
+    return {
+        "spark.databricks.delta.optimize.maxFileSize": str(size),
+        "spark.databricks.delta.optimize.minFileSize": str(size),
+        "spark.databricks.io.skipping.mdc.sortWithinFiles": "true",
+        "spark.databricks.delta.optimize.zorder.fastInterleaveBits.enabled": "true",
+    }
+
+
+def _quoted(name: str) -> str:
+    return "`" + name.replace("`", "``") + "`"

@@ -1,0 +1,81 @@
+"""Canonical values and boxes as Spark SQL text, rebuilt from data: nothing that came from a log is ever pasted in."""
+
+from __future__ import annotations
+
+import math
+
+from .ranges import Box, Boxes, Interval, Range
+from .values import Value, ValueType
+
+__all__ = ["boxes_sql", "column_sql", "value_sql"]
+
+
+def column_sql(path: tuple[str, ...]) -> str:
+    """A column reference with every part quoted.
+
+    >>> column_sql(("a b", "c`d"))
+    '`a b`.`c``d`'
+    """
+    return ".".join("`" + part.replace("`", "``") + "`" for part in path)
+
+
+def value_sql(value: Value, value_type: ValueType) -> str:
+    """A literal of exactly ``value_type``, whatever the session's time zone, ANSI mode or escape rules are.
+
+    >>> value_sql(10471, ValueType("date")), value_sql("it's", ValueType("string"))
+    ('date_from_unix_date(10471)', "decode(X'69742773', 'UTF-8')")
+    """
+    match value_type.family:
+        case "string":
+            return f"decode(X'{str(value).encode('utf-8', 'surrogatepass').hex()}', 'UTF-8')"
+        case "binary":
+            return f"X'{bytes(value).hex() if isinstance(value, bytes) else ''}'"
+        case "float":
+            text = repr(float(value)) if math.isfinite(float(value)) else f"'{float(value)}'"
+            return f"CAST({text} AS {value_type.name})" if text.startswith("'") else f"CAST({text}D AS DOUBLE)"
+        case "date":
+            return f"date_from_unix_date({int(value)})"
+        case "timestamp":
+            return f"timestamp_micros({int(value)})"
+        case "timestamp_ntz":
+            return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {_seconds(int(value))}) AS TIMESTAMP_NTZ)"
+        case "boolean":
+            return "true" if value else "false"
+        case "decimal":
+            sign, digits = ("-" if int(value) < 0 else ""), str(abs(int(value))).rjust(value_type.scale + 1, "0")
+            point = len(digits) - max(0, value_type.scale)
+            return f"CAST('{sign}{digits[:point]}.{digits[point:]}0' AS DECIMAL(38, {max(0, value_type.scale)}))"
+    return f"CAST('{int(value)}' AS DECIMAL(38, 0))" if abs(int(value)) >= 1 << 63 else f"CAST('{int(value)}' AS BIGINT)"
+
+
+def _seconds(micros: int) -> str:
+    return f"CAST('{'-' if micros < 0 else ''}{abs(micros) // 1_000_000}.{abs(micros) % 1_000_000:06d}' AS DECIMAL(18, 6))"
+
+
+def boxes_sql(boxes: Boxes, paths: dict[str, tuple[str, ...]]) -> str:
+    """The boxes as a condition that is true for exactly the rows they match, never null.
+
+    Args:
+        paths: path of each column (a struct field has several parts) by its schema name.
+    """
+    return " OR ".join(f"({_box_sql(box, paths)})" for box in boxes) or "false"
+
+
+def _box_sql(box: Box, paths: dict[str, tuple[str, ...]]) -> str:
+    return " AND ".join(f"({_range_sql(item, column_sql(paths[item.column]))})" for item in box) or "true"
+
+
+def _range_sql(item: Range, column: str) -> str:
+    parts = [_interval_sql(interval, column, ValueType.parse(item.type)) for interval in item.intervals]
+    if item.nulls:
+        parts.append(f"{column} IS NULL")
+    return f"coalesce({' OR '.join(parts)}, false)" if parts else "false"
+
+
+def _interval_sql(interval: Interval, column: str, value_type: ValueType) -> str:
+    parts = [f"{column} IS NOT NULL"]
+    if interval.low is not None:
+        parts.append(f"{column} {'>' if interval.low_open else '>='} {value_sql(interval.low, value_type)}")
+    if interval.high is not None:
+        parts.append(f"{column} {'<' if interval.high_open else '<='} {value_sql(interval.high, value_type)}")
+    return "(" + " AND ".join(parts) + ")"

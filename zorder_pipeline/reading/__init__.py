@@ -1,0 +1,1 @@
+"""Reading: what Parquet footers say, and which rows match."""

@@ -1,0 +1,163 @@
+"""Row groups as their Parquet footers describe them: zone maps one level below files, and bytes per column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pyarrow.parquet as pq
+
+from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+__all__ = ["Footers", "column_shares", "read_footers", "row_groups"]
+
+THREADS = 16
+ARROW_TYPES = {
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "boolean": pa.bool_(),
+    "date": pa.date32(),
+    "timestamp_ntz": pa.timestamp("us"),
+    "timestamp": pa.timestamp("us", "UTC"),
+}
+
+
+@dataclass(frozen=True)
+class Footers:
+    """Parquet footers of files, in the files' order; None where a footer could not be read."""
+
+    metadata: tuple[pq.FileMetaData | None, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every footer was read."""
+        return all(item is not None for item in self.metadata)
+
+
+def read_footers(location: str, paths: Sequence[str]) -> Footers:
+    """Footers of a Delta table's files.
+
+    Args:
+        location: URI of the table's folder.
+        paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
+    """
+    root, base = _filesystem(location)
+
+    def one(path: str) -> pq.FileMetaData | None:
+        try:
+            if urlsplit(path).scheme and "://" in path or path.startswith("file:"):
+                filesystem, place = _filesystem(unquote(path))
+            else:
+                filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
+            if filesystem is None:
+                return None
+            with filesystem.open_input_file(place) as file:
+                return pq.read_metadata(file)
+        except (OSError, pa.ArrowException):
+            return None
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        return Footers(tuple(pool.map(one, paths)))
+
+
+def _filesystem(uri: str) -> tuple[pafs.FileSystem | None, str]:
+    """The filesystem of a URI and the path in it; None when pyarrow has no such filesystem."""
+    if uri.startswith("file:"):
+        return pafs.LocalFileSystem(), unquote(urlsplit(uri).path)
+    if "://" not in uri:
+        return pafs.LocalFileSystem(), uri
+    try:
+        filesystem, path = pafs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, OSError, ValueError):
+        return None, uri
+    return filesystem, path
+
+
+def row_groups(
+    footers: Footers, columns: Mapping[str, tuple[tuple[str, ...], str]]
+) -> tuple[ZoneMap, npt.NDArray[np.int64]]:
+    """Zone maps of all row groups, and the file each belongs to.
+
+    Args:
+        columns: by column name, its physical path in the files and its Spark type.
+    """
+    file: list[int] = []
+    rows: list[int] = []
+    size: list[int] = []
+    bounds: dict[str, list[tuple[Any, Any, int]]] = {name: [] for name in columns}
+    for number, metadata in enumerate(footers.metadata):
+        if metadata is None:
+            continue
+        places = {tuple(metadata.schema.column(i).path.split(".")): i for i in range(metadata.num_columns)}
+        for index in range(metadata.num_row_groups):
+            group = metadata.row_group(index)
+            file.append(number)
+            rows.append(group.num_rows)
+            size.append(group.total_byte_size)
+            for name, (path, _) in columns.items():
+                place = places.get(tuple(".".join(path).split(".")))
+                bounds[name].append(_bounds(group, place, group.num_rows))
+    zones = {name: _zones(bounds[name], columns[name][1]) for name in columns}
+    return ZoneMap(np.array(rows, dtype=np.int64), np.array(size, dtype=np.int64), zones), np.array(file, dtype=np.int64)
+
+
+def _bounds(group: Any, place: int | None, rows: int) -> tuple[Any, Any, int]:
+    if place is None:
+        return None, None, rows  # the column was added later: all null here
+    statistics = group.column(place).statistics
+    if statistics is None:
+        return None, None, -1
+    nulls = statistics.null_count if statistics.has_null_count else -1
+    if not statistics.has_min_max:
+        return None, None, nulls
+    return statistics.min, statistics.max, nulls
+
+
+def _zones(bounds: Iterable[tuple[Any, Any, int]], type_name: str) -> ColumnZones:
+    value_type = ValueType.parse(type_name)
+    lows, highs, nulls = zip(*bounds, strict=True) if bounds else ((), (), ())
+    arrow = ARROW_TYPES.get(type_name)
+    if value_type.family == "decimal":
+        precision, scale = type_name.removeprefix("decimal(").rstrip(")").split(",")
+        arrow = pa.decimal128(int(precision), int(scale))
+    counts = np.array(nulls, dtype=np.int64)
+    try:
+        low, has_low = canonical_array(pa.array(lows, arrow), value_type)
+        high, has_high = canonical_array(pa.array(highs, arrow), value_type)
+    except (pa.ArrowException, ValueError, TypeError):  # a file written before the column's type was widened
+        blank = np.zeros(len(counts), dtype=value_type.numpy_dtype)
+        return ColumnZones(blank, blank, np.zeros(len(counts), dtype=np.bool_), counts)
+    return ColumnZones(low, high, has_low & has_high, counts)
+
+
+def column_shares(footers: Footers, names: Mapping[str, str]) -> dict[str, float]:
+    """Share of the files' compressed bytes by top-level column.
+
+    Args:
+        names: column name by its physical top-level name.
+    """
+    total: dict[str, float] = {}
+    for metadata in footers.metadata:
+        for index in range(metadata.num_row_groups if metadata else 0):
+            group = metadata.row_group(index)
+            for i in range(group.num_columns):
+                chunk = group.column(i)
+                physical = chunk.path_in_schema.split(".", 1)[0]
+                name = names.get(physical, physical)
+                total[name] = total.get(name, 0.0) + chunk.total_compressed_size
+    whole = sum(total.values())
+    return {name: size / whole for name, size in total.items()} if whole else {}

@@ -1,0 +1,217 @@
+"""Delta's own transaction, reached through py4j: the only place that writes, and all or nothing.
+
+Files of a relayout are committed with ``dataChange = false`` as an OPTIMIZE, so Delta checks them under snapshot
+isolation: concurrent appends survive, a concurrent change of an input file aborts us, streams see nothing again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
+
+from .snapshot import LAYOUT_TAG, TableSnapshot
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import DataFrame
+
+__all__ = ["Transaction", "lost_races"]
+
+GENERATION_TAG = "zorder.generation"
+SUPPORTED = "Delta 4.4 on Spark 4.2"
+
+
+class Transaction:
+    """One attempt to replace files of a table.
+
+    Args:
+        snapshot: the table as it was planned for; the transaction itself starts at the table's newest version.
+        paths: AddFile paths to replace; those no longer live are left out.
+    """
+
+    def __init__(self, snapshot: TableSnapshot, paths: Sequence[str]) -> None:
+        self.spark, self.jlog = snapshot.spark, snapshot.jlog
+        self.jvm = self.spark._jvm
+        none = self.jvm.scala.Option.empty()
+        try:
+            self.jlog.update(False, none, none)
+            self.txn = self.jlog.startTransaction(none, none)
+        except (TypeError, AttributeError) as error:
+            raise UnsupportedTableError(f"this Delta version's transaction differs; {SUPPORTED} is supported") from error
+        self.current = TableSnapshot(self.spark, self.jlog, self.txn.snapshot())
+        if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:
+            raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
+        self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(self._seq(list(paths)))
+        self.written: JavaObject | None = None
+
+    @property
+    def read_version(self) -> int:
+        """Version the transaction reads."""
+        return self.current.version
+
+    def input_rows(self) -> DataFrame:
+        """Live rows of the input files, with the hidden columns that keep row ids when the table tracks rows."""
+        from pyspark.sql import DataFrame
+
+        self.txn.trackFilesRead(self.inputs)
+        rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, self.jvm.scala.Option.empty())
+        if "rowTracking" in self.current.features:
+            rows = self._module("RowTracking$").preserveRowTrackingColumns(rows, self.current.jsnapshot)
+        return DataFrame(rows, self.spark)
+
+    def write(self, rows: DataFrame, conf: Mapping[str, str]) -> DataFrame:
+        """Write the new files (not yet part of the table); returns their AddFile actions."""
+        with _session_conf(self.current, conf):
+            none, nothing = self.jvm.scala.Option.empty(), self._seq([])
+            self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
+        return self._frame(self.written)
+
+    def commit(self, layout_id: str, generation: int, metrics: Mapping[str, int], columns: Sequence[str]) -> int:
+        """Tag the new files, remove the inputs, commit; returns the new version.
+
+        Raises:
+            LostRaceError: another writer changed an input file; nothing was committed.
+        """
+        from pyspark.sql import functions as F
+
+        assert self.written is not None
+        tags = F.map_concat(
+            F.coalesce(F.col("tags"), F.create_map().cast("map<string,string>")),
+            F.create_map(F.lit(LAYOUT_TAG), F.lit(layout_id), F.lit(GENERATION_TAG), F.lit(str(generation))),
+        )
+        added = self._frame(self.written).withColumns({"tags": tags, "dataChange": F.lit(False)})
+        encoders = getattr(self.jvm.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
+        actions = self.jvm.java.util.ArrayList(_typed(added, encoders.addFileEncoder()))
+        actions.addAll(_typed(self._removals(), encoders.removeFileEncoder()))
+        operation = self._operation(columns)
+        tags_of_commit = self.jvm.PythonUtils.toScalaMap({})
+        if "rowTracking" in self.current.features:
+            module = self._module("RowTracking$")
+            tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
+        self._register(metrics)
+        with lost_races(self.current.location):
+            return int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
+
+    def discard(self) -> None:
+        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest."""
+        if self.written is None:
+            return
+        with contextlib.suppress(Exception):
+            root = self.jlog.dataPath()
+            filesystem = root.getFileSystem(self.jlog.newDeltaHadoopConf())
+            unquote = self.jvm.java.net.URI
+            for row in self._frame(self.written).select("path").collect():
+                path = self.jvm.org.apache.hadoop.fs.Path(unquote(row["path"]))
+                filesystem.delete(self.jvm.org.apache.hadoop.fs.Path(root, path), False)
+
+    def _removals(self) -> DataFrame:
+        """RemoveFile actions of the inputs, as a DataFrame in the action's own columns."""
+        from pyspark.sql import functions as F
+
+        return self._frame(self.inputs).select(
+            "path",
+            F.lit(int(time.time() * 1000)).cast("bigint").alias("deletionTimestamp"),
+            F.lit(False).alias("dataChange"),
+            F.lit(True).alias("extendedFileMetadata"),
+            "partitionValues",
+            "size",
+            "tags",
+            "deletionVector",
+            "baseRowId",
+            "defaultRowCommitVersion",
+            "stats",
+            "backReference",
+        )
+
+    def _operation(self, columns: Sequence[str]) -> JavaObject:
+        none = self.jvm.scala.Option.empty()
+        return getattr(self.jvm.org.apache.spark.sql.delta, "DeltaOperations$Optimize")(
+            self._seq([]), self._seq(list(columns)), False, none, False
+        )
+
+    def _register(self, metrics: Mapping[str, int]) -> None:
+        """Put our figures into the commit's operationMetrics, as DESCRIBE HISTORY shows them."""
+        context = self.spark.sparkContext._jsc.sc()
+        factory = getattr(self.jvm.org.apache.spark.sql.execution.metric, "SQLMetrics$").__getattr__("MODULE$")
+        registered = {}
+        for name, value in metrics.items():
+            metric = factory.createMetric(context, name)
+            metric.set(int(value))
+            registered[name] = metric
+        self.txn.registerSQLMetrics(self.spark._jsparkSession, self.jvm.PythonUtils.toScalaMap(registered))
+
+    def _frame(self, files: JavaObject) -> DataFrame:
+        """AddFile actions as a DataFrame."""
+        from pyspark.sql import DataFrame
+
+        encoders = getattr(self.jvm.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
+        session = self.spark._jsparkSession
+        return DataFrame(session.createDataset(files, encoders.addFileEncoder()).toDF(), self.spark)
+
+    def _seq(self, items: Any) -> JavaObject:
+        return self.jvm.PythonUtils.toSeq(items)
+
+    def _module(self, name: str) -> JavaObject:
+        return getattr(self.jvm.org.apache.spark.sql.delta, name).__getattr__("MODULE$")
+
+
+def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:
+    """A Java list of the frame's rows as objects of the encoder's class."""
+    return getattr(frame._jdf, "as")(encoder).collectAsList()
+
+
+@contextlib.contextmanager
+def lost_races(location: str) -> Iterator[None]:
+    """Turn Delta's conflict exceptions into `LostRaceError`, failed constraints into `TableError`."""
+    import delta.exceptions  # noqa: F401 - importing it makes Delta's conflicts arrive as Python exceptions
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        name = error.java_exception.getClass().getName()
+        if "Concurrent" not in name and "AssertionError" not in name and "MetadataChanged" not in name:
+            raise TableError(f"{location} could not be written: {_first_line(str(error.java_exception))}") from error
+        raise LostRaceError(_race(location, name)) from error
+    except Exception as error:
+        name = type(error).__name__
+        if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
+            raise LostRaceError(_race(location, name)) from error
+        raise
+
+
+def _race(location: str, name: str) -> str:
+    kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
+    return f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
+
+
+def _first_line(text: str) -> str:
+    return (text.strip().splitlines() or ["no message"])[0][:300]
+
+
+@contextlib.contextmanager
+def _session_conf(snapshot: TableSnapshot, conf: Mapping[str, str]) -> Iterator[None]:
+    settings = snapshot.spark.conf
+    before = {key: settings.get(key, None) for key in conf}
+    for key, value in conf.items():
+        settings.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                settings.unset(key)
+            else:
+                settings.set(key, old)
+
+
+def actions_summary(actions: DataFrame) -> tuple[int, int, int]:
+    """Number, rows and bytes of AddFile actions."""
+    rows = actions.select("size", "stats").collect()
+    counted = sum(json.loads(row["stats"])["numRecords"] for row in rows)
+    return len(rows), counted, sum(row["size"] for row in rows)

@@ -1,0 +1,61 @@
+"""Putting a table back to how it lay before our last relayout."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import TableError
+
+from .commit import lost_races
+from .snapshot import TableSnapshot, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Rollback", "rollback"]
+
+
+@dataclass(frozen=True)
+class Rollback:
+    """A rollback that was done: to which version, and the version that made."""
+
+    restored_version: int
+    version: int
+
+
+def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> Rollback:
+    """RESTORE the table to the version before our last relayout, or to ``to_version``.
+
+    Raises:
+        TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
+    """
+    snapshot = open_table(spark, table)
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select("version", "operation", "operationMetrics")
+    commits = sorted(history.collect(), key=lambda row: -row["version"])
+    if to_version is None:
+        to_version = _before_last_relayout(snapshot, commits)
+    elif to_version >= snapshot.version:
+        raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
+    with lost_races(snapshot.location):
+        spark.sql(f"RESTORE TABLE delta.`{_path(snapshot)}` TO VERSION AS OF {int(to_version)}")
+    return Rollback(to_version, open_table(spark, table).version)
+
+
+def _before_last_relayout(snapshot: TableSnapshot, commits: list) -> int:  # type: ignore[type-arg]
+    """The version before the newest OPTIMIZE, when that was ours and nothing but maintenance came after it."""
+    for row in commits:
+        if row["operation"] == "OPTIMIZE":
+            if not any(snapshot.files().layout):
+                break
+            return int(row["version"]) - 1
+        if row["operation"] not in ("VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS"):
+            raise TableError(
+                f"{row['operation']} at version {row['version']} came after our relayout and would be lost; "
+                "give --to-version if that is what you want"
+            )
+    raise TableError(f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version")
+
+
+def _path(snapshot: TableSnapshot) -> str:
+    return snapshot.location.replace("`", "``")

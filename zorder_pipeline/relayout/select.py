@@ -1,0 +1,109 @@
+"""Which files a relayout rewrites."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.errors import TableError
+
+from .snapshot import FileList, TableSnapshot
+
+__all__ = ["Selection", "select_files"]
+
+DELETED_SHARE = 0.1
+"""A file of ours with more of its rows hidden by a deletion vector is rewritten."""
+SMALL_SHARE = 0.5
+"""A file of ours below this share of the target is merged, when the partition has another one or something new."""
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Indices into a `FileList`: files to rewrite, and those in the chosen partitions that stay."""
+
+    rewrite: npt.NDArray[np.int64]
+    keep: npt.NDArray[np.int64]
+
+
+def select_files(
+    snapshot: TableSnapshot, layout_id: str, target_rows: int, *, where: str | None = None, full: bool = False
+) -> Selection:
+    """Files to rewrite: all of them when ``full``, else those that do not lie by ``layout_id`` or no longer do well.
+
+    A file of ours is rewritten when too many of its rows are deleted, or when it is small and its partition has other
+    files to rewrite or at least one more small one. So a second run finds nothing.
+
+    Args:
+        where: condition on partition columns.
+
+    Raises:
+        TableError: ``where`` is malformed or names other columns.
+    """
+    files = snapshot.files()
+    chosen = _in_partitions(snapshot, files, where)
+    if full:
+        return Selection(np.flatnonzero(chosen), np.zeros(0, dtype=np.int64))
+    ours = np.array([layout == layout_id for layout in files.layout], dtype=np.bool_)
+    deleted = files.deleted > DELETED_SHARE * np.maximum(1, files.rows + files.deleted)
+    needed = chosen & (~ours | deleted)
+    small = chosen & ours & ~deleted & (files.rows < SMALL_SHARE * target_rows)
+    busy = {files.partitions[i] for i in np.flatnonzero(needed)}
+    lone = Counter(files.partitions[i] for i in np.flatnonzero(small))
+    mergeable = np.array([part in busy or lone[part] > 1 for part in files.partitions], dtype=np.bool_)
+    # small files that together make no fewer files than they are would come out as they went in
+    rewrite = needed | (small & mergeable & _worth_merging(files, small, needed, target_rows))
+    return Selection(np.flatnonzero(rewrite), np.flatnonzero(chosen & ~rewrite))
+
+
+def _worth_merging(
+    files: FileList, small: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], target_rows: int
+) -> npt.NDArray[np.bool_]:
+    """Per file, whether merging its partition's small files makes fewer of them."""
+    result = np.zeros(len(files), dtype=np.bool_)
+    groups: dict[tuple[str | None, ...], list[int]] = {}
+    for i in np.flatnonzero(small | needed):
+        groups.setdefault(files.partitions[i], []).append(int(i))
+    for members in groups.values():
+        rows = int(files.rows[members].sum())
+        if max(1, round(rows / target_rows)) < len(members):
+            result[members] = True
+    return result
+
+
+def _in_partitions(snapshot: TableSnapshot, files: FileList, where: str | None) -> npt.NDArray[np.bool_]:
+    if where is None:
+        return np.ones(len(files), dtype=np.bool_)
+    if not snapshot.partition_columns:
+        raise TableError(f"--where needs a partitioned table, and {snapshot.location} has no partition columns")
+    return _matching_partitions(snapshot, files, where)
+
+
+def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -> npt.NDArray[np.bool_]:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    names = snapshot.partition_columns
+    distinct = sorted(set(files.partitions), key=lambda values: tuple(value or "" for value in values))
+    columns: dict[str, Any] = {"__place": pa.array(range(len(distinct)), pa.int32())}
+    columns |= {f"__p{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
+    texts = snapshot.spark.createDataFrame(pa.table(columns))
+    types = {leaf.column.name: leaf.column.type for leaf in snapshot.leaves}
+    typed = texts.select(
+        "__place", *(F.col(f"__p{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names))
+    )
+    try:
+        kept = {row["__place"] for row in typed.where(where).select("__place").collect()}
+    except PySparkException as error:
+        first = re.sub(r"\s+", " ", str(error).strip().splitlines()[0])
+        raise TableError(
+            f"--where {where!r} cannot be used: {first}; it may only name the partition columns {', '.join(names)}"
+        ) from error
+    if not kept:
+        raise TableError(f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions")
+    return np.array([values in {distinct[i] for i in kept} for values in files.partitions], dtype=np.bool_)

@@ -1,0 +1,336 @@
+"""A version of a Delta table as the stages see it: schema, files and their zone maps, fetched as one Arrow batch."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import Column as SparkColumn
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructField, StructType
+
+__all__ = ["LAYOUT_TAG", "FileList", "Leaf", "TableSnapshot", "open_table"]
+
+LAYOUT_TAG = "zorder.layout"
+MILLISECOND = 1000
+SUPPORTED_FEATURES = frozenset(
+    """appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns
+    deletionVectors rowTracking timestampNtz typeWidening typeWidening-preview domainMetadata v2Checkpoint inCommitTimestamp
+    inCommitTimestamp-preview icebergCompatV1 icebergCompatV2 variantType variantType-preview variantShredding-preview
+    allowColumnDefaults vacuumProtocolCheck checkpointProtection collations collations-preview""".split()
+)
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf column: its logical path, its physical path in files and statistics, and its schema entry."""
+
+    path: tuple[str, ...]
+    physical: tuple[str, ...]
+    column: Column
+
+
+@dataclass(frozen=True)
+class FileList:
+    """The live files of a snapshot, one array entry per file.
+
+    Attributes:
+        path: as in the AddFile action.
+        bytes: size.
+        rows: live rows (rows hidden by a deletion vector do not count).
+        deleted: rows hidden by a deletion vector.
+        layout: id of the layout the file lies by, "" when it is none of ours.
+        partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
+        zones: zones by column name.
+    """
+
+    path: npt.NDArray[Any]
+    bytes: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    deleted: npt.NDArray[np.int64]
+    layout: tuple[str, ...]
+    partitions: tuple[tuple[str | None, ...], ...]
+    zones: dict[str, ColumnZones] = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    def layouts(self) -> tuple[str, ...]:
+        """Layout id per file, "" where the file is none of ours."""
+        return self.layout
+
+    def zone_map(self) -> ZoneMap:
+        """Zone maps of the files with Delta's skipping semantics."""
+        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted)
+
+
+class TableSnapshot:
+    """One version of a Delta table.
+
+    Attributes:
+        location: URI of the table's folder.
+        table_id: Delta's id of the table.
+        version: the version.
+        schema: leaf columns; struct fields as dotted paths.
+        leaves: the same with physical names.
+        properties: table properties.
+        features: enabled table features and legacy writer version.
+    """
+
+    def __init__(self, spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> None:
+        from pyspark.sql.types import StructType
+
+        self.spark, self.jlog, self.jsnapshot = spark, log, snapshot
+        metadata, protocol = snapshot.metadata(), snapshot.protocol()
+        self.location: str = log.dataPath().toString()
+        self.table_id: str = metadata.id()
+        self.version = int(snapshot.version())
+        python = spark._jvm.scala.jdk.javaapi.CollectionConverters
+        self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
+        self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
+        self.min_writer = int(protocol.minWriterVersion())
+        self.partition_columns: tuple[str, ...] = tuple(python.asJava(metadata.partitionColumns()))
+        self.struct: StructType = StructType.fromJson(json.loads(metadata.schemaString()))
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Every leaf column, in schema order."""
+        indexed = _stats_paths(self._stats_frame)
+        return tuple(_leaves(self.struct, (), (), self.partition_columns, indexed))
+
+    @cached_property
+    def schema(self) -> TableSchema:
+        """Names and types of the leaf columns."""
+        return TableSchema(tuple(leaf.column for leaf in self.leaves))
+
+    @property
+    def paths(self) -> dict[str, tuple[str, ...]]:
+        """Logical path of each column by its name in `schema`."""
+        return {leaf.column.name: leaf.path for leaf in self.leaves}
+
+    @property
+    def target_file_bytes(self) -> int | None:
+        """``delta.targetFileSize`` in bytes, when the table sets it."""
+        match = re.fullmatch(r"(\d+)\s*([kmgt]?)i?b?", self.properties.get("delta.targetFileSize", "").lower().strip())
+        return int(match.group(1)) << {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}[match.group(2)] if match else None
+
+    def unsupported(self) -> str | None:
+        """Why this table may not be rewritten, as a sentence with the way out; None when it may."""
+        if "clustering" in self.features:
+            return (
+                f"{self.location} uses liquid clustering, and its own OPTIMIZE would undo any other layout; use the learned "
+                "columns as advice: ALTER TABLE ... CLUSTER BY (<columns>), or CLUSTER BY NONE to let zorder lay it out"
+            )
+        if unknown := sorted(self.features - SUPPORTED_FEATURES):
+            return f"{self.location} has the table feature {unknown[0]}, which this version does not know how to rewrite safely"
+        return None
+
+    def read(self) -> DataFrame:
+        """The rows of exactly this version."""
+        return self.spark.read.format("delta").option("versionAsOf", self.version).load(self.location)
+
+    @cached_property
+    def _stats_frame(self) -> DataFrame:
+        from pyspark.sql import DataFrame
+
+        return DataFrame(self.jsnapshot.withStats(), self.spark)
+
+    def files(self) -> FileList:
+        """All live files; fetched once."""
+        return self._files
+
+    @cached_property
+    def _files(self) -> FileList:
+        from pyspark.sql import functions as F
+
+        frame, wanted = self._stats_frame, list(self._wanted_stats())
+        vector = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0).cast("bigint"))
+        tags = F.col("tags") if "tags" in frame.columns else F.lit(None).cast("map<string,string>")
+        physical = [_physical(self.struct, name) for name in self.partition_columns]
+        values = [F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)]
+        columns = [
+            "path",
+            "size",
+            vector.alias("deleted"),
+            F.col("stats.numRecords").alias("records"),
+            F.element_at(tags, LAYOUT_TAG).alias("layout"),
+            *values,
+            *(column.alias(alias) for alias, column in wanted),
+        ]
+        batch = frame.select(*columns).toArrow().combine_chunks()
+        path = np.asarray(batch["path"].to_pylist(), dtype=object)
+        deleted = batch["deleted"].to_numpy().astype(np.int64)
+        records = batch["records"].to_numpy(zero_copy_only=False).astype(np.float64)
+        if np.isnan(records).any():
+            records = self._counted(path, records, deleted)
+        physical_rows = records.astype(np.int64)
+        partitions = [batch[f"p{i}"].to_pylist() for i in range(len(values))]
+        return FileList(
+            path=path,
+            bytes=batch["size"].to_numpy().astype(np.int64),
+            rows=physical_rows - deleted,
+            deleted=deleted,
+            layout=tuple(tag or "" for tag in batch["layout"].to_pylist()),
+            partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
+            zones=self._zones(batch, physical_rows),
+        )
+
+    def _wanted_stats(self) -> Iterator[tuple[str, SparkColumn]]:
+        from pyspark.sql import functions as F
+
+        for i, leaf in enumerate(self.leaves):
+            physical = column_sql(leaf.physical)
+            if leaf.column.delta_stats and not leaf.column.partition:
+                yield f"low{i}", F.col(f"stats.minValues.{physical}")
+                yield f"high{i}", F.col(f"stats.maxValues.{physical}")
+            if leaf.physical in self._counted_nulls:
+                yield f"nulls{i}", F.col(f"stats.nullCount.{physical}")
+
+    @cached_property
+    def _counted_nulls(self) -> set[tuple[str, ...]]:
+        return _stats_paths(self._stats_frame, "nullCount")
+
+    def _counted(
+        self, path: npt.NDArray[Any], records: npt.NDArray[np.float64], deleted: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.float64]:
+        """Rows of files whose AddFile does not say how many, counted."""
+        from pyspark.sql import functions as F
+
+        counts = self.read().groupBy(F.col("_metadata.file_name").alias("name")).count().collect()
+        live = {row["name"]: row["count"] for row in counts}
+        names = [str(item).rsplit("/", 1)[-1] for item in path]
+        found = np.array([live.get(name, 0) for name in names]) + deleted
+        return np.where(np.isnan(records), found, records)
+
+    def _zones(self, batch: pa.Table, rows: npt.NDArray[np.int64]) -> dict[str, ColumnZones]:
+        result: dict[str, ColumnZones] = {}
+        names = set(batch.column_names)
+        for i, leaf in enumerate(self.leaves):
+            value_type = leaf.column.value_type
+            nulls = np.full(len(rows), -1, dtype=np.int64)
+            if f"nulls{i}" in names:
+                counted = batch[f"nulls{i}"].to_numpy(zero_copy_only=False).astype(np.float64)
+                nulls = np.where(np.isnan(counted), -1, counted).astype(np.int64)
+            if leaf.column.partition:
+                result[leaf.column.name] = self._partition_zones(batch, leaf, rows)
+            elif f"low{i}" in names and value_type.orderable:
+                low, has_low = canonical_array(batch[f"low{i}"], value_type)
+                high, has_high = canonical_array(batch[f"high{i}"], value_type)
+                if value_type.family in ("timestamp", "timestamp_ntz"):
+                    high = high + MILLISECOND  # Delta keeps milliseconds and adds one when it skips
+                result[leaf.column.name] = ColumnZones(low, high, has_low & has_high, nulls)
+            elif f"nulls{i}" in names and value_type.orderable:
+                blank = np.zeros(len(rows), dtype=value_type.numpy_dtype)
+                result[leaf.column.name] = ColumnZones(blank, blank, np.zeros(len(rows), dtype=np.bool_), nulls)
+        return result
+
+    def _partition_zones(self, batch: pa.Table, leaf: Leaf, rows: npt.NDArray[np.int64]) -> ColumnZones:
+        """Every file has exactly one value of a partition column."""
+        from pyspark.sql import functions as F
+
+        texts = batch[f"p{self.partition_columns.index(leaf.column.name)}"]
+        distinct = pa.table({"text": texts.combine_chunks().unique().cast(pa.string())})
+        cast = F.col("text").try_cast(leaf.column.type).alias("value")
+        typed = self.spark.createDataFrame(distinct).select("text", cast).toArrow()
+        values, valid = canonical_array(typed["value"], leaf.column.value_type)
+        place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
+        index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
+        known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
+        nulls = np.where([text is None or text == "" for text in texts.to_pylist()], rows, 0)
+        return ColumnZones(values[index], values[index], known, nulls.astype(np.int64))
+
+
+def open_table(spark: SparkSession, table: str) -> TableSnapshot:
+    """The newest version of a table.
+
+    Args:
+        table: path (or URI) of the table's folder, or a catalog name.
+
+    Raises:
+        TableError: there is no such table, or it is no Delta table.
+    """
+    from delta.tables import DeltaTable
+    from pyspark.errors import PySparkException
+
+    jvm = spark._jvm
+    delta_log = getattr(jvm.org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
+    is_path = "/" in table or table.startswith(".")
+    try:
+        if is_path:
+            if not DeltaTable.isDeltaTable(spark, table):
+                raise TableError(f"{table} is no Delta table; give the folder that holds _delta_log, or a catalog name")
+            pair = delta_log.forTableWithSnapshot(spark._jsparkSession, table)
+        else:
+            location = spark.sql(f"DESCRIBE DETAIL {_identifier(table)}").collect()[0]["location"]
+            pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
+    except PySparkException as error:
+        first = str(error).strip().splitlines()[0]
+        raise TableError(f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name") from error
+    return TableSnapshot(spark, pair._1(), pair._2())
+
+
+def _identifier(name: str) -> str:
+    return name if "`" in name else column_sql(tuple(name.split(".")))
+
+
+def _leaves(
+    struct: StructType,
+    path: tuple[str, ...],
+    physical: tuple[str, ...],
+    partitions: Sequence[str],
+    indexed: set[tuple[str, ...]],
+) -> Iterator[Leaf]:
+    from pyspark.sql.types import StructType
+
+    for item in struct.fields:
+        here, under = (*path, item.name), (*physical, _physical_name(item))
+        if isinstance(item.dataType, StructType):
+            yield from _leaves(item.dataType, here, under, partitions, indexed)
+            continue
+        name = item.dataType.simpleString()
+        partition = not path and item.name in partitions
+        stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
+        yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
+
+
+def _physical_name(item: StructField) -> str:
+    return str((item.metadata or {}).get("delta.columnMapping.physicalName", item.name))
+
+
+def _physical(struct: StructType, name: str) -> str:
+    return next(_physical_name(item) for item in struct.fields if item.name == name)
+
+
+def _stats_paths(frame: DataFrame, kind: str = "minValues") -> set[tuple[str, ...]]:
+    """Paths of the leaves under ``stats.<kind>``."""
+    from pyspark.sql.types import StructType
+
+    def walk(struct: StructType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for item in struct.fields:
+            if isinstance(item.dataType, StructType):
+                yield from walk(item.dataType, (*path, item.name))
+            else:
+                yield (*path, item.name)
+
+    stats = frame.schema["stats"].dataType
+    assert isinstance(stats, StructType)
+    if kind not in stats.names:
+        return set()
+    inner = stats[kind].dataType
+    return set(walk(inner, ())) if isinstance(inner, StructType) else set()
