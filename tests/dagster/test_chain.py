@@ -1,0 +1,148 @@
+"""The whole chain as the nightly job on real Delta tables: one rewritten, one declined, one unasked, one missing."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from dagster import AssetKey, DagsterEventType
+from deltalake import DeltaTable
+
+from zorder_pipeline.assets.run import run_job, run_tables
+from zorder_pipeline.errors import ConfigError, ZorderError
+
+if TYPE_CHECKING:
+    from .conftest import Night
+
+pytestmark = [pytest.mark.dagster, pytest.mark.spark]
+
+STAGES = ["feature_candidates", "correlation_graph", "bit_allocation", "cost_benefit", "clustered_table"]
+
+
+def materialized(night: Night, table: str) -> dict[str, dict[str, Any]]:
+    """Metadata by stage of what the night materialized of a table."""
+    found = {}
+    for event in night.result.get_asset_materialization_events():
+        key = event.asset_key
+        if key is not None and key.path[0] == table:
+            found[key.path[-1]] = {name: value.value for name, value in event.materialization.metadata.items()}
+    return found
+
+
+def observed(night: Night, table: str) -> list[tuple[str, str | None]]:
+    events = [e for e in night.result.all_events if e.event_type == DagsterEventType.ASSET_OBSERVATION]
+    observations = [event.asset_observation_data.asset_observation for event in events]
+    return [(o.asset_key.path[-1], o.description) for o in observations if o.asset_key.path[0] == table]
+
+
+def version(night: Night, table: str) -> int:
+    return DeltaTable(str(night.folder / table)).version()
+
+
+def test_the_log_is_counted_with_its_reasons(night: Night) -> None:
+    facts = materialized(night, "query_log")["query_log"]
+    assert (facts["statements"], facts["used"], facts["quarantined"]) == (211, 210, 1)
+    assert "| sales | 120 |" in facts["scans by table"]
+    assert "day BETWEEN" in facts["queries by form"]
+
+
+def test_a_table_that_pays_is_rewritten_and_measured(night: Night) -> None:
+    stages = materialized(night, "sales")
+    assert list(stages) == STAGES
+    assert version(night, "sales") == 16
+    assert DeltaTable(str(night.folder / "sales")).to_pyarrow_table().num_rows == 8000
+    done = stages["clustered_table"]
+    assert (done["dagster/row_count"], done["dagster/table_name"]) == (8000, "sales")
+    assert [column.name for column in done["dagster/column_schema"].columns] == ["day", "sent", "part"]
+    assert done["dagster/uri"] == f"file://{night.folder}/sales"
+    assert set(done["dagster/column_lineage"].deps_by_column) == {"day", "sent", "part"}
+    assert "rows read per unseen query" in done["before and after"]
+
+
+def test_metadata_holds_pictures_and_tables(night: Night) -> None:
+    stages = materialized(night, "sales")
+    pictures = [
+        stages["correlation_graph"]["graph"],
+        stages["bit_allocation"]["layout"],
+        stages["bit_allocation"]["share of rows read by layout"],
+        stages["bit_allocation"]["rows read by unseen queries"],
+        stages["bit_allocation"]["search"],
+        stages["clustered_table"]["rows read by unseen queries"],
+        stages["clustered_table"]["zone maps"],
+    ]
+    assert all("](data:image/png;base64," in picture for picture in pictures)
+    assert "| day |" in stages["feature_candidates"]["candidates"]
+    assert "| day | sent | 1 | ascending |" in stages["correlation_graph"]["graph"]
+    assert (stages["correlation_graph"]["primary columns"], stages["bit_allocation"]["rows per file"]) == (
+        "day, part",
+        500,
+    )
+    assert "worth it" in stages["cost_benefit"]["reasons"]
+
+
+def test_the_checks_are_run_and_pass(night: Night) -> None:
+    checks = {e.check_name: e.passed for e in night.result.get_asset_check_evaluations()}
+    assert checks == {"row_count_unchanged": True, "schema_unchanged": True, "promise_kept": True}
+
+
+def test_a_declined_table_is_skipped_with_its_reason(night: Night) -> None:
+    assert list(materialized(night, "seldom")) == STAGES[:-1]
+    ((stage, reason),) = observed(night, "seldom")
+    assert stage == "clustered_table"
+    assert reason is not None
+    assert reason.startswith("declined: not worth it")
+    assert version(night, "seldom") == 15
+
+
+def test_a_table_that_nobody_asks_is_left_alone(night: Night) -> None:
+    assert materialized(night, "unasked") == {}
+    ((stage, reason),) = observed(night, "unasked")
+    assert (stage, reason) == (
+        "feature_candidates",
+        "no usable query of unasked among 211 statements; the table stays as it is",
+    )
+
+
+def test_only_the_missing_table_fails_and_says_so(night: Night) -> None:
+    failed = night.result.get_step_failure_events()
+    assert [event.step_key for event in failed] == ["missing__feature_candidates"]
+    sentence = failed[0].step_failure_data.user_failure_data.description
+    assert sentence.startswith(f"missing: {night.folder}/nowhere is no Delta table")
+
+
+def test_one_asset_can_be_made_again_and_nothing_is_left_to_do(night: Night) -> None:
+    """From the values that the night left under the state folder, as the UI does it."""
+    keys = [AssetKey(["sales", "cost_benefit"]), AssetKey(["sales", "clustered_table"])]
+    job = night.defs.resolve_job_def("nightly_relayout")
+    again = job.execute_in_process(instance=night.instance, asset_selection=keys)
+    assert again.success
+    (event,) = again.get_asset_materialization_events()
+    assert event.materialization.metadata["decision"].value == "nothing to do"
+    assert version(night, "sales") == 16
+
+
+def test_the_command_line_hears_of_every_table(night: Night) -> None:
+    chosen = ["seldom", "unasked", "missing"]
+    said: list[str] = []
+    seldom, unasked, missing = run_tables(night.config, chosen, instance=night.instance, progress=said.append)
+    assert "no usable query of unasked among 211 statements; the table stays as it is" in said
+    assert [outcome.table for outcome in (seldom, unasked, missing)] == chosen
+    assert (seldom.decision, seldom.reasons[0][:12]) == ("declined", "not worth it")
+    assert seldom.figures["Delta version"] == version(night, "seldom") == 15
+    assert (unasked.decision, unasked.reasons[0][:15]) == ("not_asked", "no usable query")
+    assert (missing.decision, len(missing.reasons)) == ("failed", 1)
+    assert missing.reasons[0].startswith(f"missing: {night.folder}/nowhere is no Delta table")
+    with pytest.raises(ConfigError, match="no table seldon is configured"):
+        run_tables(night.config, ["seldon"])
+
+
+def test_the_demo_gets_plan_and_decision_of_one_table(night: Night) -> None:
+    done = run_job(night.defs, night.instance, "seldom")
+    assert done.plan.spec is not None
+    assert set(done.plan.spec.columns) <= {"day", "sent", "part"}
+    assert done.preview.decision == "declined"
+    assert done.relayout is None
+    with pytest.raises(ZorderError, match=r"missing: .* is no Delta table"):
+        run_job(night.defs, night.instance, "missing")
+    with pytest.raises(ZorderError, match="no usable query of unasked"):
+        run_job(night.defs, night.instance, "unasked")

@@ -1,0 +1,189 @@
+"""Definitions: valid, in order, explained, quick to load, and without a JVM."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from dagster import (
+    AssetKey,
+    DagsterInstance,
+    DefaultScheduleStatus,
+    Definitions,
+    asset,
+    in_process_executor,
+    materialize,
+)
+from dagster._core.definitions.observe import observe
+from dagster._core.instance.config import PoolGranularity
+from deltalake import write_deltalake
+
+from zorder_pipeline.assets import STAGES, build_definitions, config_file, load_definitions
+from zorder_pipeline.assets.definitions import storage_folder
+from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig
+from zorder_pipeline.errors import ConfigError
+
+pytestmark = pytest.mark.dagster
+
+ORDER = ["feature_candidates", "correlation_graph", "bit_allocation", "cost_benefit", "clustered_table"]
+
+
+def configured(*tables: TableConfig, schedule: ScheduleConfig | None = None) -> PipelineConfig:
+    return PipelineConfig(tables=tables, schedule=schedule, state="/nowhere/state")
+
+
+@pytest.fixture(scope="module")
+def two_tables() -> Definitions:
+    own = ScheduleConfig(cron="0 4 * * SUN", time_zone="Europe/Berlin")
+    return build_definitions(
+        configured(
+            TableConfig(name="sales", location="/data/sales", owners=("team:shop",)),
+            TableConfig(name="parts", catalog="shop.parts", schedule=own),
+        )
+    )
+
+
+def test_the_definitions_are_valid(two_tables: Definitions) -> None:
+    Definitions.validate_loadable(two_tables)
+
+
+def test_each_table_is_a_chain_behind_the_shared_log(two_tables: Definitions) -> None:
+    graph = two_tables.resolve_asset_graph()
+    assert [stage.__name__ for stage in STAGES] == ORDER
+    for table in ("sales", "parts"):
+        keys = [AssetKey([table, stage]) for stage in ORDER]
+        assert graph.get(keys[0]).parent_keys == {AssetKey("query_log"), AssetKey([table, "data"])}
+        for above, below in pairwise(keys):
+            assert above in graph.get(below).parent_keys
+        assert {key.path[0] for key in graph.get_all_asset_keys() if graph.get(key).group_name == table} == {table}
+
+
+def test_every_asset_says_what_question_it_answers(two_tables: Definitions) -> None:
+    graph = two_tables.resolve_asset_graph()
+    for key in graph.materializable_asset_keys:
+        node = graph.get(key)
+        assert node.description is not None
+        assert node.description.startswith("**")
+        assert node.kinds, key
+        assert node.code_version, key
+        assert node.pools == {"spark"}, key
+    assert graph.get(AssetKey(["sales", "bit_allocation"])).owners == ["team:shop"]
+    assert graph.get(AssetKey(["sales", "bit_allocation"])).kinds == {"optuna"}
+    assert graph.get(AssetKey(["sales", "data"])).is_observable
+    assert not graph.get(AssetKey(["parts", "data"])).is_observable
+
+
+def test_correctness_checks_block_and_the_promise_warns(two_tables: Definitions) -> None:
+    graph = two_tables.resolve_asset_graph()
+    blocking = {
+        key.name: graph.get(key).blocking
+        for key in graph.asset_check_keys
+        if key.asset_key == AssetKey(["sales", "clustered_table"])
+    }
+    assert blocking == {"row_count_unchanged": True, "schema_unchanged": True, "promise_kept": False}
+
+
+def test_jobs_run_in_one_process_and_schedules_only_when_told_to(two_tables: Definitions) -> None:
+    nightly = two_tables.resolve_job_def("nightly_relayout")
+    assert nightly.executor_def is in_process_executor
+    chain = {AssetKey("query_log"), *(AssetKey(["sales", stage]) for stage in ORDER)}
+    assert nightly.asset_layer.selected_asset_keys == chain
+    assert two_tables.resolve_schedule_def("nightly_relayout_schedule").default_status == DefaultScheduleStatus.STOPPED
+    own = two_tables.resolve_schedule_def("relayout_parts_schedule")
+    assert (own.cron_schedule, own.execution_timezone) == ("0 4 * * SUN", "Europe/Berlin")
+    assert own.default_status == DefaultScheduleStatus.RUNNING
+    told = build_definitions(
+        configured(TableConfig(name="a", location="/a"), schedule=ScheduleConfig(cron="5 1 * * *"))
+    )
+    assert told.resolve_schedule_def("nightly_relayout_schedule").default_status == DefaultScheduleStatus.RUNNING
+
+
+def test_a_changed_setting_makes_only_what_it_decides_stale() -> None:
+    def versions(**search: int) -> dict[str, str | None]:
+        table = TableConfig(name="a", location="/a", search=search)
+        graph = build_definitions(configured(table)).resolve_asset_graph()
+        return {stage: graph.get(AssetKey(["a", stage])).code_version for stage in ORDER}
+
+    before, after = versions(seed=0), versions(seed=1)
+    changed = {stage for stage in ORDER if before[stage] != after[stage]}
+    assert changed == {"feature_candidates", "bit_allocation"}
+
+
+def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    example = Path(__file__).parents[2] / "dagster_home" / "tables.yaml"
+    assert config_file({"ZORDER_CONFIG": "mine.yaml", "DAGSTER_HOME": str(tmp_path)}) == Path("mine.yaml")
+    assert config_file({"DAGSTER_HOME": str(tmp_path)}) == example
+    (tmp_path / "tables.yaml").write_text("tables: [{name: a, location: b, serch: 1}]")
+    assert config_file({"DAGSTER_HOME": str(tmp_path)}) == tmp_path / "tables.yaml"
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    with pytest.raises(ConfigError, match=r"tables.yaml, line 1: tables\[0\] \(a\).serch is not a known key"):
+        load_definitions()
+
+
+def test_values_wait_under_a_local_state(two_tables: Definitions) -> None:
+    table = TableConfig(name="a", location="/a")
+    assert storage_folder(PipelineConfig(tables=(table,), state="/x")) == "/x/assets"
+    assert storage_folder(PipelineConfig(tables=(table,), state="file:///x")) == "/x/assets"
+    assert storage_folder(PipelineConfig(tables=(table,), state="s3a://bucket/x")) is None
+
+
+def test_two_hundred_tables_load_in_under_five_seconds() -> None:
+    schedule = ScheduleConfig(cron="0 1 * * *")
+    tables = [TableConfig(name=f"t{i}", location=f"/t{i}", schedule=schedule if i % 4 else None) for i in range(200)]
+    started = time.monotonic()
+    build_definitions(configured(*tables)).get_repository_def().load_all_definitions()
+    assert time.monotonic() - started < 5
+
+
+def test_loading_starts_no_spark(tmp_path: Path) -> None:
+    code = (
+        "import zorder_pipeline.assets as a; a.defs\n"
+        "from pyspark import SparkContext; import sys\n"
+        "sys.exit(SparkContext._gateway is not None)\n"
+    )
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment.pop("ZORDER_CONFIG", None)
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+def test_the_data_table_is_observed_without_spark(tmp_path: Path) -> None:
+    import pyarrow as pa
+
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": [1, 2]}))
+    write_deltalake(str(tmp_path / "t"), pa.table({"a": [3]}), mode="append")
+    tables = (TableConfig(name="t", location=str(tmp_path / "t")), TableConfig(name="u", location=str(tmp_path / "u")))
+    defs = build_definitions(configured(*tables))
+    graph = defs.resolve_asset_graph()
+    with DagsterInstance.ephemeral() as instance:
+        for name, good in (("t", True), ("u", False)):
+            asset = graph.assets_def_for_key(AssetKey([name, "data"]))
+            result = observe([asset], instance=instance, raise_on_error=False)
+            assert result.success is good
+            if good:
+                (event,) = result.asset_observations_for_node(asset.node_def.name)
+                assert event.metadata["Delta version"].value == 1
+                assert event.tags["dagster/data_version"] == "1"
+            else:
+                failure = result.get_step_failure_events()[0].step_failure_data
+                assert "delta-rs cannot read" in str(failure.user_failure_data or failure.error)
+
+
+def test_the_example_home_is_a_valid_instance_that_runs_one_spark_step_at_a_time(tmp_path: Path) -> None:
+    example = Path(__file__).parents[2] / "dagster_home" / "dagster.yaml"
+    (tmp_path / "dagster.yaml").write_text(example.read_text())
+
+    @asset(pool="spark")
+    def anything() -> int:
+        return 1
+
+    with DagsterInstance.from_config(str(tmp_path)) as instance:
+        assert not instance.telemetry_enabled
+        pools = instance.get_concurrency_config().pool_config
+        assert (pools.pool_granularity, pools.default_pool_limit) == (PoolGranularity.OP, 1)
+        assert materialize([anything], instance=instance).success
+        assert instance.event_log_storage.get_concurrency_info("spark").slot_count == 1

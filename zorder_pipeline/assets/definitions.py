@@ -1,0 +1,139 @@
+"""From tables.yaml to Dagster's definitions: explicit, fast to load, and without starting Spark."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from dagster import (
+    AssetsDefinition,
+    AssetSelection,
+    BetaWarning,
+    DefaultScheduleStatus,
+    Definitions,
+    FilesystemIOManager,
+    ScheduleDefinition,
+    define_asset_job,
+    in_process_executor,
+)
+
+from zorder_pipeline.config import PipelineConfig, ScheduleConfig, load_config
+from zorder_pipeline.errors import ConfigError
+
+from .checks import relayout_checks
+from .common import QUERY_LOG, DeltaSparkResource, Shelf
+from .features import correlation_graph, feature_candidates
+from .gate import cost_benefit
+from .layout import bit_allocation
+from .query_log import query_log
+from .relayout import clustered_table
+from .source import data_table
+
+__all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "config_file", "load_definitions", "storage_folder"]
+
+STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
+    feature_candidates,
+    correlation_graph,
+    bit_allocation,
+    cost_benefit,
+    clustered_table,
+)
+"""The chain of one table, in order; `query_log` comes before it, once for all tables."""
+
+NIGHTLY_JOB = "nightly_relayout"
+UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
+
+
+def config_file(environment: Mapping[str, str] | None = None) -> Path:
+    """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or the checkout's example.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    environment = os.environ if environment is None else environment
+    if named := environment.get("ZORDER_CONFIG"):
+        return Path(named)
+    here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
+    home = environment.get("DAGSTER_HOME")
+    for path in ([Path(home) / "tables.yaml"] if home else []) + [here]:
+        if path.is_file():
+            return path
+    raise ConfigError("no configuration: set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME")
+
+
+def load_definitions() -> Definitions:
+    """The definitions of the configured tables.
+
+    Raises:
+        ConfigError: the configuration is wrong; the sentence says where.
+    """
+    return build_definitions(load_config(config_file(), check_paths=False))
+
+
+def build_definitions(config: PipelineConfig) -> Definitions:
+    """All assets, checks, jobs and schedules of a configuration."""
+    with warnings.catch_warnings():
+        # backfill policies and observable sources are still called beta: once per asset, for every load
+        warnings.simplefilter("ignore", BetaWarning)
+        return _build(config)
+
+
+def _build(config: PipelineConfig) -> Definitions:
+    shelves = [Shelf(config, table) for table in config.tables]
+    nightly = [shelf for shelf in shelves if shelf.table.schedule is None]
+    jobs, schedules = [], []
+    if nightly:
+        jobs.append(_job(NIGHTLY_JOB, nightly, "Learns, judges and relays out every table without its own schedule."))
+        schedules.append(_schedule(NIGHTLY_JOB, config.schedule))
+    for shelf in shelves:
+        if shelf.table.schedule is not None:
+            name = f"relayout_{shelf.table.name}"
+            jobs.append(_job(name, [shelf], f"Learns, judges and relays out {shelf.table.name}."))
+            schedules.append(_schedule(name, shelf.table.schedule))
+    return Definitions(
+        assets=[
+            query_log(config),
+            *(data_table(shelf) for shelf in shelves),
+            *(stage(shelf) for shelf in shelves for stage in STAGES),
+        ],
+        asset_checks=[check for shelf in shelves for check in relayout_checks(shelf)],
+        jobs=jobs,
+        schedules=schedules,
+        resources={
+            "spark": DeltaSparkResource(spark_config=config.spark.settings),
+            "io_manager": FilesystemIOManager(base_dir=storage_folder(config)),
+        },
+        executor=in_process_executor,
+    )
+
+
+def storage_folder(config: PipelineConfig) -> str | None:
+    """Where values wait between two assets: under a local state folder, else where Dagster keeps such things."""
+    local = config.state.removeprefix("file://") if config.state.startswith("file:///") else config.state
+    return os.path.join(local, "assets") if local.startswith("/") else None
+
+
+def _job(name: str, shelves: list[Shelf], description: str) -> Any:
+    keys = [shelf.key(stage.__name__) for shelf in shelves for stage in STAGES]
+    return define_asset_job(
+        name,
+        AssetSelection.assets(QUERY_LOG, *keys),
+        description=description,
+        executor_def=in_process_executor,
+        tags={"zorder/tables": ",".join(shelf.table.name for shelf in shelves)[:200]},
+    )
+
+
+def _schedule(job: str, schedule: ScheduleConfig | None) -> ScheduleDefinition:
+    """Switched on when the configuration says when; else it can be switched on in the UI."""
+    when = schedule or UNSCHEDULED
+    return ScheduleDefinition(
+        name=f"{job}_schedule",
+        job_name=job,
+        cron_schedule=when.cron,
+        execution_timezone=when.time_zone,
+        default_status=DefaultScheduleStatus.RUNNING if schedule else DefaultScheduleStatus.STOPPED,
+    )

@@ -1,0 +1,138 @@
+"""The first two stages of a table: by what is it filtered, and which of these columns follow each other?"""
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
+
+from zorder_pipeline import pictures
+from zorder_pipeline.model.workload import QueryLog
+
+from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
+from .metadata import md, md_table, percent, picture, predicates, table_facts
+from .records import AnalysedTable, SelectedFeatures
+from .settings import learn_settings
+
+if TYPE_CHECKING:
+    from zorder_pipeline.features.select import Analysis
+
+__all__ = ["correlation_graph", "feature_candidates"]
+
+
+def feature_candidates(shelf: Shelf) -> AssetsDefinition:
+    """The asset ``feature_candidates``: an `AnalysedTable`, or nothing when no query can be used."""
+    table, config = shelf.table, shelf.config
+
+    @stage_asset(
+        shelf,
+        "feature_candidates",
+        {"pyspark", "deltalake"},
+        table.search.model_dump(),
+        ins={"log": AssetIn(key=QUERY_LOG)},
+        deps=[shelf.key("data")],
+        output_required=False,
+        description=(
+            "**By what is the table filtered?** The columns that its queries compare, how often and with how many "
+            "different values, on a sample of its rows. Skipped when the log has no usable query of the table."
+        ),
+    )
+    def _feature_candidates(
+        context: AssetExecutionContext, spark: DeltaSparkResource, log: QueryLog
+    ) -> Iterator[Output[AnalysedTable]]:
+        from zorder_pipeline import pipeline
+        from zorder_pipeline.relayout.snapshot import open_table
+
+        queries = log.of_table([table.name])
+        with told(context, table.name):
+            snapshot = open_table(spark.session, table.table)
+            if not any(query.usable for query in queries):
+                _nothing_asked(context, shelf, log, len(queries))
+                return
+            zone = config.query_logs[0].time_zone if config.query_logs else "UTC"
+            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], learn_settings(table), zone)
+            found = AnalysedTable.of(analysis)
+            facts: dict[str, Any] = {
+                "queries": len(queries),
+                "sampled rows": found.sample.rows,
+                **_candidate_facts(found.features, config.redact_literals),
+                "queries by form": md(predicates(queries, config.redact_literals)),
+                **table_facts(table, snapshot),
+            }
+        yield Output(found, metadata=facts)
+
+    return _feature_candidates
+
+
+def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, scans: int) -> None:
+    name = shelf.table.name
+    why = f"no usable query of {name} among {log.lines:,} statements; the table stays as it is"
+    context.log.warning(why)
+    facts = {"statements": log.lines, "scans of the table": scans}
+    context.log_event(AssetObservation(shelf.key("feature_candidates"), description=why, metadata=facts))
+
+
+def _candidate_facts(features: "Analysis", redact: bool) -> dict[str, Any]:
+    header = ["column", "type", "queries", "share of queries", "compared with", "values in sample", "nulls"]
+    header += ["files per value", "skipped by", "in the key", "why"]
+    rows = [
+        (
+            c.column,
+            c.type,
+            c.queries,
+            percent(c.share),
+            c.comparison_points,
+            c.distinct,
+            percent(c.null_share),
+            round(c.overlap_depth, 1),
+            c.level,
+            c.chosen,
+            c.reason,
+        )
+        for c in features.candidates
+    ]
+    others = [(c.predicate.to_sql(redact), c.queries, percent(c.share)) for c in features.predicate_candidates]
+    return {
+        "candidates": md(md_table(header, rows)),
+        "predicates that no order serves": md(md_table(["predicate", "queries", "share of queries"], others)),
+    }
+
+
+def correlation_graph(shelf: Shelf) -> AssetsDefinition:
+    """The asset ``correlation_graph``: the `SelectedFeatures` with the columns that the search may use."""
+    table = shelf.table
+
+    @stage_asset(
+        shelf,
+        "correlation_graph",
+        {"python"},
+        {},
+        ins={"analysed": AssetIn(key=shelf.key("feature_candidates"))},
+        description=(
+            "**Which columns follow each other?** Sorting by one column also sorts those it is correlated with, so one "
+            "of them is enough in the key (seed 004, algorithms 2 and 3). Measured on the sample of the candidates."
+        ),
+    )
+    def _correlation_graph(
+        context: AssetExecutionContext, analysed: AnalysedTable
+    ) -> Iterator[Output[SelectedFeatures]]:
+        features = analysed.features
+        context.log.info(f"{table.name}: the key may use {', '.join(features.ranked) or 'no column'}")
+        yield Output(SelectedFeatures(features), metadata=_graph_facts(features))
+
+    return _correlation_graph
+
+
+def _graph_facts(features: "Analysis") -> dict[str, Any]:
+    asked = {c.column: c.frequency for c in features.candidates if c.column in features.ranked}
+    png = pictures.correlation_graph(
+        asked,
+        {(a, b): strength for a, b, strength, _ in features.edges},
+        {(a, b): kind for a, b, _, kind in features.edges},
+        features.primary,
+    )
+    edges = sorted(features.edges, key=lambda edge: -edge[2])
+    return {
+        "graph": picture(png, "correlation graph", md_table(["column", "and", "strength", "kind"], edges)),
+        "primary columns": ", ".join(features.primary) or "none",
+        "columns that others stand for": ", ".join(features.correlated) or "none",
+    }

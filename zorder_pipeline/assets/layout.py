@@ -1,0 +1,132 @@
+"""The third stage: which column owns which bits of the sort key."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
+
+from zorder_pipeline import pictures
+from zorder_pipeline.model.plan import Plan
+
+from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .metadata import md, md_table, percent, picture
+from .records import AnalysedTable, SelectedFeatures
+from .settings import learn_settings
+
+if TYPE_CHECKING:
+    from zorder_pipeline.layout.learn import Learned
+
+__all__ = ["bit_allocation"]
+
+
+def bit_allocation(shelf: Shelf) -> AssetsDefinition:
+    """The asset ``bit_allocation``: a `Plan`, learned or pinned in the configuration."""
+    table = shelf.table
+
+    @stage_asset(
+        shelf,
+        "bit_allocation",
+        {"optuna"},
+        table.search.model_dump() | table.layout.model_dump(),
+        ins={
+            "analysed": AssetIn(key=shelf.key("feature_candidates")),
+            "features": AssetIn(key=shelf.key("correlation_graph")),
+        },
+        description=(
+            "**In which order should the rows lie?** An Optuna search over the order of the sort key's bits, started "
+            "from what a person would pick. It learns on the older half of the queries, chooses on the next quarter, "
+            "and promises by the newest quarter, which had no part in it."
+        ),
+    )
+    def _bit_allocation(
+        context: AssetExecutionContext, spark: DeltaSparkResource, analysed: AnalysedTable, features: SelectedFeatures
+    ) -> Iterator[Output[Plan]]:
+        from zorder_pipeline import pipeline
+        from zorder_pipeline.relayout.snapshot import open_table
+
+        settings = learn_settings(table)
+        with told(context, table.name):
+            if table.layout.pinned_bits:
+                plan = pipeline.layout_by_hand(spark.session, table.table, table.layout.pinned_bits, settings=settings)
+                facts = _plan_facts(plan)
+            else:
+                snapshot = open_table(spark.session, table.table)
+
+                def progress(done: int, planned: int, cost: float) -> None:
+                    if done % 100 == 0:
+                        context.log.info(
+                            f"trial {done} of {planned}: training queries read {percent(cost)} of the rows"
+                        )
+
+                found = replace(analysed, features=features.analysis).analysis(snapshot)
+                plan, learned = pipeline.learn_layout_for(found, settings, progress)
+                facts = _plan_facts(plan) | _search_facts(plan, learned)
+            for sentence in pipeline.in_words(plan):
+                context.log.info(sentence)
+        yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in pipeline.in_words(plan))), **facts})
+
+    return _bit_allocation
+
+
+def _plan_facts(plan: Plan) -> dict[str, Any]:
+    facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
+    if plan.spec is not None:
+        spec = plan.spec
+        order = [spec.features[i].column for i in spec.order]
+        bits = list(spec.allocation().items())
+        facts["layout"] = picture(
+            pictures.layout_bits(order), "bits of the sort key", md_table(["column", "bits"], bits)
+        )
+        facts["layout id"] = spec.layout_id
+    return facts
+
+
+def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
+    ours = learned.name if learned.spec is not None else "stored"
+    shares = dict(learned.baselines) | {ours: learned.select}
+    ranked = sorted(shares, key=shares.__getitem__)
+    facts: dict[str, Any] = {
+        "trials": plan.trials,
+        "seconds": round(plan.seconds, 1),
+        "winner": ours,
+        "share of rows read by layout": picture(
+            pictures.layout_shares(shares, ours),
+            "share of rows read by layout",
+            md_table(["layout", "share of rows"], [(name, shares[name]) for name in ranked]),
+        ),
+        "promise": md(_promise_text(plan)),
+    }
+    if len(learned.before):
+        facts["rows read by unseen queries"] = picture(
+            pictures.rows_per_query(learned.before, learned.after), "rows read per query now and under the new layout"
+        )
+    if learned.study is not None:
+        trials = learned.study.trials
+        kept = [trial for trial in trials if trial.value is not None and np.isfinite(trial.value)]
+        baselines = {name: share for name, share in learned.baselines.items() if name != "stored"}
+        facts["search"] = picture(
+            pictures.search_history(
+                [float(trial.value or 0.0) for trial in kept],
+                [str(trial.user_attrs.get("phase", "search")) for trial in kept],
+            ),
+            "trials of the search",
+            f"best baseline: {min(baselines, key=baselines.__getitem__)}" if baselines else "",
+        )
+    if len(plan.notes):
+        facts["notes"] = md("\n".join(f"- {note}" for note in plan.notes))
+    if plan.log_watermark is not None:
+        facts["newest query used"] = MetadataValue.timestamp(plan.log_watermark / 1e6)
+    return facts
+
+
+def _promise_text(plan: Plan) -> str:
+    promise = plan.promise
+    if not promise.queries:
+        return "nothing is promised: there were no queries to prove it on"
+    return (
+        f"{promise.queries:,} unseen queries read **{percent(promise.after)}** of the rows instead of "
+        f"**{percent(promise.before)}** (95% interval of the saved share: {percent(promise.low)} to "
+        f"{percent(promise.high)}), at {promise.queries_per_day:,.0f} queries a day ({promise.rate_source})"
+    )

@@ -1,0 +1,165 @@
+"""What a materialization shows: Markdown tables, pictures, and the table metadata that Dagster itself renders."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dagster import MetadataValue, TableColumn, TableColumnConstraints, TableSchema
+
+from zorder_pipeline import pictures
+from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+
+if TYPE_CHECKING:
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
+__all__ += ["counts", "log_facts"]
+
+MAX_ROWS = 40
+MAX_TEXT = 160
+
+
+def md(text: str) -> MetadataValue[Any]:
+    """Markdown; above 1000 characters Dagster opens it in a dialog."""
+    return MetadataValue.md(text)
+
+
+def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> str:
+    """A Markdown table; numbers are right-aligned, at most 40 rows are shown.
+
+    >>> print(md_table(["column", "queries"], [("a|b", 1200)]))
+    | column | queries |
+    | --- | ---: |
+    | a\\|b | 1,200 |
+    """
+    listed = [tuple(row) for row in rows]
+    if not listed:
+        return empty
+    numeric = [all(isinstance(row[i], int | float) for row in listed) for i in range(len(header))]
+    lines = [header, ["---:" if right else "---" for right in numeric]]
+    lines += [[_cell(value) for value in row] for row in listed[:MAX_ROWS]]
+    text = "\n".join("| " + " | ".join(line) + " |" for line in lines)
+    left = len(listed) - MAX_ROWS
+    return text + (f"\n\nand {left:,} more" if left > 0 else "")
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return {True: "yes", False: "no", None: ""}[value]
+    if isinstance(value, int):
+        return f"{value:,}"
+    if isinstance(value, float):
+        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+    text = " ".join(str(value).split())
+    text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
+    # a log is untrusted: nothing in it may become markup
+    for mark in ("\\", "|", "`", "<", ">", "[", "]", "*", "_", "!"):
+        text = text.replace(mark, f"\\{mark}")
+    return text
+
+
+def counts(items: Mapping[str, int], what: str, number: str) -> MetadataValue[Any]:
+    """A Markdown table of counts, the largest first."""
+    return md(md_table([what, number], [(name, items[name]) for name in sorted(items, key=lambda name: -items[name])]))
+
+
+def picture(png: bytes, alt: str, text: str = "") -> MetadataValue[Any]:
+    """A picture, with text under it."""
+    return md(pictures.markdown(png, alt) + (f"\n\n{text}" if text else ""))
+
+
+def percent(share: float) -> str:
+    """A share for a person.
+
+    >>> percent(0.1214), percent(0.0004)
+    ('12.1%', '0.04%')
+    """
+    return f"{share:.1%}" if share >= 0.01 or share <= 0 else f"{100 * share:.2g}%"
+
+
+def gigabytes(size: float) -> str:
+    """Bytes for a person.
+
+    >>> gigabytes(2_340_000), gigabytes(1.2e9)
+    ('2.34 MB', '1.2 GB')
+    """
+    for unit, factor in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
+        if size >= factor:
+            return f"{size / factor:.3g} {unit}"
+    return f"{size:.0f} bytes"
+
+
+def predicates(queries: Sequence[LoggedQuery], redact: bool) -> str:
+    """The forms of the queries, most frequent first, each with an example of what it filters by."""
+    groups: dict[str, list[LoggedQuery]] = {}
+    for query in queries:
+        groups.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
+    rows = []
+    for members in sorted(groups.values(), key=len, reverse=True):
+        users = {query.user for query in members if query.user}
+        example = members[0].predicate.to_sql(redact)
+        rows.append((len(members), len({q.fingerprint for q in members}), len(users), example))
+    return md_table(["queries", "different", "users", "filters, e.g."], rows)
+
+
+def log_facts(log: QueryLog, config: PipelineConfig) -> dict[str, Any]:
+    """Materialization metadata of the query log."""
+    known = {table.name for table in config.tables}
+    scans: dict[str, int] = {}
+    for query in log.queries:
+        scans[query.table] = scans.get(query.table, 0) + 1
+    times = [query.timestamp for query in log.queries if query.timestamp is not None]
+    facts: dict[str, Any] = {
+        "statements": log.lines,
+        "used": log.used,
+        "ignored": sum(log.ignored.values()),
+        "quarantined": sum(log.quarantined.values()),
+        "scans by table": counts({name: n for name, n in scans.items() if name in known}, "table", "scans"),
+        "scans of tables that are not configured": counts(
+            {name: n for name, n in scans.items() if name not in known}, "table", "scans"
+        ),
+        "ignored by kind": counts(log.ignored, "kind", "statements"),
+        "quarantined by reason": counts(log.quarantined, "reason", "statements"),
+        "queries by form": md(predicates(log.queries, config.redact_literals)),
+    }
+    if times:
+        facts["oldest query"] = MetadataValue.timestamp(min(times) / 1e6)
+        facts["newest query"] = MetadataValue.timestamp(max(times) / 1e6)
+    return facts
+
+
+def column_schema(snapshot: TableSnapshot) -> TableSchema:
+    """The table's columns as Dagster renders them."""
+    return TableSchema(
+        [
+            TableColumn(
+                column.name,
+                column.type,
+                tags={"partition": ""} if column.partition else {},
+                description=None if column.delta_stats else "no min/max statistics: files cannot be skipped by it",
+                constraints=TableColumnConstraints(),
+            )
+            for column in snapshot.schema.columns
+        ]
+    )
+
+
+def table_facts(table: TableConfig, snapshot: TableSnapshot) -> dict[str, Any]:
+    """Row count, schema, URI and name of a Delta table under the keys that Dagster renders itself."""
+    files = snapshot.files()
+    return {
+        "dagster/row_count": int(files.rows.sum()),
+        "dagster/column_schema": column_schema(snapshot),
+        "dagster/uri": _uri(snapshot.location),
+        "dagster/table_name": table.catalog or table.name,
+        "files": len(files),
+        "size": gigabytes(float(files.bytes.sum())),
+        "Delta version": snapshot.version,
+    }
+
+
+def _uri(location: str) -> str:
+    path = location.removeprefix("file:")
+    return f"file://{path}" if path.startswith("/") and not path.startswith("//") else location

@@ -1,0 +1,100 @@
+"""What travels between a table's assets beyond the model's own values: plain data that can be stored and loaded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.workload import LoggedQuery
+
+if TYPE_CHECKING:
+    from zorder_pipeline.features.sample import Sample
+    from zorder_pipeline.features.select import Analysis
+    from zorder_pipeline.pipeline import TableAnalysis
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["AnalysedTable", "Relayout", "SelectedFeatures"]
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class AnalysedTable:
+    """A `TableAnalysis` without its snapshot, which belongs to one Spark session.
+
+    Attributes:
+        version: Delta version that was sampled.
+    """
+
+    version: int
+    queries: tuple[LoggedQuery, ...]
+    sample: Sample
+    features: Analysis
+    zone: str
+    unusable: int
+    boxes: tuple[Boxes, ...]
+
+    @staticmethod
+    def of(analysis: TableAnalysis) -> AnalysedTable:
+        """What is worth keeping of ``analysis``."""
+        a = analysis
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.zone, a.unusable, a.boxes)
+
+    def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
+        """The analysis again, for the table as ``snapshot`` shows it."""
+        from zorder_pipeline.pipeline import TableAnalysis
+
+        return TableAnalysis(snapshot, self.queries, self.sample, self.features, self.zone, self.unusable, self.boxes)
+
+    @property
+    def unseen(self) -> tuple[Boxes, ...]:
+        """The queries that the promise was made by; all of them when the log was too small to keep some apart."""
+        blocks = split_log([q.fingerprint for q in self.queries], [q.timestamp for q in self.queries])
+        return tuple(self.boxes[i] for i in blocks.promise) if blocks else self.boxes
+
+
+@dataclass(frozen=True)
+class SelectedFeatures:
+    """What ``correlation_graph`` hands to the search (a class of its own, as loading `Analysis` takes a second).
+
+    Attributes:
+        analysis: candidates, correlations, and the columns that the search may use.
+    """
+
+    analysis: Analysis
+
+
+@dataclass(frozen=True)
+class Relayout:
+    """A relayout that was done, with what its checks look at.
+
+    Attributes:
+        result: what was done.
+        rows_before, rows_after: rows of the table at the version before the commit and at the commit.
+        schema_before, schema_after: Spark schemas as JSON at the same two versions.
+        read_before, read_after: share of rows that each query of the promise read and reads, by the files' own
+            statistics, shape (queries,).
+        promised: share of rows that the plan promised to save per query, or None when nothing was promised.
+        promised_low: lower end of its 95% interval.
+    """
+
+    result: ApplyResult
+    rows_before: int
+    rows_after: int
+    schema_before: str
+    schema_after: str
+    read_before: Floats
+    read_after: Floats
+    promised: float | None
+    promised_low: float = 0.0
+
+    @property
+    def measured(self) -> float:
+        """Share of rows really saved per query."""
+        return float(self.read_before.mean() - self.read_after.mean()) if len(self.read_after) else 0.0

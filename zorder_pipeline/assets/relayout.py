@@ -1,0 +1,216 @@
+"""The last stage: the Delta table in its new order, measured before and after. It is skipped when the gate declines."""
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+from dagster import (
+    AssetExecutionContext,
+    AssetIn,
+    AssetObservation,
+    AssetsDefinition,
+    DataVersion,
+    MetadataValue,
+    Output,
+    TableColumnDep,
+    TableColumnLineage,
+)
+
+from zorder_pipeline import pictures
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.results import ApplyResult
+
+from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .metadata import gigabytes, md, md_table, percent, picture, table_facts
+from .records import AnalysedTable, Relayout
+from .settings import gate_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["clustered_table"]
+
+Floats = npt.NDArray[np.float64]
+MAX_COLUMNS_SHOWN = 8
+
+
+def clustered_table(shelf: Shelf) -> AssetsDefinition:
+    """The asset ``clustered_table``: a `Relayout`, or nothing when the gate declined (the run stays green)."""
+    table = shelf.table
+
+    @stage_asset(
+        shelf,
+        "clustered_table",
+        {"pyspark", "deltalake"},
+        table.layout.model_dump(),
+        ins={
+            "plan": AssetIn(key=shelf.key("bit_allocation")),
+            "preview": AssetIn(key=shelf.key("cost_benefit")),
+            "analysed": AssetIn(key=shelf.key("feature_candidates")),
+        },
+        output_required=False,
+        metadata={"dagster/table_name": table.catalog or table.name},
+        description=(
+            "**The table in its new order.** The files that the gate approved are rewritten in one Delta transaction "
+            "that changes no row, and the queries' files are counted before and after. When the gate declined, this "
+            "asset is skipped, the run stays green, and the reason is noted here as an observation."
+        ),
+    )
+    def _clustered_table(
+        context: AssetExecutionContext,
+        spark: DeltaSparkResource,
+        plan: Plan,
+        preview: ApplyResult,
+        analysed: AnalysedTable,
+    ) -> Iterator[Output[Relayout]]:
+        from zorder_pipeline import pipeline
+        from zorder_pipeline.relayout.snapshot import open_table
+
+        if preview.decision != "applied":
+            _declined(context, shelf, preview)
+            return
+        with told(context, table.name):
+            before = open_table(spark.session, table.table)
+            with _row_groups(spark.session, table.layout.row_group_bytes):
+                result = pipeline.apply(
+                    spark.session,
+                    table.table,
+                    plan,
+                    gate=gate_settings(table),
+                    verify=table.layout.verify,
+                    progress=context.log.info,
+                )
+            if result.decision != "applied":
+                _declined(context, shelf, result)
+                return
+            after = open_table(spark.session, table.table)
+            done = _measured(spark.session, plan, result, before, after, analysed.unseen)
+            facts = _facts(table.table, plan, done, before, after, analysed) | table_facts(table, after)
+        facts["dagster/column_lineage"] = TableColumnLineage(
+            {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
+        )
+        yield Output(done, metadata=facts, data_version=DataVersion(f"{after.table_id}-{result.version}"))
+
+    return _clustered_table
+
+
+def _declined(context: AssetExecutionContext, shelf: Shelf, result: ApplyResult) -> None:
+    decision = result.decision.replace("_", " ")
+    for reason in result.reasons:
+        context.log.info(f"{shelf.table.name}: {decision}: {reason}")
+    facts: dict[str, Any] = {
+        "decision": decision,
+        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "Delta version": result.version,
+    }
+    key = shelf.key("clustered_table")
+    context.log_event(AssetObservation(key, description=f"{decision}: {result.reasons[0]}", metadata=facts))
+
+
+def _measured(
+    spark: "SparkSession",
+    plan: Plan,
+    result: ApplyResult,
+    before: "TableSnapshot",
+    after: "TableSnapshot",
+    unseen: Sequence[Boxes],
+) -> Relayout:
+    """Rows and schema at the commit and the version before it, and what the unseen queries read on either side."""
+
+    def at(version: int) -> "DataFrame":
+        return spark.read.format("delta").option("versionAsOf", version).load(after.location)
+
+    old, new = at(result.version - 1), at(result.version)
+    promise = plan.promise
+    return Relayout(
+        result,
+        rows_before=old.count(),
+        rows_after=new.count(),
+        schema_before=old.schema.json(),
+        schema_after=new.schema.json(),
+        read_before=_shares(before, unseen),
+        read_after=_shares(after, unseen),
+        promised=promise.before - promise.after if promise.queries else None,
+        promised_low=promise.low,
+    )
+
+
+def _shares(snapshot: "TableSnapshot", queries: Sequence[Boxes]) -> Floats:
+    files = snapshot.files()
+    zones = files.zone_map()
+    rows = np.asarray(files.rows, dtype=np.float64)
+    read = [float(rows[zones.matching(query)].sum()) for query in queries]
+    return np.asarray(read) / max(1.0, float(rows.sum()))
+
+
+@contextlib.contextmanager
+def _row_groups(spark: "SparkSession", size: int | None) -> Iterator[None]:
+    """Row groups of ``size`` bytes while the block runs; the session's conf is where Delta's writer looks."""
+    key = "parquet.block.size"
+    old = spark.conf.get(key, None)
+    if size is not None:
+        spark.conf.set(key, str(size))
+    try:
+        yield
+    finally:
+        if size is not None and old is None:
+            spark.conf.unset(key)
+        elif size is not None:
+            spark.conf.set(key, str(old))
+
+
+def _facts(
+    table: str, plan: Plan, done: Relayout, before: "TableSnapshot", after: "TableSnapshot", analysed: AnalysedTable
+) -> dict[str, Any]:
+    result = done.result
+    now, then = after.files(), before.files()
+    mean = [float(values.mean()) if len(values) else 0.0 for values in (done.read_before, done.read_after)]
+    figures = [
+        ("files", f"{len(then):,}", f"{len(now):,}"),
+        ("rows", f"{done.rows_before:,}", f"{done.rows_after:,}"),
+        ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
+        ("rows read per unseen query", percent(mean[0]), percent(mean[1])),
+    ]
+    facts: dict[str, Any] = {
+        "before and after": md(md_table(["", "before", "after"], figures)),
+        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "files removed": result.files_removed,
+        "files added": result.files_added,
+        "files left alone": result.skipped_files,
+        "rewritten": gigabytes(result.bytes_rewritten),
+        "seconds": round(result.seconds, 1),
+        "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {result.version - 1}"),
+    }
+    if len(done.read_after):
+        facts["rows read by unseen queries"] = picture(
+            pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
+            "rows read per query before and after, by the files' own statistics",
+        )
+    names = [name for name in (plan.spec.columns if plan.spec else ()) if name in analysed.sample.columns]
+    panels: dict[str, dict[str, Floats]] = {"before": {}, "after": {}}
+    for title, snapshot in (("before", before), ("after", after)):
+        for name in names[:MAX_COLUMNS_SHOWN]:
+            if (spans := _spans(snapshot, analysed, name)) is not None:
+                panels[title][name] = spans
+    if panels["after"]:
+        facts["zone maps"] = picture(pictures.zone_map(panels), "span of every file per column before and after")
+    return facts
+
+
+def _spans(snapshot: "TableSnapshot", analysed: AnalysedTable, name: str) -> Floats | None:
+    """Share of the sampled values between each file's min and max, NaN without statistics, shape (files,)."""
+    zones = snapshot.files().zone_map().columns.get(name)
+    column = analysed.sample.columns[name]
+    values = np.sort(column.values[column.valid])
+    if zones is None or not len(values):
+        return None
+    spans = np.full(len(zones.known), np.nan)
+    low = np.searchsorted(values, zones.low[zones.known], side="left")
+    high = np.searchsorted(values, zones.high[zones.known], side="right")
+    spans[zones.known] = np.clip((high - low) / len(values), 0.0, 1.0)
+    return spans

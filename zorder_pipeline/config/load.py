@@ -1,0 +1,138 @@
+"""Reading ``tables.yaml``: paths made absolute, ``${NAME}`` filled in, every problem said with file, line and key."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import ValidationError
+
+from zorder_pipeline.errors import ConfigError
+
+from .models import PipelineConfig, TableConfig
+from .sentences import Problem, Source, Where, dotted, kind_of, sentence
+
+__all__ = ["load_config"]
+
+SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def load_config(path: str | Path, *, check_paths: bool = True) -> PipelineConfig:
+    """Read a configuration file.
+
+    Args:
+        path: ``tables.yaml``.
+        check_paths: whether local logs and table folders must exist (Dagster's definitions load before they do).
+
+    Raises:
+        ConfigError: the file is missing, no YAML, or says something that is not allowed; the sentence names the first
+            problem and how many more there are.
+    """
+    file = Path(path).expanduser().absolute()
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise ConfigError(f"configuration file {path} does not exist") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"configuration file {path} cannot be read: {error}") from error
+    source = Source(str(path), text)
+    if not isinstance(source.data, dict):
+        given = kind_of(source.data)
+        raise ConfigError(f"{path}: the file must hold keys such as tables: and query_logs:, not {given}")
+    problems = [*_resolve(source.data, file.parent)]
+    try:
+        config = PipelineConfig.model_validate(source.data)
+    except ValidationError as error:
+        problems += dict.fromkeys(sentence(detail) for detail in error.errors())
+    else:
+        problems += _duplicates(config)
+        if check_paths and not problems:
+            problems += _missing_paths(config)
+    if problems:
+        problems.sort(key=lambda problem: source.line(problem[0]))
+        (where, what), more = problems[0], len(problems) - 1
+        rest = f" (and {more} more problem{'s' * (more > 1)})" if more else ""
+        raise ConfigError(f"{source.place(where)}: {dotted(where, source.data)} {what}{rest}")
+    return config
+
+
+def _resolve(data: dict[str, Any], folder: Path) -> Iterator[Problem]:
+    """Fill in ``${NAME}`` and make paths absolute, in place; what is no string is left for the models to refuse."""
+    data.setdefault("state", "state")
+    holders: list[tuple[Where, Any, str]] = [((), data, "state")]
+    for key, name in (("query_logs", "path"), ("tables", "location")):
+        entries = data.get(key)
+        for i, entry in enumerate(entries if isinstance(entries, list) else ()):
+            holders.append(((key, i), entry, name))
+    for where, holder, name in holders:
+        if isinstance(holder, dict) and isinstance(holder.get(name), str):
+            if (problem := _expand(holder, name)) is not None:
+                yield (*where, name), problem
+            else:
+                holder[name] = _absolute(holder[name], folder)
+    spark = data.get("spark")
+    conf = spark.get("conf") if isinstance(spark, dict) else None
+    settings: Sequence[tuple[Where, Any]] = ((("spark",), spark), (("spark", "conf"), conf))
+    for place, setting in settings:
+        for name in list(setting) if isinstance(setting, dict) else ():
+            if isinstance(setting[name], str) and (problem := _expand(setting, name)) is not None:
+                yield (*place, str(name)), problem
+
+
+def _expand(holder: dict[str, Any], name: str) -> str | None:
+    for variable in VARIABLE.findall(holder[name]):
+        if variable not in os.environ:
+            return f"uses the environment variable {variable}, which is not set"
+    holder[name] = VARIABLE.sub(lambda match: os.environ[match.group(1)], holder[name])
+    return None
+
+
+def _absolute(path: str, folder: Path) -> str:
+    if not path.strip() or SCHEME.match(path):
+        return path
+    return os.path.normpath(folder / Path(path).expanduser())
+
+
+def _duplicates(config: PipelineConfig) -> list[Problem]:
+    problems: list[Problem] = []
+    checks: Sequence[tuple[str, Callable[[TableConfig], Sequence[str]]]] = (
+        ("name", lambda table: [table.name]),
+        ("location", lambda table: [table.location] if table.location else []),
+        ("catalog", lambda table: [table.catalog] if table.catalog else []),
+        ("aliases", lambda table: table.aliases),
+    )
+    for key, values in checks:
+        owner: dict[str, str] = {}
+        for i, table in enumerate(config.tables):
+            for value in dict.fromkeys(item.lower() if key != "location" else item for item in values(table)):
+                if value in owner:
+                    what = f"is {value}, as for table {owner[value]}; each table needs its own"
+                    problems.append((("tables", i, key), what))
+                owner.setdefault(value, table.name)
+    seen: set[str] = set()
+    for i, log in enumerate(config.query_logs):
+        if log.path in seen:
+            problems.append((("query_logs", i, "path"), f"names {log.path} a second time; keep one"))
+        seen.add(log.path)
+    if not config.tables:
+        problems.append((("tables",), "is empty; name at least one table"))
+    return problems
+
+
+def _missing_paths(config: PipelineConfig) -> Iterator[Problem]:
+    for i, log in enumerate(config.query_logs):
+        if not _exists(log.path):
+            yield ("query_logs", i, "path"), f"names {log.path}, which does not exist"
+    for i, table in enumerate(config.tables):
+        if table.location and not _exists(table.location):
+            yield ("tables", i, "location"), f"names {table.location}, which does not exist"
+
+
+def _exists(path: str) -> bool:
+    """Whether a local path exists; of other filesystems nothing is known here."""
+    local = path.removeprefix("file://") if path.startswith("file:///") else path
+    return bool(SCHEME.match(local)) or os.path.exists(local)

@@ -1,0 +1,229 @@
+"""What ``tables.yaml`` may say: frozen models whose field docstrings are the configuration reference."""
+
+from __future__ import annotations
+
+import difflib
+import re
+import zoneinfo
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from zorder_pipeline.errors import ConfigError
+
+from .suggest import did_you_mean
+
+__all__ = ["GateConfig", "LayoutConfig", "LogConfig", "PipelineConfig", "ScheduleConfig", "SearchConfig"]
+__all__ += ["SparkConfig", "TableConfig"]
+
+CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
+MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
+WEEKDAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
+CRON_NAMES = dict.fromkeys(f"{MONTHS}|{WEEKDAYS}".split("|"), "1")
+
+
+def _time_zone(value: str) -> str:
+    if value not in zoneinfo.available_timezones():
+        near = difflib.get_close_matches(value, zoneinfo.available_timezones(), 1)
+        raise ValueError(f"a time zone name such as {near[0] if near else 'Europe/Berlin'}")
+    return value
+
+
+def _cron(value: str) -> str:
+    fields = value.split()
+    if len(fields) != 5 or not all(map(_cron_field, fields, CRON_LIMITS)):
+        raise ValueError("five cron fields (minute hour day month weekday) such as '0 2 * * *'")
+    return value
+
+
+def _cron_field(text: str, limits: tuple[int, int]) -> bool:
+    for part in text.split(","):
+        match = re.fullmatch(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([1-9]\d*))?", part)
+        if match is None:
+            return False
+        ends = [CRON_NAMES.get(end.upper(), end) for end in match.groups()[:2] if end is not None]
+        if not all(end.isdigit() and limits[0] <= int(end) <= limits[1] for end in ends):
+            return False
+    return True
+
+
+def _table_name(value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", value):
+        raise ValueError("a name of letters, digits and underscores (Dagster shows it as the group)")
+    return value
+
+
+TimeZone = Annotated[str, AfterValidator(_time_zone)]
+Positive = Annotated[int, Field(ge=1)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[float, Field(ge=0)]
+
+
+class _Model(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class SparkConfig(_Model):
+    """The Spark session that every stage shares."""
+
+    master: str = "local[*]"
+    """Where Spark runs: local[*], spark://host:7077, yarn, k8s://..."""
+    conf: dict[str, str | int | float | bool] = Field(default_factory=dict)
+    """Further Spark settings, by their full names."""
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """All of it as Spark wants it: strings by full name."""
+        return {"spark.master": self.master} | {key: _plain(value) for key, value in self.conf.items()}
+
+
+class LogConfig(_Model):
+    """A query log: a file or a folder."""
+
+    path: str
+    """File or folder; a relative one starts at the folder of tables.yaml."""
+    format: Literal["auto", "sql", "query-history", "spark-events"] = "auto"
+    """SQL statements (JSON Lines, CSV, Parquet, .sql), a warehouse's query history, or Spark event logs."""
+    dialect: Literal["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"] = "spark"
+    """SQL dialect of the statements."""
+    time_zone: TimeZone = "UTC"
+    """Session time zone of the statements."""
+
+
+class SearchConfig(_Model):
+    """How long and on what to search for a layout."""
+
+    trials: Positive = 600
+    """Layouts evaluated at most."""
+    seed: Annotated[int, Field(ge=0)] = 0
+    """Everything random follows from it."""
+    sample_rows: Annotated[int, Field(ge=1000)] = 100_000
+    """Rows sampled from the table (raised where a file would be represented by too few)."""
+    max_features: Positive = 16
+    """Columns the search may use, the most useful ones."""
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    """Time budget of the search in seconds; null means none."""
+
+
+class LayoutConfig(_Model):
+    """What the rewritten files look like."""
+
+    target_file_rows: Positive | None = None
+    """Rows per file to aim for; without it and target_file_bytes the table keeps about its present file size."""
+    target_file_bytes: Annotated[int, Field(ge=1024)] | None = None
+    """Bytes per file to aim for."""
+    pinned_bits: dict[str, Annotated[int, Field(ge=1, le=62)]] = Field(default_factory=dict)
+    """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate."""
+    row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
+    """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
+    verify: Literal["counts", "hash"] = "counts"
+    """Check before a commit: row counts, or a hash of every row's content."""
+
+    @model_validator(mode="after")
+    def _one_target(self) -> LayoutConfig:
+        if self.target_file_rows and self.target_file_bytes:
+            raise ValueError("either target_file_rows or target_file_bytes, not both")
+        return self
+
+
+class GateConfig(_Model):
+    """What a rewrite has to prove before it is done."""
+
+    enabled: bool = True
+    """false applies every learned layout without weighing cost against benefit."""
+    horizon_days: Annotated[float, Field(gt=0)] = 30.0
+    """Days within which the rewrite must pay for itself."""
+    queries_per_day: Amount | None = None
+    """Expected queries per day; null takes the rate observed in the log."""
+    scan_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 14.0
+    """Core-seconds a query needs to read one GB."""
+    rewrite_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 130.0
+    """Core-seconds to read, sort and write one GB by a one-column key."""
+    rewrite_core_seconds_per_gb_and_column: Amount = 6.0
+    """Further core-seconds per GB for each further column of the key."""
+    price_per_core_hour: Amount = 0.0
+    """To state results in money; 0 leaves it out."""
+    min_new_data_share: Share = 0.0
+    """A rewrite of a smaller share of the table's bytes than this waits for more new data, 0 to 1."""
+
+
+class ScheduleConfig(_Model):
+    """When to run."""
+
+    cron: Annotated[str, AfterValidator(_cron)]
+    """Five cron fields: minute, hour, day, month, weekday."""
+    time_zone: TimeZone = "UTC"
+    """Time zone of the cron fields."""
+
+
+class TableConfig(_Model):
+    """A Delta table to keep in a good order."""
+
+    name: Annotated[str, AfterValidator(_table_name)]
+    """The table's name in Dagster and in the state."""
+    location: str | None = None
+    """Folder of the Delta table; a relative one starts at the folder of tables.yaml."""
+    catalog: str | None = None
+    """Name of the table in Spark's catalog, e.g. sales.orders; instead of location."""
+    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    """Further names that statements call the table by."""
+    owners: tuple[str, ...] = Field(default=(), strict=False)
+    """Shown in Dagster: mail addresses, or team:name."""
+    search: SearchConfig = SearchConfig()
+    layout: LayoutConfig = LayoutConfig()
+    gate: GateConfig = GateConfig()
+    schedule: ScheduleConfig | None = None
+    """When to run this table on its own; without it, it runs with the nightly schedule."""
+
+    @model_validator(mode="after")
+    def _one_place(self) -> TableConfig:
+        if (self.location is None) == (self.catalog is None):
+            raise ValueError("exactly one of location (a folder) and catalog (a catalog name)")
+        for owner in self.owners:
+            if not re.fullmatch(r"team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+", owner):
+                raise ValueError(f"owners as mail addresses or team:name, not {owner!r}")
+        return self
+
+    @property
+    def table(self) -> str:
+        """What `zorder_pipeline.relayout.snapshot.open_table` opens: the location, or the catalog name."""
+        return self.location or self.catalog or ""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names that statements may use, as far as the configuration knows them."""
+        return tuple(dict.fromkeys([self.name, *self.aliases, *([self.catalog] if self.catalog else [])]))
+
+
+class PipelineConfig(_Model):
+    """All of tables.yaml."""
+
+    spark: SparkConfig = SparkConfig()
+    state: str = "state"
+    """Folder of the pipeline's own state, on any Hadoop filesystem."""
+    query_logs: tuple[LogConfig, ...] = Field(default=(), strict=False)
+    """Where the asked queries are logged."""
+    tables: Annotated[tuple[TableConfig, ...], Field(strict=False)]
+    """The tables to look after."""
+    schedule: ScheduleConfig | None = None
+    """When the nightly run starts, for all tables without a schedule of their own; null means by hand only."""
+    redact_literals: bool = False
+    """Hide the literals of queries wherever they are shown: they can be personal data."""
+    retention_days: Positive = 90
+    """Days that the state keeps query logs, quarantine and measurements."""
+
+    def table(self, name: str) -> TableConfig:
+        """The table called ``name``.
+
+        Raises:
+            ConfigError: there is none.
+        """
+        for table in self.tables:
+            if table.name == name:
+                return table
+        names = [table.name for table in self.tables]
+        raise ConfigError(f"no table {name} is configured{did_you_mean(name, names)}; there is {', '.join(names)}")
+
+
+def _plain(value: str | float | bool) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,198 @@
+"""``zorder demo``: the whole chain on TPC-H lineitem, through the real Dagster job, measured on queries nobody saw."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import VerificationError, ZorderError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zorder_pipeline.model.results import Evaluation
+
+__all__ = ["DemoResult", "example_home", "run_demo"]
+
+Progress = Callable[[str], None]
+FILES = 100
+SEED = 0
+TABLE = "lineitem"
+KEYS = 3
+
+
+@dataclass(frozen=True)
+class DemoResult:
+    """What the demo found.
+
+    Attributes:
+        contenders: figures by layout (``stored``, ``zorder``, ``ours``), as JSON-ready data.
+        zorder_columns: the most frequent columns of the training log, given to Delta's ZORDER.
+        decision: the gate's answer and figures.
+        layout: the learned layout in sentences.
+        places: where plan, state, log and Dagster home are.
+        seconds: time taken in all.
+    """
+
+    contenders: dict[str, dict[str, Any]]
+    zorder_columns: tuple[str, ...]
+    decision: dict[str, Any]
+    layout: tuple[str, ...]
+    places: dict[str, str]
+    queries: int
+    seconds: float
+
+    @property
+    def ratio(self) -> float:
+        """Rows read after ours, as a share of those read after ZORDER."""
+        return float(self.contenders["ours"]["rows_read_mean"] / max(1e-9, self.contenders["zorder"]["rows_read_mean"]))
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``zorder demo --json`` prints."""
+        return {**vars(self), "rows_ours_to_zorder": self.ratio}
+
+
+def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress) -> DemoResult:
+    """Make the data, run the Dagster job, compare.
+
+    A second run on the same folder keeps the table, the log and the copies, and finds nothing to do.
+
+    Args:
+        workdir: where everything goes.
+        scale: TPC-H scale factor.
+        queries: statements to learn from, and as many unseen ones to measure by.
+
+    Raises:
+        ZorderError: the Dagster job failed.
+        VerificationError: a query's result differs from the untouched copy's.
+    """
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.benchmarks.compare import same_results
+    from zorder_pipeline.benchmarks.workloads import read_log
+    from zorder_pipeline.spark import session
+
+    started = time.monotonic()
+    root = Path(workdir).absolute()
+    spark = session({"spark.driver.memory": "2g"}, "zorder demo")
+    columns = _prepare(spark, root, scale, queries, progress)
+    home = _home(root)
+    progress("running the Dagster job: query log, candidates, correlations, search, gate, relayout")
+    with _environment(DAGSTER_HOME=str(home), ZORDER_CONFIG=str(home / "tables.yaml")):
+        decision, sentences = _run_job(home, progress)
+    unseen = str(root / "unseen.jsonl")
+    measured: dict[str, Evaluation] = {}
+    for name, path in _tables(root).items():
+        progress(f"measuring {queries} unseen queries: {name}")
+        measured[name] = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
+    progress("comparing every query's result with the untouched copy")
+    statements = [record["statement"] for record in read_log(unseen)]
+    if different := same_results(spark, statements, _tables(root)["stored"], _tables(root)["ours"], name=TABLE):
+        raise VerificationError(f"{len(different)} queries answer otherwise after the relayout, e.g. {different[0]}")
+    return DemoResult(
+        contenders={name: found.to_json() for name, found in measured.items()},
+        zorder_columns=columns,
+        decision=decision,
+        layout=sentences,
+        places={
+            "table": str(_tables(root)["ours"]),
+            "plan": str(root / "plan.json"),
+            "state": str(root / "state"),
+            "log": str(root / "train.jsonl"),
+            "dagster home": str(home),
+        },
+        queries=queries,
+        seconds=time.monotonic() - started,
+    )
+
+
+def example_home() -> Path:
+    """The folder with the example's dagster.yaml and tables.yaml: in the checkout, or shipped with the package."""
+    here = Path(__file__).resolve().parent
+    for folder in (here.parent / "dagster_home", here / "dagster_home"):
+        if (folder / "tables.yaml").is_file():
+            return folder
+    raise ZorderError("the example dagster_home is missing; reinstall zorder-pipeline")
+
+
+def _tables(root: Path) -> dict[str, Path]:
+    """The three copies; the folders' names all end in the table's name, which the log uses."""
+    return {"stored": root / "as_stored" / TABLE, "zorder": root / "zorder" / TABLE, "ours": root / TABLE}
+
+
+def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progress: Progress) -> tuple[str, ...]:
+    """Table, logs and the peers' copies, unless a run with the same figures left them; returns ZORDER's columns."""
+    from zorder_pipeline.benchmarks.dashboards import DASHBOARD_TEMPLATES
+    from zorder_pipeline.benchmarks.data import copy_table, lineitem_table
+    from zorder_pipeline.benchmarks.peers import frequent_columns, zorder
+    from zorder_pipeline.benchmarks.workloads import tpch_logs, write_log
+
+    wanted = {"scale": scale, "queries": queries, "seed": SEED, "files": FILES, "format": 1}
+    stamp = root / "demo.json"
+    found = json.loads(stamp.read_text()) if stamp.is_file() else {}
+    if {key: found.get(key) for key in wanted} == wanted:
+        progress(f"keeping table, logs and copies of an earlier run in {root}")
+        return tuple(found["columns"])
+    for folder in ("as_stored", "zorder", TABLE, "state"):
+        shutil.rmtree(root / folder, ignore_errors=True)
+    stamp.unlink(missing_ok=True)
+    root.mkdir(parents=True, exist_ok=True)
+    tables = _tables(root)
+    progress(f"writing TPC-H lineitem at scale {scale:g} with tpchgen-cli as {FILES} files")
+    lineitem_table(spark, tables["stored"], scale, FILES)
+    train, unseen = tpch_logs(queries, queries, SEED, scale=scale, templates=DASHBOARD_TEMPLATES)
+    write_log(train, root / "train.jsonl")
+    write_log(unseen, root / "unseen.jsonl")
+    copy_table(spark, tables["stored"], tables["ours"])
+    columns = frequent_columns([record["statement"] for record in train], KEYS)
+    progress(f"Delta's own OPTIMIZE ZORDER BY ({', '.join(columns)}) on a copy")
+    zorder(spark, str(tables["stored"]), str(tables["zorder"]), columns, FILES)
+    stamp.write_text(json.dumps({**wanted, "columns": columns}))
+    return tuple(columns)
+
+
+def _home(root: Path) -> Path:
+    """A Dagster home for this folder: the example's, with its paths."""
+    home = root / "dagster_home"
+    home.mkdir(parents=True, exist_ok=True)
+    example = example_home()
+    shutil.copy(example / "dagster.yaml", home / "dagster.yaml")
+    text = (example / "tables.yaml").read_text(encoding="utf-8").replace("../.demo/", f"{root}/")
+    (home / "tables.yaml").write_text(text, encoding="utf-8")
+    return home
+
+
+@contextmanager
+def _environment(**values: str) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, old in before.items():
+            if old is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = old
+
+
+def _run_job(home: Path, progress: Progress) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Run the nightly job in this process, on the instance that the UI shows; returns the decision and the layout."""
+    from dagster import DagsterInstance
+
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.assets.definitions import NIGHTLY_JOB, load_definitions
+    from zorder_pipeline.assets.run import quiet_dagster, run_job
+    from zorder_pipeline.model.plan import write_plan
+
+    del NIGHTLY_JOB
+    with quiet_dagster(), DagsterInstance.get() as instance:
+        done = run_job(load_definitions(), instance, TABLE, progress)
+    write_plan(done.plan, home.parent / "plan.json")
+    return done.preview.to_json(), pipeline.in_words(done.plan)

@@ -1,0 +1,329 @@
+"""Feature candidates: the columns and predicates a workload filters by (seed 004, algorithm 1: P1, P2, P5, P6)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zorder_pipeline.model.literals import type_literal
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, comparisons, predicate_to_json
+from zorder_pipeline.model.ranges import Box, Interval, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import Value
+from zorder_pipeline.model.workload import LoggedQuery
+
+from .correlation import Codes, ranks
+from .sample import Sample, SampleColumn
+
+__all__ = ["Candidate", "PredicateCandidate", "Profile", "column_candidates", "implies", "predicate_candidates"]
+__all__ += ["profile", "query_weights"]
+
+MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
+DAY = 86_400_000_000
+FEW_VALUES = 8
+MOSTLY = 0.5
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What the sample says of a column.
+
+    Attributes:
+        distinct: distinct values in the sample, nulls not counted.
+        null_share: share of rows that are null, 0 to 1.
+        top_share: share of the rows that have the most frequent value (skew), 0 to 1.
+        overlap_depth: mean number of present files between whose smallest and largest sampled value a value of the
+            sample lies; 1 is perfectly clustered. The files' true ranges are at least as wide.
+    """
+
+    distinct: int = 0
+    null_share: float = 0.0
+    top_share: float = 0.0
+    overlap_depth: float = 0.0
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A column the workload filters by.
+
+    Attributes:
+        column, type: as in the schema.
+        frequency: weighted number of queries with a comparison of it that min/max statistics can answer.
+        queries: the same, each query counted once.
+        share: ``frequency`` as a share of the weight of all queries, 0 to 1.
+        comparison_points: distinct values it is compared with.
+        distinct, null_share, top_share, overlap_depth: see `Profile`; zeros when the column was not sampled.
+        level: what skips by it: ``delta`` (file statistics), ``row_group`` (only Parquet's) or ``enriched``
+            (only statistics of our own).
+        chosen: whether it qualifies for the key.
+        reason: why, or why not, in one sentence.
+    """
+
+    column: str
+    type: str
+    frequency: float
+    queries: int
+    share: float
+    comparison_points: int
+    distinct: int
+    null_share: float
+    top_share: float
+    overlap_depth: float
+    level: str
+    chosen: bool
+    reason: str
+
+
+@dataclass(frozen=True)
+class PredicateCandidate:
+    """A whole predicate that might be worth a one-bit feature (SOP), because no order of a column serves it.
+
+    Attributes:
+        predicate: one `Comparison` or `Opaque`; may hold literals, so hide them where it is shown.
+        frequency, queries, share: of the queries that contain it, as in `Candidate`.
+    """
+
+    predicate: Predicate
+    frequency: float
+    queries: int
+    share: float
+
+    def to_json(self, redact: bool = False) -> dict[str, Any]:
+        """JSON-ready form; with ``redact`` without literals."""
+        told: dict[str, Any] = {"sql": self.predicate.to_sql(redact)}
+        told |= {} if redact else {"predicate": predicate_to_json(self.predicate)}
+        return {**told, "frequency": self.frequency, "queries": self.queries, "share": self.share}
+
+
+@dataclass
+class _Tally:
+    queries: list[int] = field(default_factory=list)
+    points: set[Value] = field(default_factory=set)
+
+
+def query_weights(queries: Sequence[LoggedQuery], half_life_days: float | None = None) -> list[float]:
+    """Weight of each query: 1, or halved for every half-life it is older than the newest one (undated ones keep 1)."""
+    times = [query.timestamp for query in queries if query.timestamp is not None]
+    if half_life_days is None or not times:
+        return [1.0] * len(queries)
+    newest, span = max(times), half_life_days * DAY
+    return [1.0 if q.timestamp is None else float(0.5 ** ((newest - q.timestamp) / span)) for q in queries]
+
+
+def profile(column: SampleColumn, file: np.ndarray[Any, np.dtype[np.int32]]) -> Profile:
+    """Describe one sampled column.
+
+    >>> column = SampleColumn(np.array([1, 2, 3, 3]), np.array([True, True, True, True]))
+    >>> profile(column, np.array([0, 0, 1, 1], dtype=np.int32))
+    Profile(distinct=3, null_share=0.0, top_share=0.5, overlap_depth=1.0)
+    """
+    rows, present = len(column.valid), int(column.valid.sum())
+    if not present:
+        return Profile(null_share=1.0 if rows else 0.0)
+    codes = ranks(column.values[column.valid])
+    counts = np.bincount(codes)
+    depth = _overlap_depth(codes, file[column.valid])
+    return Profile(len(counts), 1 - present / rows, float(counts.max()) / rows, depth)
+
+
+def _overlap_depth(codes: Codes, file: np.ndarray[Any, np.dtype[np.int32]]) -> float:
+    order = np.argsort(file, kind="stable")
+    starts = np.flatnonzero(np.diff(file[order], prepend=-1))
+    low = np.sort(np.minimum.reduceat(codes[order], starts))
+    high = np.sort(np.maximum.reduceat(codes[order], starts))
+    return float((np.searchsorted(low, codes, "right") - np.searchsorted(high, codes, "left")).mean())
+
+
+def column_candidates(
+    queries: Sequence[LoggedQuery],
+    weights: Sequence[float],
+    schema: TableSchema,
+    sample: Sample,
+    *,
+    theta: int = 2,
+    gamma: float = 0.01,
+) -> tuple[Candidate, ...]:
+    """Every column the queries filter by, most frequent first, each chosen or left out with the reason (P1, P2).
+
+    Args:
+        weights: one per query.
+        theta: distinct comparison points a column must have.
+        gamma: weighted share of the queries that must filter by it.
+    """
+    tallies = _tally(queries, schema)
+    total = sum(weights) or 1.0
+    result = []
+    for column, tally in tallies.items():
+        frequency = sum(weights[i] for i in tally.queries)
+        sampled = sample.columns.get(column.name)
+        shape = Profile() if sampled is None else profile(sampled, sample.file)
+        level = "delta" if column.delta_stats else "row_group" if column.value_type.orderable else "enriched"
+        facts = (frequency, len(tally.queries), frequency / total, len(tally.points))
+        chosen, reason = _verdict(column, facts, shape, sampled is not None, len(queries), theta, gamma)
+        shown = (shape.distinct, shape.null_share, shape.top_share, shape.overlap_depth)
+        result.append(Candidate(column.name, column.type, *facts, *shown, level, chosen, reason))
+    return tuple(sorted(result, key=lambda c: -c.frequency))
+
+
+def _tally(queries: Sequence[LoggedQuery], schema: TableSchema) -> dict[Column, _Tally]:
+    result: dict[Column, _Tally] = defaultdict(_Tally)
+    for i, query in enumerate(queries):
+        for comparison in comparisons(query.predicate):
+            column = schema.find(comparison.column)
+            if column is None:
+                continue
+            tally, points = result[column], _points(comparison, column)
+            tally.points.update(points)
+            if points and tally.queries[-1:] != [i]:
+                tally.queries.append(i)
+    return result
+
+
+def _points(comparison: Comparison, column: Column) -> set[Value]:
+    """Values that min/max of the column are compared with; none when they cannot answer the comparison."""
+    if comparison.op not in MIN_MAX_OPS or not column.value_type.orderable:
+        return set()
+    known = [literal for literal in comparison.literals if literal.kind != "null"]
+    typed = [type_literal(literal, column.value_type) for literal in known]
+    present = [item.value for item in typed if item is not None]
+    return set(present) if len(present) == len(typed) else set()
+
+
+def _verdict(
+    column: Column,
+    facts: tuple[float, int, float, int],
+    shape: Profile,
+    sampled: bool,
+    queries: int,
+    theta: int,
+    gamma: float,
+) -> tuple[bool, str]:
+    name, (_, asked, share, points) = column.name, facts
+    if column.partition:
+        return False, f"{name} is a partition column: its files are already apart"
+    if not column.value_type.orderable:
+        return False, f"{name} has type {column.type}, which has no order to sort by"
+    if not column.delta_stats:
+        return False, f"{name} ({column.type}) has no Delta statistics, so no file would be skipped by it"
+    if not asked:
+        return False, f"no query compares {name} in a way that min/max statistics can answer"
+    if sampled and not shape.distinct:
+        return False, f"{name} is null in every sampled row"
+    if sampled and shape.distinct == 1 and not shape.null_share:
+        return False, f"{name} is constant in the sample: no order of rows separates it"
+    if points < theta:
+        return False, f"{name} is compared with only {points} distinct value{'s' * (points != 1)}, fewer than {theta}"
+    if share < gamma:
+        return False, f"only {share:.1%} of the queries filter by {name}, less than {gamma:.1%}"
+    notes = list(_notes(shape)) if sampled else ["it was not sampled"]
+    told = f"{asked} of {queries} queries compare {name} with {points} distinct values"
+    return True, told + (f", though {' and '.join(notes)}" if notes else "")
+
+
+def _notes(shape: Profile) -> Iterator[str]:
+    if shape.distinct <= FEW_VALUES:
+        yield f"it has only {shape.distinct} value{'s' * (shape.distinct != 1)}"
+    if shape.null_share >= MOSTLY:
+        yield f"{shape.null_share:.0%} of its rows are null"
+    if shape.top_share >= MOSTLY and shape.distinct > 1:
+        yield f"one value has {shape.top_share:.0%} of the rows"
+
+
+def predicate_candidates(
+    queries: Sequence[LoggedQuery],
+    weights: Sequence[float],
+    schema: TableSchema,
+    candidates: Sequence[Candidate],
+    *,
+    gamma: float = 0.01,
+) -> tuple[PredicateCandidate, ...]:
+    """Predicates that no key column serves, most frequent first (P5, P6).
+
+    These are conditions without min/max form, and comparisons of a column that is not chosen; comparisons that the
+    statement only implies, and those of partition columns, do not count.
+
+    Args:
+        gamma: weighted share of the queries that must contain the predicate.
+    """
+    chosen: Mapping[str, bool] = {candidate.column: candidate.chosen for candidate in candidates}
+    found: dict[Predicate, list[int]] = defaultdict(list)
+    for i, query in enumerate(queries):
+        for leaf in dict.fromkeys(_leaves(query.predicate)):
+            if isinstance(leaf, Comparison):
+                column = schema.find(leaf.column)
+                served = column is not None and chosen.get(column.name, False) and leaf.op in MIN_MAX_OPS
+                if column is None or column.partition or served or leaf.derived:
+                    continue
+            found[leaf].append(i)
+    total = sum(weights) or 1.0
+    counted = [(leaf, sum(weights[i] for i in where), len(where)) for leaf, where in found.items()]
+    kept = [PredicateCandidate(leaf, often, n, often / total) for leaf, often, n in counted if often / total >= gamma]
+    return tuple(sorted(kept, key=lambda candidate: -candidate.frequency))
+
+
+def _leaves(predicate: Predicate) -> Iterator[Comparison | Opaque]:
+    if isinstance(predicate, And | Or):
+        for child in predicate.children:
+            yield from _leaves(child)
+    else:
+        yield predicate
+
+
+def implies(a: Box, b: Box) -> bool:
+    """Whether every row that matches ``a`` surely matches ``b``, as boxes; False where it cannot be told.
+
+    A box may be weaker than the predicate it came from, so for predicates this holds only when ``b`` is exact.
+
+    >>> small, large = (Interval(2, 3),), (Interval(1, None),)
+    >>> implies((Range("x", "int", small),), (Range("x", "int", large),))
+    True
+    """
+    if any(_empty(item) for item in a):
+        return True
+    return all(_universal(item) or any(_within(mine, item) for mine in a) for item in b)
+
+
+def _empty(item: Range) -> bool:
+    return not item.nulls and all(_hollow(interval) for interval in item.intervals)
+
+
+def _universal(item: Range) -> bool:
+    return item.nulls and any(interval.low is None and interval.high is None for interval in item.intervals)
+
+
+def _within(a: Range, b: Range) -> bool:
+    if a.column != b.column or (a.nulls and not b.nulls):
+        return False
+    return all(_hollow(inner) or any(_inside(inner, outer) for outer in b.intervals) for inner in a.intervals)
+
+
+def _inside(inner: Interval, outer: Interval) -> bool:
+    if outer.low is not None:
+        if inner.low is None:
+            return False
+        low, bound = _place(inner.low), _place(outer.low)
+        if low < bound or (low == bound and outer.low_open and not inner.low_open):
+            return False
+    if outer.high is not None:
+        if inner.high is None:
+            return False
+        high, bound = _place(inner.high), _place(outer.high)
+        if high > bound or (high == bound and outer.high_open and not inner.high_open):
+            return False
+    return True
+
+
+def _hollow(interval: Interval) -> bool:
+    if interval.low is None or interval.high is None:
+        return False
+    low, high = _place(interval.low), _place(interval.high)
+    return bool(low > high or (low == high and (interval.low_open or interval.high_open)))
+
+
+def _place(value: Value) -> tuple[Any, ...]:
+    """Sort key of a bound: NaN after every other number."""
+    return (1,) if isinstance(value, float) and value != value else (0, value)

@@ -1,0 +1,238 @@
+"""Which columns follow each other: sorting index, contingency, and the graph over them (seed 004, 4.2.2 and 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import combinations
+from typing import Any, Literal, TypeVar
+
+import networkx as nx
+import numba
+import numpy as np
+import numpy.typing as npt
+import pandas as pd
+
+from .sample import SampleColumn
+
+__all__ = ["Policy", "build_graph", "contingency", "order_shares", "ranks", "sorting_index", "traverse"]
+
+Policy = Literal["frequency", "degree", "both"]
+Codes = npt.NDArray[np.int64]
+Vertex = TypeVar("Vertex", bound=Hashable)
+
+MIN_DISTINCT = 3
+"""Two values are in order whichever way they lie: a boolean is never order-correlated."""
+MIN_ROWS = 30
+"""Fewer rows in common say nothing about the table."""
+
+
+def ranks(values: npt.NDArray[Any]) -> Codes:
+    """Each value's rank among the distinct values, from 0, by the total order (NaN last).
+
+    >>> ranks(np.array(["b", "a", "b"], dtype=object)).tolist()
+    [1, 0, 1]
+    """
+    if values.dtype != object:
+        return np.unique(values, return_inverse=True, equal_nan=values.dtype.kind == "f")[1].astype(np.int64).ravel()
+    found, distinct = pd.factorize(values)
+    place = np.empty(len(distinct), dtype=np.int64)
+    place[sorted(range(len(distinct)), key=distinct.__getitem__)] = np.arange(len(distinct))
+    return np.asarray(place[found], dtype=np.int64)
+
+
+@numba.njit(cache=True, nogil=True)
+def _inversions(values: Codes) -> int:
+    """Pairs i < j with values[i] > values[j], by merging runs of doubling length."""
+    n = len(values)
+    source, target = values.copy(), np.empty_like(values)
+    count, width = 0, 1
+    while width < n:
+        for start in range(0, n, 2 * width):
+            middle, end = min(start + width, n), min(start + 2 * width, n)
+            left, right = start, middle
+            for out in range(start, end):
+                if left < middle and (right >= end or source[left] <= source[right]):
+                    target[out] = source[left]
+                    left += 1
+                else:
+                    target[out] = source[right]
+                    right += 1
+                    count += middle - left
+        source, target = target, source
+        width *= 2
+    return count
+
+
+def _tied(values: Codes) -> int:
+    """Pairs of equal values."""
+    counts = np.unique(values, return_counts=True)[1].astype(np.int64)
+    return int((counts * (counts - 1) // 2).sum())
+
+
+def sorting_index(values: npt.NDArray[Any]) -> float:
+    """How far an array is in ascending order: the share of its pairs whose later element is larger (seed 004, 4.2.2.1).
+
+    1 is strictly ascending, 0 strictly descending. Equal elements are not larger, so a constant has 0 and a sorted
+    boolean at most about 0.5; `order_shares` is the form that edges are drawn by. Fewer than two elements have 1.
+
+    >>> sorting_index(np.array([1, 3, 5, 2, 4]))
+    0.7
+    """
+    n = len(values)
+    pairs = n * (n - 1) // 2
+    if not pairs:
+        return 1.0
+    codes = ranks(np.asarray(values))
+    return float((pairs - _tied(codes) - int(_inversions(codes))) / pairs)
+
+
+def order_shares(a: Codes, b: Codes) -> tuple[float, float]:
+    """Shares of pairs of rows that two columns order the same way, and opposite ways.
+
+    A pair tied in one column is ordered neither way; a pair tied in both says nothing and is not counted. The measure
+    is symmetric: where the seed sorts by each column in turn and keeps edges found in both directions, this one
+    number covers both.
+
+    Args:
+        a, b: ranks (see `ranks`), of equal length.
+
+    >>> order_shares(np.array([0, 1, 2]), np.array([2, 1, 0]))
+    (0.0, 1.0)
+    """
+    n = len(a)
+    pairs = n * (n - 1) // 2
+    if not pairs:
+        return 0.0, 0.0
+    size = int(b.max()) + 1
+    both = np.sort(a * size + b)
+    tied_both = _tied(both)
+    counted = pairs - tied_both
+    if not counted:
+        return 0.0, 0.0
+    opposite = int(_inversions(both % size))  # sorted by a, then b: pairs tied in a are no inversions
+    same = pairs - opposite - _tied(a) - _tied(b) + tied_both
+    return same / counted, opposite / counted
+
+
+def contingency(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
+    """Mean-square contingency of two categorical columns, divided by its largest possible value (0 to 1).
+
+    1 says that a value of the column with more values determines the other's; it says nothing about order, and a key
+    column determines every other (seed 004, 4.2.2 and table 4.3). Constants have 0.
+
+    >>> contingency(np.array([1, 2, 3, 4]), np.array([0, 1, 1, 0]))
+    1.0
+    """
+    if not len(a):
+        return 0.0
+    left, right = ranks(np.asarray(a)), ranks(np.asarray(b))
+    size = int(right.max()) + 1
+    fewer = min(int(left.max()), size - 1)
+    if not fewer:
+        return 0.0
+    cells, joint = np.unique(left * size + right, return_counts=True)
+    marginal_a, marginal_b = np.bincount(left), np.bincount(right)
+    # the sum of (nij - ni nj)^2 / (ni nj) over all cells is that of nij^2 / (ni nj) over the occupied ones, minus 1
+    square = np.sum(joint.astype(np.float64) ** 2 / (marginal_a[cells // size] * marginal_b[cells % size])) - 1.0
+    return float(min(1.0, max(0.0, round(square / fewer, 12))))
+
+
+def build_graph(
+    columns: Mapping[str, SampleColumn],
+    *,
+    epsilon: float = 0.1,
+    rows: int = 20_000,
+    seed: int = 0,
+    categorical: Collection[str] = (),
+) -> nx.Graph[str]:
+    """The correlation graph (algorithm 2): an edge where two columns order the sample alike, or exactly opposite.
+
+    Every edge has ``strength`` (0 to 1) and ``kind``: ``ascending`` or ``descending`` for order, ``contingency`` for
+    two ``categorical`` columns of which one determines the other without being in its order. Rows where one of two
+    columns is null weaken their strength by their share.
+
+    Args:
+        columns: the sample by column name.
+        epsilon: an edge needs a strength above ``1 - epsilon``.
+        rows: at most so many rows of the sample are compared.
+        seed: decides which rows.
+        categorical: columns of which contingency is tested, too.
+    """
+    graph: nx.Graph[str] = nx.Graph()
+    graph.add_nodes_from(columns)
+    total = max((len(column.valid) for column in columns.values()), default=0)
+    kept = np.arange(total)
+    if total > rows:
+        kept = np.sort(np.random.default_rng(seed).choice(total, rows, replace=False))
+    present = {name: column.valid[kept] for name, column in columns.items()}
+    codes = {name: ranks(column.values[kept]) for name, column in columns.items()}
+    for a, b in combinations(columns, 2):
+        edge = _edge(codes[a], codes[b], present[a], present[b], a in categorical and b in categorical, epsilon)
+        if edge is not None:
+            graph.add_edge(a, b, strength=edge[0], kind=edge[1])
+    return graph
+
+
+def _edge(
+    a: Codes, b: Codes, in_a: npt.NDArray[np.bool_], in_b: npt.NDArray[np.bool_], categorical: bool, epsilon: float
+) -> tuple[float, str] | None:
+    common = in_a & in_b
+    both, either = int(common.sum()), int((in_a | in_b).sum())
+    if both < MIN_ROWS or both / either <= 1 - epsilon:
+        return None
+    a, b = a[common], b[common]
+    if min(len(np.unique(a)), len(np.unique(b))) >= MIN_DISTINCT:
+        same, opposite = order_shares(a, b)
+        strength, kind = max((same, "ascending"), (opposite, "descending"))
+        if strength * both / either > 1 - epsilon:
+            return strength * both / either, kind
+    if categorical:
+        strength = contingency(a, b) * both / either
+        if strength > 1 - epsilon:
+            return strength, "contingency"
+    return None
+
+
+def traverse(
+    graph: nx.Graph[Vertex], frequency: Mapping[Vertex, float], limit: int, policy: Policy = "frequency"
+) -> tuple[tuple[Vertex, ...], tuple[Vertex, ...]]:
+    """Split a correlation graph into primary and correlated features (algorithm 3).
+
+    The best vertex by ``policy`` becomes primary; its edges and those among its neighbours are cut, and a neighbour
+    left without any is correlated. One that has others stays: correlation is not transitive. Whatever is not primary
+    when ``limit`` is reached counts as correlated.
+
+    Args:
+        frequency: weight of each vertex in the workload; an absent one has 0.
+        policy: most frequent first, most edges first, or the product of frequency and edges (plus one); ties go to the
+            other figure, then to the graph's order.
+
+    Returns:
+        (primary in order of choice, correlated in order of finding).
+
+    >>> traverse(nx.Graph([(1, 2), (1, 3), (2, 3), (2, 4), (4, 5), (4, 6)]), {1: 9, 4: 8, 2: 7, 3: 3, 5: 2, 6: 1}, 6)
+    ((1, 4), (3, 2, 5, 6))
+    """
+    rest = graph.copy()
+    place = {vertex: i for i, vertex in enumerate(graph)}
+    primary: list[Vertex] = []
+    correlated: list[Vertex] = []
+    active = list(graph)
+
+    def rank(vertex: Vertex) -> tuple[float, float, int]:
+        often, edges = float(frequency.get(vertex, 0.0)), float(rest.degree(vertex))
+        figures = {"frequency": (often, edges), "degree": (edges, often), "both": (often * (1 + edges), often)}[policy]
+        return -figures[0], -figures[1], place[vertex]
+
+    while active and len(primary) < limit:
+        current = min(active, key=rank)
+        active.remove(current)
+        primary.append(current)
+        near: Sequence[Vertex] = sorted(rest.neighbors(current), key=place.__getitem__)
+        rest.remove_edges_from([(current, other) for other in near])
+        rest.remove_edges_from(list(combinations(near, 2)))
+        for vertex in near:
+            if not rest.degree(vertex):
+                active.remove(vertex)
+                correlated.append(vertex)
+    return tuple(primary), (*correlated, *active)

@@ -1,0 +1,142 @@
+"""Feature selection: candidates, the correlation graph over them, and the columns a key may use (seed 004, 4.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import networkx as nx
+
+from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+
+from .candidates import Candidate, PredicateCandidate, column_candidates, predicate_candidates, query_weights
+from .correlation import Policy, build_graph, traverse
+from .sample import Sample
+
+__all__ = ["Analysis", "AnalysisSettings", "Edge", "analyse"]
+
+MAX_CATEGORIES = 64
+"""A column of more values is no category: contingency of sparse tables says 1 about everything."""
+
+Edge = tuple[str, str, float, str]
+"""Two columns, the strength of their correlation (0 to 1) and its kind (ascending, descending, contingency)."""
+
+
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """How to select features.
+
+    Attributes:
+        max_features: primary features at most.
+        theta: distinct comparison points a column must have.
+        gamma: share of the queries that must filter by it, 0 to 1.
+        epsilon: how far from perfect a correlation may be, 0 to 1.
+        graph_rows: sample rows that correlations are measured on.
+        half_life_days: age at which a query counts half; None counts all alike.
+        policy: which vertex of the graph is taken first, see `traverse`.
+    """
+
+    max_features: int = 16
+    theta: int = 2
+    gamma: float = 0.01
+    epsilon: float = 0.1
+    graph_rows: int = 20_000
+    half_life_days: float | None = None
+    policy: Policy = "frequency"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What the workload analysis found.
+
+    Attributes:
+        candidates: every filtered column, most frequent first; ``chosen`` says whether it is primary.
+        predicate_candidates: predicates that no column's order serves.
+        primary: columns that deserve bits of the key.
+        correlated: candidates left to statistics: they follow others, or ``max_features`` was reached.
+        edges: correlations found; ``contingency`` ones are for information, as they imply no order.
+        ranked: every column a key could use (Delta statistics, no partition column, not constant): primary
+            ones first, then the other filtered ones, each by weighted frequency.
+    """
+
+    candidates: tuple[Candidate, ...]
+    predicate_candidates: tuple[PredicateCandidate, ...]
+    primary: tuple[str, ...]
+    correlated: tuple[str, ...]
+    edges: tuple[Edge, ...]
+    ranked: tuple[str, ...]
+
+    def to_json(self, redact: bool = False) -> dict[str, Any]:
+        """JSON-ready form; with ``redact`` the predicates' literals are hidden."""
+        return {
+            "candidates": [asdict(candidate) for candidate in self.candidates],
+            "predicate_candidates": [candidate.to_json(redact) for candidate in self.predicate_candidates],
+            "primary": list(self.primary),
+            "correlated": list(self.correlated),
+            "edges": [list(edge) for edge in self.edges],
+            "ranked": list(self.ranked),
+        }
+
+
+def analyse(
+    queries: Sequence[LoggedQuery], schema: TableSchema, sample: Sample, settings: AnalysisSettings | None = None
+) -> Analysis:
+    """Select features for one table.
+
+    Args:
+        queries: its queries.
+        sample: rows of at least the columns that the queries filter by.
+    """
+    settings = settings or AnalysisSettings()
+    weights = query_weights(queries, settings.half_life_days)
+    found = column_candidates(queries, weights, schema, sample, theta=settings.theta, gamma=settings.gamma)
+    usable = [c for c in found if _usable(c, schema)]
+    graph = build_graph(
+        {c.column: sample.columns[c.column] for c in usable},
+        epsilon=settings.epsilon,
+        rows=settings.graph_rows,
+        seed=sample.seed,
+        categorical={c.column for c in usable if c.distinct <= MAX_CATEGORIES},
+    )
+    order: nx.Graph[str] = nx.Graph()
+    order.add_nodes_from(c.column for c in usable if c.chosen)
+    for a, b, data in graph.edges(data=True):
+        if data["kind"] != "contingency" and a in order and b in order:
+            order.add_edge(a, b)
+    frequency = {c.column: c.frequency for c in usable}
+    primary, correlated = traverse(order, frequency, settings.max_features, settings.policy)
+    predicates = predicate_candidates(queries, weights, schema, found, gamma=settings.gamma)
+    return Analysis(
+        candidates=tuple(_judged(c, primary, correlated, graph, settings.max_features) for c in found),
+        predicate_candidates=predicates,
+        primary=primary,
+        correlated=correlated,
+        edges=tuple((a, b, float(data["strength"]), str(data["kind"])) for a, b, data in graph.edges(data=True)),
+        ranked=tuple(c.column for c in sorted(usable, key=lambda c: (c.column not in primary, -c.frequency))),
+    )
+
+
+def _usable(candidate: Candidate, schema: TableSchema) -> bool:
+    column = schema.find(candidate.column)
+    varied = candidate.distinct > 1 or (candidate.distinct == 1 and candidate.null_share > 0)
+    return column is not None and not column.partition and candidate.level == "delta" and varied
+
+
+def _judged(
+    candidate: Candidate, primary: Sequence[str], correlated: Sequence[str], graph: nx.Graph[str], limit: int
+) -> Candidate:
+    """The candidate with what the graph's traversal made of it."""
+    name = candidate.column
+    if not candidate.chosen or name in primary:
+        return candidate
+    near = {other: graph.edges[name, other] for other in graph.neighbors(name)} if name in graph else {}
+    leading = [other for other in primary if near.get(other, {}).get("kind") in ("ascending", "descending")]
+    if name in correlated and leading:
+        edge = near[leading[0]]
+        why = f"{name} follows {leading[0]} ({edge['kind']}, {edge['strength']:.2f}): sorting by that sorts it, too"
+        return replace(candidate, chosen=False, reason=why)
+    if name in correlated:
+        return replace(candidate, chosen=False, reason=f"{limit} features come before {name}")
+    return replace(candidate, chosen=False, reason=f"{name} was not in the sample")

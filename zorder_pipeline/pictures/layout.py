@@ -1,0 +1,161 @@
+"""The learned layout: whose bits they are, how it compares, how the search found it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import numpy as np
+from matplotlib.patches import Rectangle
+from matplotlib.ticker import FuncFormatter, MaxNLocator
+
+from .canvas import (
+    BLACK,
+    COLUMNS,
+    GREEN,
+    GREY,
+    LIGHT,
+    ORANGE,
+    PURPLE,
+    SKY,
+    YELLOW,
+    figure_of,
+    percent,
+    plain_axes,
+    short,
+    to_png,
+)
+
+__all__ = ["layout_bits", "layout_shares", "search_history"]
+
+
+def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
+    """Which column owns which bit of the sort key, most significant bit on the left.
+
+    Args:
+        order: column per bit, most significant first.
+    """
+    counts = {name: list(order).count(name) for name in dict.fromkeys(order)}
+    first = next(iter(counts))
+    message = title or f"The key of {len(order)} bits splits by {first} first"
+    width = max(6.5, 0.52 * len(order) + 1.5)
+    runs = [(name, len(list(run))) for name, run in groupby(order)]
+    fits = all(0.1 * len(name) < 0.75 * width * length / len(order) for name, length in runs)  # inches
+    figure, axes = figure_of(width, (2.0 if fits else 2.9) + 0.2 * math.ceil(len(counts) / 2), message)
+    colours = {name: COLUMNS[i % len(COLUMNS)] for i, name in enumerate(counts)}
+    taken = dict.fromkeys(counts, 0)
+    for place, name in enumerate(order):
+        taken[name] += 1
+        axes.add_patch(Rectangle((place + 0.04, 0), 0.92, 1, color=colours[name], linewidth=0))
+        shade = BLACK if colours[name] in (YELLOW, ORANGE, SKY, PURPLE) else "white"
+        axes.text(place + 0.5, 0.5, str(taken[name]), ha="center", va="center", color=shade, fontsize=11, weight="bold")
+    start = 0
+    for name, length in runs:
+        middle = start + length / 2
+        if fits:
+            axes.text(middle, 1.08, name, ha="center", fontsize=9)
+        else:
+            text = short(name, 24)
+            axes.text(middle - 0.15, 1.08, text, ha="left", fontsize=9, rotation=35, rotation_mode="anchor")
+        start += length
+    handles = [Rectangle((0, 0), 1, 1, color=colours[name]) for name in counts]
+    labels = [f"{name}: {bits} bit{'s' * (bits > 1)}, {_ranges(bits)}" for name, bits in counts.items()]
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(0, -0.06), ncols=2, frameon=False)
+    axes.text(0, -0.08, "coarsest split", ha="left", va="top", fontsize=9, color=GREY)
+    axes.text(len(order), -0.08, "finest split", ha="right", va="top", fontsize=9, color=GREY)
+    axes.set(xlim=(0, len(order)), ylim=(-0.2, 1.3 if fits else 2.0))
+    axes.axis("off")
+    return to_png(figure)
+
+
+def layout_shares(shares: Mapping[str, float], ours: str, title: str | None = None, stored: str = "stored") -> bytes:
+    """Mean share of the table's rows that a query reads, by layout: shorter bars are better.
+
+    Args:
+        shares: share by layout's name, 0 to 1.
+        ours: name of the learned layout.
+        stored: name of the table as it lies now.
+    """
+    names = sorted(shares, key=lambda name: shares[name], reverse=True)
+    message = title or _compare(shares, ours, stored)
+    figure, axes = figure_of(7.2, 1.5 + 0.33 * len(names), message)
+    colours = [GREEN if name == ours else GREY if name == stored else LIGHT for name in names]
+    axes.barh(names, [shares[name] for name in names], color=colours, height=0.72)
+    for place, name in enumerate(names):
+        weight = "bold" if name in (ours, stored) else "normal"
+        axes.text(shares[name], place, f" {percent(shares[name])}", va="center", fontsize=9, weight=weight)
+    for label in axes.get_yticklabels():
+        if label.get_text() in (ours, stored):
+            label.set_fontweight("bold")
+    axes.set_xlim(0, max(shares.values(), default=1.0) * 1.14 or 1.0)
+    axes.set_xlabel("share of the table's rows that a query reads, on average (shorter is better)")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
+    plain_axes(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
+    return to_png(figure)
+
+
+def search_history(
+    values: Sequence[float],
+    phases: Sequence[str] | None = None,
+    references: Mapping[str, float] | None = None,
+    title: str | None = None,
+) -> bytes:
+    """Every layout the search tried as a dot, the best so far as a line.
+
+    Args:
+        values: share of rows read by the training queries, by trial.
+        phases: what proposed each trial (warm start, greedy, cma-es, local).
+        references: shares to draw as horizontal lines, such as the table as stored.
+    """
+    cost = np.asarray(values, dtype=np.float64)
+    best = np.minimum.accumulate(cost) if len(cost) else cost
+    found = int(np.argmin(cost)) + 1 if len(cost) else 0
+    message = title or (f"Best layout found at trial {found} of {len(cost)}" if len(cost) else "No trial was made")
+    figure, axes = figure_of(7.2, 3.6, message)
+    names = list(phases) if phases else [""] * len(cost)
+    markers = "o^sDvP"
+    for i, name in enumerate(dict.fromkeys(names)):
+        chosen = np.flatnonzero([phase == name for phase in names])
+        axes.scatter(
+            chosen + 1,
+            cost[chosen],
+            s=14,
+            marker=markers[i % 6],
+            color=COLUMNS[(i + 1) % 8 if i else 1],
+            alpha=0.75,
+            linewidth=0,
+            label=name or "tried",
+        )
+    axes.step(np.arange(1, len(cost) + 1), best, where="post", color=BLACK, linewidth=2, label="best so far")
+    for name, value in (references or {}).items():
+        axes.axhline(value, color=GREY, linewidth=1, linestyle=":")
+        axes.text(len(cost) or 1, value, f"{name} {percent(value)}", ha="right", va="bottom", fontsize=8.5, color=GREY)
+    if len(cost):
+        limits = [float(best[-1]), float(np.quantile(cost, 0.98)), *(references or {}).values()]
+        axes.set_ylim(min(limits) * 0.92, max(limits) * 1.06)
+    axes.set_xlabel("trial")
+    axes.set_ylabel("share of rows read\n(training queries)")
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    plain_axes(axes, grid="y")
+    axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=5, columnspacing=1.2, fontsize=9)
+    return to_png(figure)
+
+
+def _ranges(bits: int) -> str:
+    return f"up to {2**bits:,} ranges"
+
+
+def _compare(shares: Mapping[str, float], ours: str, stored: str) -> str:
+    mine = shares.get(ours)
+    others = {name: share for name, share in shares.items() if name != ours}
+    if mine is None or not others:
+        return "Share of rows a query reads, by layout"
+    if ours == stored:
+        return "The table stays as it is: no layout reads clearly less"
+    text = f"The learned layout reads {percent(mine)} of the rows"
+    if stored in shares and mine > 0 and shares[stored] > mine:
+        text += f", {shares[stored] / mine:.1f} times fewer than now"
+    return text

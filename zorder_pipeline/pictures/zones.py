@@ -1,0 +1,72 @@
+"""Zone maps: how much of each column"s values every file spans."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.colors import LinearSegmentedColormap
+
+from .canvas import GREY, INK, Floats, figure_of, percent, short, to_png
+
+__all__ = ["zone_map"]
+
+WIDTHS = LinearSegmentedColormap.from_list("widths", ["#F7FBFF", "#9ECAE1", "#2171B5", "#08306B"])
+
+
+def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = None) -> bytes:
+    """How much of each column's values every file spans: pale cells are files that most queries can skip.
+
+    Args:
+        panels: by title (``before``, ``after``), per column the span of each file, max - min as share of the column's
+            values, 0 to 1, shape (files,). NaN where the file has no statistics.
+    """
+    columns = list(dict.fromkeys(name for spans in panels.values() for name in spans))
+    message = title or _zone_message(panels)
+    figure, _ = figure_of(7.2, 0.9 + len(panels) * (0.62 + 0.3 * len(columns)), message, axes=False)
+    grid = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"hspace": 0.5})
+    picture = None
+    for axes, (name, spans) in zip(grid[:, 0], panels.items(), strict=True):
+        files = max((len(values) for values in spans.values()), default=1)
+        cells = np.full((len(columns), files), np.nan)
+        for row, column in enumerate(columns):
+            if column in spans:
+                cells[row] = np.sort(spans[column])
+        picture = axes.imshow(cells, aspect="auto", cmap=WIDTHS, vmin=0, vmax=1, interpolation="nearest")
+        axes.set_facecolor("#FFE9C7")
+        axes.set_yticks(range(len(columns)), [short(column, 20) for column in columns])
+        axes.set_xticks([])
+        axes.set_xlabel(f"{files:,} files, in each row from the narrowest to the widest", fontsize=8.5, color=GREY)
+        axes.set_title(name, loc="left", fontsize=10, weight="bold", color=INK)
+        for row in range(len(columns)):
+            mean = float(np.nanmean(cells[row])) if np.isfinite(cells[row]).any() else math.nan
+            text = "no statistics" if math.isnan(mean) else f" {percent(mean)}"
+            axes.text(1.0, row, text, va="center", ha="left", fontsize=8.5, transform=axes.get_yaxis_transform())
+        axes.spines[:].set_visible(False)
+        axes.tick_params(length=0)
+    if picture is not None:
+        bar = figure.colorbar(picture, ax=grid[:, 0].tolist(), fraction=0.025, pad=0.09, aspect=14)
+        bar.set_ticks([0, 0.5, 1], labels=["one value", "half", "all values"])
+        bar.outline.set_visible(False)
+        bar.ax.tick_params(length=0, labelsize=8.5)
+    return to_png(figure)
+
+
+def _zone_message(panels: Mapping[str, Mapping[str, Floats]]) -> str:
+    if len(panels) != 2:
+        return "How much of each column's values a file spans"
+    before, after = panels.values()
+    gains = {
+        name: float(np.nanmean(before[name])) - float(np.nanmean(after[name]))
+        for name in before
+        if name in after and np.isfinite(before[name]).any() and np.isfinite(after[name]).any()
+    }
+    narrower = [name for name, gain in sorted(gains.items(), key=lambda item: -item[1]) if gain > 0.02]
+    if not narrower:
+        return "Files span as much of each column as before"
+    return f"Files now span far less of {_listed(narrower[:3])}"
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
