@@ -52,7 +52,9 @@ def _command(function: Callable[..., Payload]) -> click.Command:
         if as_json:
             print(json.dumps(payload, default=_plain))
 
-    named = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")(run)
+    named = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")(
+        run
+    )
     return click.command(name=function.__name__.rstrip("_"), help=function.__doc__)(named)
 
 
@@ -162,7 +164,9 @@ def learn(
     shares = Table(title="Share of rows read by queries that took no part in the search", title_justify="left")
     shares.add_column("layout")
     shares.add_column("share", justify="right")
-    for name, share in sorted([*plan.baselines.items(), ("this plan", plan.predicted["validation_fraction"])], key=lambda x: x[1]):
+    for name, share in sorted(
+        [*plan.baselines.items(), ("this plan", plan.predicted["validation_fraction"])], key=lambda x: x[1]
+    ):
         shares.add_row(f"[bold green]{name}[/]" if name == "this plan" else name, f"{share:.1%}")
     out.print(shares)
     for sentence in pipeline.in_words(plan):
@@ -175,7 +179,9 @@ def learn(
 @_table
 @click.option("--bits", required=True, help="Bits per column, most significant first, e.g. ship:9,part:4.")
 @click.option("--encoding", type=click.Choice(["rank", "bits"]), default="rank", show_default=True)
-@click.option("--curve", type=click.Choice(["interleave", "hilbert", "sequence"]), default="interleave", show_default=True)
+@click.option(
+    "--curve", type=click.Choice(["interleave", "hilbert", "sequence"]), default="interleave", show_default=True
+)
 @_size_options
 @click.option("--out", "target", required=True, type=click.Path(), help="Where to write plan.json.")
 def layout(table: str, bits: str, encoding: str, curve: str, target: str, **sizes: Any) -> Payload:
@@ -191,7 +197,9 @@ def layout(table: str, bits: str, encoding: str, curve: str, target: str, **size
     write_plan(plan, target)
     for sentence in pipeline.in_words(plan):
         out.print(sentence, soft_wrap=True)
-    out.print(f"plan written to {target}; apply it with: zorder apply --table {table} --plan {target} --force", soft_wrap=True)
+    out.print(
+        f"plan written to {target}; apply it with: zorder apply --table {table} --plan {target} --force", soft_wrap=True
+    )
     return pipeline.describe(plan)
 
 
@@ -220,7 +228,9 @@ def apply(table: str, plan_path: str, **options: Any) -> Payload:
 
     plan = read_plan(plan_path)
     result = pipeline.apply(_spark("apply"), table, plan, progress=_Progress(), **options)
-    verb = {"applied": "would be applied" if result.dry_run else "applied"}.get(result.decision, result.decision.replace("_", " "))
+    verb = {"applied": "would be applied" if result.dry_run else "applied"}.get(
+        result.decision, result.decision.replace("_", " ")
+    )
     _figures(
         f"{table}: {verb}",
         [
@@ -293,24 +303,140 @@ def inspect(table: str) -> Payload:
 
 @_command
 @_table
-@click.option("--to-version", type=click.IntRange(0), help="Version to restore; the one before our last relayout by default.")
+@click.option(
+    "--to-version", type=click.IntRange(0), help="Version to restore; the one before our last relayout by default."
+)
 def rollback(table: str, to_version: int | None) -> Payload:
     """Put the table back to how it lay before our last relayout."""
     from zorder_pipeline.relayout.rollback import rollback as restore
 
     done = restore(_spark("rollback"), table, to_version)
     payload = done if isinstance(done, dict) else vars(done)
-    out.print(f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}")
+    out.print(
+        f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}"
+    )
     return dict(payload)
+
+
+@_command
+@click.option("--scale", type=click.FloatRange(min=0.001), default=0.1, show_default=True, help="TPC-H scale factor.")
+@click.option("--queries", type=click.IntRange(20), default=500, show_default=True, help="Statements in each log.")
+@click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Where everything goes.")
+def demo(scale: float, queries: int, workdir: str) -> Payload:
+    """The whole chain on TPC-H lineitem through the real Dagster job, measured on queries nobody has seen."""
+    from zorder_pipeline.demo import run_demo
+
+    found = run_demo(workdir, scale, queries, _Progress())
+    payload = found.to_json()
+    table = Table(title=f"What {found.queries:,} unseen queries read on average", title_justify="left")
+    for name in ("layout", "files", "rows", "share of the rows", "MB"):
+        table.add_column(name, justify="left" if name == "layout" else "right")
+    labels = {
+        "stored": "as stored",
+        "zorder": f"OPTIMIZE ZORDER BY ({', '.join(found.zorder_columns)})",
+        "ours": "ours",
+    }
+    for name, figures in found.contenders.items():
+        style = "[bold green]" if name == "ours" else "[default]"
+        cells = (
+            labels[name],
+            f"{figures['files_read_mean']:.1f} of {figures['files']}",
+            f"{figures['rows_read_mean']:,.0f}",
+            f"{figures['rows_read_fraction']:.1%}",
+            f"{figures['bytes_read_mean'] / 1e6:.2f}",
+        )
+        table.add_row(*(f"{style}{cell}[/]" for cell in cells))
+    out.print(table)
+    out.print(
+        f"Ours reads [bold]{found.ratio:.2f}[/] of the rows that are read after ZORDER; every result is the same."
+    )
+    out.print("\n[bold]The layout[/]")
+    for sentence in found.layout:
+        out.print(f"  {sentence}", soft_wrap=True)
+    out.print(f"\n[bold]The gate[/]: {found.decision['decision'].replace('_', ' ')}")
+    for sentence in found.decision["reasons"]:
+        out.print(f"  {sentence}", soft_wrap=True)
+    assumed = found.decision.get("gate", {}).get("assumptions", {})
+    if assumed:
+        rate = f"{assumed['queries_per_day']:,.0f} queries a day ({assumed['rate_source']})"
+        out.print(f"  it assumed {rate} and a horizon of {assumed['horizon_days']:g} days", soft_wrap=True)
+    costs = {"learn": "learning", "ours": "our rewrite", "zorder": "OPTIMIZE ZORDER on the copy"}
+    spent = [f"{costs[name]} {seconds:.1f} s" for name, seconds in found.costs.items() if name in costs]
+    out.print(f"\n[bold]What it cost[/]: {', '.join(spent)}")
+    out.print("\n[bold]Where things are[/]")
+    for name, place in found.places.items():
+        out.print(f"  {name}: {place}", soft_wrap=True)
+    out.print(f"  UI: make ui, or zorder ui --workdir {workdir} (then open the address it prints)", soft_wrap=True)
+    return payload
+
+
+@_command
+@click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
+@click.option("--table", "tables", multiple=True, help="Only this table of the configuration; may be repeated.")
+def run(config_path: str | None, tables: tuple[str, ...]) -> Payload:
+    """The configured pipeline for all tables, without the UI; a table that fails does not stop the others."""
+    from zorder_pipeline.assets.definitions import config_file
+    from zorder_pipeline.assets.run import quiet_dagster, run_tables
+    from zorder_pipeline.config import load_config
+
+    config = load_config(config_path or config_file())
+    with quiet_dagster():
+        outcomes = run_tables(config, tables, progress=_Progress())
+    shown = Table(title="Tables", title_justify="left")
+    for name in ("table", "decision", "reason"):
+        shown.add_column(name)
+    for outcome in outcomes:
+        shown.add_row(outcome.table, outcome.decision.replace("_", " "), outcome.reasons[0] if outcome.reasons else "")
+    out.print(shown)
+    if broken := [f"{o.table}: {o.reasons[0]}" for o in outcomes if o.decision == "failed" or o.failed_checks]:
+        raise ZorderError("; ".join(broken))
+    return {"tables": {o.table: {"decision": o.decision, "reasons": list(o.reasons), **o.figures} for o in outcomes}}
+
+
+@_command
+@click.option("--workload", default="demo", show_default=True, help="What to run.")
+@click.option("--quick", is_flag=True, help="The small version.")
+@click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
+@click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
+@click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
+@click.option("--out", "target", default=".bench", show_default=True, type=click.Path(), help="Folder of the reports.")
+def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
+    """Measure a workload against its peers in one run; writes JSON and Markdown."""
+    from zorder_pipeline.benchmarks import harness
+
+    peers = [name.strip() for name in against.split(",") if name.strip()]
+    report = harness.bench(
+        workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, progress=_Progress()
+    )
+    out.print(harness.rich_table(report))
+    out.print(f"written to {target}/{workload}.json and {target}/{workload}.md")
+    return {key: value for key, value in report.items() if key != "outcomes"}
+
+
+@click.command()
+@click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Folder of zorder demo.")
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
+def ui(workdir: str, port: int) -> None:
+    """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set)."""
+    home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir).absolute() / "dagster_home")
+    if not (home / "dagster.yaml").is_file():
+        raise ZorderError(
+            f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
+        )
+    environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    program = Path(sys.executable).with_name("dagster")
+    command = [str(program), "dev", "-m", "zorder_pipeline.assets", "-p", str(port)]
+    err.print(f"the UI will be at [bold]http://127.0.0.1:{port}[/], Ctrl-C ends it")
+    os.execve(command[0], command, environment)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__)
 def zorder() -> None:
-    """Learn from the queries really asked how a Delta table should lie, prove that it pays, and rewrite what needs it."""
+    """Learn from the queries really asked how a Delta table should lie, prove that it pays, rewrite what needs it."""
 
 
-for _each in (ingest, learn, layout, apply, evaluate, inspect, rollback):
+for _each in (demo, run, ingest, learn, layout, apply, evaluate, inspect, rollback, bench, ui):
     zorder.add_command(_each)
 
 

@@ -17,15 +17,17 @@ from zorder_pipeline.errors import VerificationError, ZorderError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.assets.run import ChainRun
     from zorder_pipeline.model.results import Evaluation
 
 __all__ = ["DemoResult", "example_home", "run_demo"]
 
 Progress = Callable[[str], None]
-FILES = 100
+FILES = 256
 SEED = 0
 TABLE = "lineitem"
 KEYS = 3
+STAMP = "demo.json"
 
 
 @dataclass(frozen=True)
@@ -37,6 +39,7 @@ class DemoResult:
         zorder_columns: the most frequent columns of the training log, given to Delta's ZORDER.
         decision: the gate's answer and figures.
         layout: the learned layout in sentences.
+        costs: seconds of ZORDER's rewrite, of learning and of our rewrite, by name.
         places: where plan, state, log and Dagster home are.
         seconds: time taken in all.
     """
@@ -45,6 +48,7 @@ class DemoResult:
     zorder_columns: tuple[str, ...]
     decision: dict[str, Any]
     layout: tuple[str, ...]
+    costs: dict[str, float]
     places: dict[str, str]
     queries: int
     seconds: float
@@ -76,30 +80,37 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
     from zorder_pipeline import pipeline
     from zorder_pipeline.benchmarks.compare import same_results
     from zorder_pipeline.benchmarks.workloads import read_log
+    from zorder_pipeline.model.plan import write_plan
     from zorder_pipeline.spark import session
 
     started = time.monotonic()
     root = Path(workdir).absolute()
     spark = session({"spark.driver.memory": "2g"}, "zorder demo")
-    columns = _prepare(spark, root, scale, queries, progress)
+    facts = _prepare(spark, root, scale, queries, progress)
     home = _home(root)
     progress("running the Dagster job: query log, candidates, correlations, search, gate, relayout")
     with _environment(DAGSTER_HOME=str(home), ZORDER_CONFIG=str(home / "tables.yaml")):
-        decision, sentences = _run_job(home, progress)
+        done = _run_job(progress)
+    if done.relayout is not None:  # a later run that finds nothing to do keeps the plan that was applied
+        write_plan(done.plan, root / "plan.json")
+        facts["costs"]["learn"] = done.plan.seconds
+        facts["costs"]["ours"] = done.relayout.result.seconds
+    (root / STAMP).write_text(json.dumps(facts), encoding="utf-8")
     unseen = str(root / "unseen.jsonl")
     measured: dict[str, Evaluation] = {}
     for name, path in _tables(root).items():
         progress(f"measuring {queries} unseen queries: {name}")
-        measured[name] = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
+        measured[name] = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE], count_matches=False)
     progress("comparing every query's result with the untouched copy")
     statements = [record["statement"] for record in read_log(unseen)]
     if different := same_results(spark, statements, _tables(root)["stored"], _tables(root)["ours"], name=TABLE):
         raise VerificationError(f"{len(different)} queries answer otherwise after the relayout, e.g. {different[0]}")
     return DemoResult(
         contenders={name: found.to_json() for name, found in measured.items()},
-        zorder_columns=columns,
-        decision=decision,
-        layout=sentences,
+        zorder_columns=tuple(facts["columns"]),
+        decision=done.preview.to_json(),
+        layout=pipeline.in_words(done.plan),
+        costs=facts["costs"],
         places={
             "table": str(_tables(root)["ours"]),
             "plan": str(root / "plan.json"),
@@ -126,19 +137,19 @@ def _tables(root: Path) -> dict[str, Path]:
     return {"stored": root / "as_stored" / TABLE, "zorder": root / "zorder" / TABLE, "ours": root / TABLE}
 
 
-def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progress: Progress) -> tuple[str, ...]:
-    """Table, logs and the peers' copies, unless a run with the same figures left them; returns ZORDER's columns."""
+def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progress: Progress) -> dict[str, Any]:
+    """Table, logs and ZORDER's copy, unless a run with the same figures left them; returns what there is to know."""
     from zorder_pipeline.benchmarks.dashboards import DASHBOARD_TEMPLATES
     from zorder_pipeline.benchmarks.data import copy_table, lineitem_table
     from zorder_pipeline.benchmarks.peers import frequent_columns, zorder
-    from zorder_pipeline.benchmarks.workloads import tpch_logs, write_log
+    from zorder_pipeline.benchmarks.workloads import two_logs, write_log
 
-    wanted = {"scale": scale, "queries": queries, "seed": SEED, "files": FILES, "format": 1}
-    stamp = root / "demo.json"
-    found = json.loads(stamp.read_text()) if stamp.is_file() else {}
+    wanted = {"scale": scale, "queries": queries, "seed": SEED, "files": FILES, "format": 2}
+    stamp = root / STAMP
+    found: dict[str, Any] = json.loads(stamp.read_text(encoding="utf-8")) if stamp.is_file() else {}
     if {key: found.get(key) for key in wanted} == wanted:
         progress(f"keeping table, logs and copies of an earlier run in {root}")
-        return tuple(found["columns"])
+        return found
     for folder in ("as_stored", "zorder", TABLE, "state"):
         shutil.rmtree(root / folder, ignore_errors=True)
     stamp.unlink(missing_ok=True)
@@ -146,15 +157,16 @@ def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progre
     tables = _tables(root)
     progress(f"writing TPC-H lineitem at scale {scale:g} with tpchgen-cli as {FILES} files")
     lineitem_table(spark, tables["stored"], scale, FILES)
-    train, unseen = tpch_logs(queries, queries, SEED, scale=scale, templates=DASHBOARD_TEMPLATES)
+    train, unseen = two_logs(queries, queries, SEED, DASHBOARD_TEMPLATES, scale=scale)
     write_log(train, root / "train.jsonl")
     write_log(unseen, root / "unseen.jsonl")
     copy_table(spark, tables["stored"], tables["ours"])
     columns = frequent_columns([record["statement"] for record in train], KEYS)
     progress(f"Delta's own OPTIMIZE ZORDER BY ({', '.join(columns)}) on a copy")
-    zorder(spark, str(tables["stored"]), str(tables["zorder"]), columns, FILES)
-    stamp.write_text(json.dumps({**wanted, "columns": columns}))
-    return tuple(columns)
+    seconds = zorder(spark, str(tables["stored"]), str(tables["zorder"]), columns, FILES)
+    facts = {**wanted, "columns": columns, "costs": {"zorder": seconds}}
+    stamp.write_text(json.dumps(facts), encoding="utf-8")
+    return facts
 
 
 def _home(root: Path) -> Path:
@@ -182,17 +194,12 @@ def _environment(**values: str) -> Iterator[None]:
                 os.environ[name] = old
 
 
-def _run_job(home: Path, progress: Progress) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Run the nightly job in this process, on the instance that the UI shows; returns the decision and the layout."""
+def _run_job(progress: Progress) -> ChainRun:
+    """Run the nightly job in this process, on the instance that the UI shows."""
     from dagster import DagsterInstance
 
-    from zorder_pipeline import pipeline
-    from zorder_pipeline.assets.definitions import NIGHTLY_JOB, load_definitions
+    from zorder_pipeline.assets.definitions import load_definitions
     from zorder_pipeline.assets.run import quiet_dagster, run_job
-    from zorder_pipeline.model.plan import write_plan
 
-    del NIGHTLY_JOB
     with quiet_dagster(), DagsterInstance.get() as instance:
-        done = run_job(load_definitions(), instance, TABLE, progress)
-    write_plan(done.plan, home.parent / "plan.json")
-    return done.preview.to_json(), pipeline.in_words(done.plan)
+        return run_job(load_definitions(), instance, TABLE, progress)

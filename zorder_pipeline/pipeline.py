@@ -111,6 +111,10 @@ class TableAnalysis:
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
 
 
+def _silent(text: str) -> None:
+    """Progress that nobody wants to see."""
+
+
 def names_of(table: str, snapshot: TableSnapshot, aliases: Sequence[str] = ()) -> tuple[str, ...]:
     """What a statement may call the table: its aliases, its catalog name (whole and last part), its folder's name."""
     folder = snapshot.location.rstrip("/").rsplit("/", 1)[-1]
@@ -199,10 +203,8 @@ def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     if settings.target_file_rows is not None:
         return max(1, settings.target_file_rows)
     per_row = max(size / max(1, rows), 1e-9)
-    wanted = settings.target_file_bytes or snapshot.target_file_bytes
-    if wanted is None:
-        wanted = size / max(MIN_FILES, len(files))
-        wanted = min(max(wanted, SMALLEST_FILE), LARGEST_FILE)
+    present = min(max(size / max(MIN_FILES, len(files)), SMALLEST_FILE), LARGEST_FILE)
+    wanted = settings.target_file_bytes or snapshot.target_file_bytes or present
     return max(1, round(wanted / per_row))
 
 
@@ -286,13 +288,15 @@ def learn(
     Raises:
         TableError, LogError: see `analyse` and `ingest`.
     """
-    say = progress or (lambda text: None)
+    say = progress or _silent
     snapshot = open_table(spark, table)
     names = names_of(table, snapshot, aliases)
     log = ingest(logs, {snapshot.location: (snapshot, names)})
     say(f"read {log.lines} statements, {len(log.of_table([snapshot.location]))} of them scan the table")
     analysis = analyse(spark, snapshot, log, [snapshot.location], settings, _zone(logs))
-    say(f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns")
+    say(
+        f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns"
+    )
     plan, _ = learn_layout_for(analysis, settings, lambda i, n, cost: say(f"trial {i} of {n}: {cost:.4f} of the rows"))
     return plan
 
@@ -349,7 +353,9 @@ def layout_by_hand(
     order = (
         tuple(i for i, count in enumerate(counts) for _ in range(count)) if curve == "sequence" else round_robin(counts)
     )
-    spec = KeySpec(tuple(features), order, "hilbert" if curve == "hilbert" else "interleave", tuple(c.name for c in columns))
+    spec = KeySpec(
+        tuple(features), order, "hilbert" if curve == "hilbert" else "interleave", tuple(c.name for c in columns)
+    )
     return Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
@@ -458,14 +464,18 @@ def evaluate(
     logs: Sequence[LogSource | str],
     *,
     aliases: Sequence[str] = (),
+    count_matches: bool = True,
     progress: Progress | None = None,
 ) -> Evaluation:
     """What the queries of a log read of the table as it lies now: exact, from its own statistics and Parquet footers.
 
+    Args:
+        count_matches: also count the rows that match each query, which scans the filtered columns.
+
     Raises:
         TableError: the log holds no query of this table.
     """
-    say = progress or (lambda text: None)
+    say = progress or _silent
     snapshot = open_table(spark, table)
     log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
     queries = log.of_table([snapshot.location])
@@ -481,11 +491,12 @@ def evaluate(
     hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
     say(f"tested {len(boxes)} queries against {len(files)} files")
     groups = _row_group_fraction(snapshot, boxes, hits > 0)
-    matched = matching_rows(snapshot.read(), boxes, snapshot.paths, int(files.rows.sum()), say)
+    total = int(files.rows.sum())
+    matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, say) if count_matches else None
     return Evaluation(
         queries=len(queries),
         files=len(files),
-        rows=int(files.rows.sum()),
+        rows=total,
         files_per_query=hits.sum(axis=1),
         rows_per_query=hits @ files.rows,
         bytes_per_query=hits @ files.bytes,
@@ -496,9 +507,7 @@ def evaluate(
     )
 
 
-def _row_group_fraction(
-    snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_]
-) -> float | None:
+def _row_group_fraction(snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_]) -> float | None:
     """Mean share of the table's row groups a query reads; None when some footer cannot be read from here."""
     footers = read_footers(snapshot.location, snapshot.files().path.tolist())
     if not footers.complete or not len(hits):
@@ -566,7 +575,7 @@ def overlap_depth(zones: ColumnZones) -> float:
 def describe(plan: Plan) -> dict[str, Any]:
     """The object ``zorder learn --json`` and ``zorder layout --json`` print."""
     spec = plan.spec
-    layout = {"columns": [], "bits": {}, "order": [], "layout_id": None, "curve": None}
+    layout: dict[str, Any] = {"columns": [], "bits": {}, "order": [], "layout_id": None, "curve": None}
     if spec is not None:
         layout = {
             "columns": list(spec.columns),

@@ -26,15 +26,21 @@ COLUMNS = {
     "tinyint": pa.array(with_nulls([*range(-128, 128)]), pa.int8()),
     "int": pa.array(with_nulls([*RNG.integers(-(2**31), 2**31, 300).tolist(), -(2**31), 2**31 - 1, 0]), pa.int32()),
     "bigint": pa.array(with_nulls([*RNG.integers(-(2**63), 2**63 - 1, 300).tolist(), -(2**63), 2**63 - 1])),
-    "float": pa.array(with_nulls([*RNG.normal(size=200).tolist(), float("nan"), float("inf"), -0.0, 0.0]), pa.float32()),
+    "float": pa.array(
+        with_nulls([*RNG.normal(size=200).tolist(), float("nan"), float("inf"), -0.0, 0.0]), pa.float32()
+    ),
     "double": pa.array(with_nulls([*RNG.normal(size=200).tolist(), float("nan"), float("-inf"), -0.0, 0.0, 5e-324])),
     "decimal(12,2)": pa.array(with_nulls([Decimal(int(v)).scaleb(-2) for v in RNG.integers(-(10**11), 10**11, 200)])),
     "decimal(38,20)": pa.array(
         with_nulls([Decimal(int(v)).scaleb(-20) for v in RNG.integers(-(10**17), 10**17, 200)]), pa.decimal128(38, 20)
     ),
-    "string": pa.array(with_nulls(["", "\u00fc", "\U0001f600z", "\uffff", "it's", '"\\', "\x00", *map(str, range(200))])),
+    "string": pa.array(
+        with_nulls(["", "\u00fc", "\U0001f600z", "\uffff", "it's", '"\\', "\x00", *map(str, range(200))])
+    ),
     "binary": pa.array(with_nulls([b"", b"\xff", b"\x00", b"\x7f\xff", *(str(i).encode() for i in range(150))])),
-    "date": pa.array(with_nulls([dt.date(1, 1, 1), dt.date(9999, 12, 31), *(dt.date(1970 + i, 3, 4) for i in range(90))])),
+    "date": pa.array(
+        with_nulls([dt.date(1, 1, 1), dt.date(9999, 12, 31), *(dt.date(1970 + i, 3, 4) for i in range(90))])
+    ),
     "timestamp": pa.array(with_nulls(RNG.integers(-(10**15), 2 * 10**15, 200).tolist()), pa.timestamp("us", "UTC")),
     "timestamp_ntz": pa.array(with_nulls(RNG.integers(-(10**15), 2 * 10**15, 200).tolist()), pa.timestamp("us")),
     "boolean": pa.array(with_nulls([True, False] * 10)),

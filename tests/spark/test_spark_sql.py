@@ -1,4 +1,4 @@
-"""Canonical values as Spark SQL: each literal equals itself in a column of its type, and boxes match what they should."""
+"""Canonical values as Spark SQL: each literal equals itself in a column of its type, and boxes match their rows."""
 
 import datetime as dt
 from decimal import Decimal
@@ -44,8 +44,8 @@ def test_every_value_equals_itself(spark: SparkSession, zone: str) -> None:
     for i, (name, column) in enumerate(COLUMNS.items()):
         value_type = ValueType.parse(name)
         values, valid = canonical_array(column, value_type)
-        for value in values[valid].tolist():
-            checks.append(f"count_if(c{i} = {value_sql(value, value_type)}) AS `{name} {value!r}`")
+        present = enumerate(values[valid].tolist())
+        checks += [f"count_if(c{i} = {value_sql(v, value_type)}) AS `{name} {place}`" for place, v in present]
     found = rows.selectExpr(*checks).collect()[0].asDict()
     assert {name: count for name, count in found.items() if count != 1} == {}, zone
 
@@ -53,7 +53,9 @@ def test_every_value_equals_itself(spark: SparkSession, zone: str) -> None:
 def test_boxes_match_like_the_predicate(spark: SparkSession) -> None:
     schema = TableSchema((Column("a.b", "int"), Column("we`ird", "string")))
     paths = {"a.b": ("a", "b"), "we`ird": ("we`ird",)}
-    rows = spark.sql("SELECT named_struct('b', x) AS a, s AS `we``ird` FROM VALUES (1, 'p'), (5, NULL), (NULL, 'q') t(x, s)")
+    rows = spark.sql(
+        "SELECT named_struct('b', x) AS a, s AS `we``ird` FROM VALUES (1, 'p'), (5, NULL), (NULL, 'q') t(x, s)"
+    )
     predicate = Or(
         (
             And((Comparison("a.b", "<>", (Literal("number", "5"),)), Comparison("we`ird", "is_not_null"))),

@@ -40,13 +40,21 @@ def lexicographic(count: int) -> Callable[[SampledTable], Draft | None]:
     return build
 
 
-def equal_bits(count: int, curve: str) -> Callable[[SampledTable], Draft | None]:
-    """As many bits for each of the ``count`` most frequent columns: Delta's ZORDER BY, or liquid's Hilbert curve."""
+def range_ids(count: int, curve: str) -> Callable[[SampledTable], Draft | None]:
+    """The ``count`` most frequent columns as Delta interleaves them: ZORDER BY, or liquid's Hilbert curve.
+
+    Delta numbers about 1000 value ranges per column (seed 003) and interleaves the numbers as they are, so a column of
+    few values has no bits in the high places: of 7 ship modes and 1000 dates the dates come first alone.
+    """
 
     def build(table: SampledTable) -> Draft | None:
         if count > len(table.encodings):
             return None
-        return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False)
+        if curve == "hilbert":
+            return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False)
+        bits = [min(DELTA_RANGE_BITS, (e.distinct - 1).bit_length()) for e in table.encodings[:count]]
+        places = reversed(range(DELTA_RANGE_BITS))
+        return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), aligned=False)
 
     return build
 
@@ -55,8 +63,8 @@ BASELINES: tuple[tuple[str, Callable[[SampledTable], Draft | None]], ...] = (
     *((f"sort-{i + 1}", sort_by(i)) for i in range(4)),
     ("lexicographic-2", lexicographic(2)),
     ("lexicographic-3", lexicographic(3)),
-    *((f"zorder-{k}", equal_bits(k, "interleave")) for k in (2, 3, 4)),
-    *((f"liquid-{k}", equal_bits(k, "hilbert")) for k in (2, 3, 4)),
+    *((f"zorder-{k}", range_ids(k, "interleave")) for k in (2, 3, 4)),
+    *((f"liquid-{k}", range_ids(k, "hilbert")) for k in (2, 3, 4)),
 )
 """Name and maker; a maker gives None when the table has too few useful columns. Features are ordered by frequency."""
 

@@ -5,15 +5,22 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from decimal import Decimal
-from itertools import groupby
+from itertools import groupby, pairwise
 
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
 __all__ = ["explain"]
 
 _DAY = 86_400_000_000
-_SPANS = ((365.25 * _DAY, "year"), (30.4 * _DAY, "month"), (7.0 * _DAY, "week"), (1.0 * _DAY, "day"))
-_SPANS += ((3_600_000_000.0, "hour"), (60_000_000.0, "minute"), (1_000_000.0, "second"))
+_SPANS: tuple[tuple[float, str], ...] = (
+    (365.25 * _DAY, "year"),
+    (30.4 * _DAY, "month"),
+    (7.0 * _DAY, "week"),
+    (1.0 * _DAY, "day"),
+    (3_600_000_000.0, "hour"),
+    (60_000_000.0, "minute"),
+    (1_000_000.0, "second"),
+)
 
 
 def explain(spec: KeySpec) -> tuple[str, ...]:
@@ -21,7 +28,8 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
 
     >>> day = FeatureCodes("day", "date", tuple(range(30, 480, 30)), tuple(range(16)), 4)
     >>> part = FeatureCodes("part", "int", (50,), (0, 1), 1)
-    >>> for sentence in explain(KeySpec((day, part), (0, 1, 0, 0, 0))): print(sentence)
+    >>> for sentence in explain(KeySpec((day, part), (0, 1, 0, 0, 0))):
+    ...     print(sentence)
     day: 16 ranges, each about a month wide (4 bits)
     part: 2 ranges, split at 50 (1 bit)
     order of the bits, most significant first: day, part, day x3
@@ -57,7 +65,7 @@ def _show(value: object, feature: FeatureCodes) -> str:
 def _width(points: Sequence[object], feature: FeatureCodes) -> str:
     family = feature.value_type.family
     numbers = [float(p) for p in points if isinstance(p, int | float) and p == p and abs(p) != float("inf")]
-    gaps = [b - a for a, b in zip(numbers, numbers[1:], strict=False)]
+    gaps = [b - a for a, b in pairwise(numbers)]
     if not gaps:
         return ""
     gap = statistics.median(gaps)

@@ -21,7 +21,7 @@ class Evaluation:
         queries: queries evaluated, those without any usable predicate included.
         files, rows: of the table.
         files_per_query, rows_per_query, bytes_per_query: read by each query, shape (queries,).
-        matched_per_query: rows that match each query's extracted predicate, shape (queries,).
+        matched_per_query: rows that match each query's extracted predicate, shape (queries,); None when not counted.
         row_groups_read_fraction: mean share of row groups a query reads; None when footers could not be read.
         unusable: statements of the log that could not be used.
         version: table version.
@@ -33,7 +33,7 @@ class Evaluation:
     files_per_query: Floats
     rows_per_query: Floats
     bytes_per_query: Floats
-    matched_per_query: Floats
+    matched_per_query: Floats | None
     row_groups_read_fraction: float | None
     unusable: int
     version: int
@@ -42,6 +42,13 @@ class Evaluation:
     def rows_read_fraction(self) -> float:
         """Mean share of the table's rows a query reads."""
         return _mean(self.rows_per_query) / self.rows if self.rows else 0.0
+
+    @property
+    def matched_fraction(self) -> float | None:
+        """Mean share of the table's rows that match a query; None when not counted."""
+        if self.matched_per_query is None:
+            return None
+        return _mean(self.matched_per_query) / self.rows if self.rows else 0.0
 
     def to_json(self) -> dict[str, Any]:
         """The object ``zorder evaluate --json`` prints."""
@@ -54,7 +61,7 @@ class Evaluation:
             "rows_read_fraction": self.rows_read_fraction,
             "row_groups_read_fraction": self.row_groups_read_fraction,
             "bytes_read_mean": _mean(self.bytes_per_query),
-            "matched_fraction": _mean(self.matched_per_query) / self.rows if self.rows else 0.0,
+            "matched_fraction": self.matched_fraction,
             "unusable": self.unusable,
             "version": self.version,
         }

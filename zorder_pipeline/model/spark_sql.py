@@ -38,18 +38,21 @@ def value_sql(value: Value, value_type: ValueType) -> str:
         case "timestamp":
             return f"timestamp_micros({int(value)})"
         case "timestamp_ntz":
-            return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + make_dt_interval(0, 0, 0, {_seconds(int(value))}) AS TIMESTAMP_NTZ)"
+            span = f"make_dt_interval(0, 0, 0, {_seconds(int(value))})"
+            return f"CAST(TIMESTAMP_NTZ '1970-01-01 00:00:00' + {span} AS TIMESTAMP_NTZ)"
         case "boolean":
             return "true" if value else "false"
         case "decimal":
             sign, digits = ("-" if int(value) < 0 else ""), str(abs(int(value))).rjust(value_type.scale + 1, "0")
             point = len(digits) - max(0, value_type.scale)
             return f"CAST('{sign}{digits[:point]}.{digits[point:]}0' AS DECIMAL(38, {max(0, value_type.scale)}))"
-    return f"CAST('{int(value)}' AS DECIMAL(38, 0))" if abs(int(value)) >= 1 << 63 else f"CAST('{int(value)}' AS BIGINT)"
+    wide = abs(int(value)) >= 1 << 63
+    return f"CAST('{int(value)}' AS {'DECIMAL(38, 0)' if wide else 'BIGINT'})"
 
 
 def _seconds(micros: int) -> str:
-    return f"CAST('{'-' if micros < 0 else ''}{abs(micros) // 1_000_000}.{abs(micros) % 1_000_000:06d}' AS DECIMAL(18, 6))"
+    whole, rest = divmod(abs(micros), 1_000_000)
+    return f"CAST('{'-' if micros < 0 else ''}{whole}.{rest:06d}' AS DECIMAL(18, 6))"
 
 
 def boxes_sql(boxes: Boxes, paths: dict[str, tuple[str, ...]]) -> str:

@@ -112,7 +112,9 @@ def row_groups(
                 place = places.get(tuple(".".join(path).split(".")))
                 bounds[name].append(_bounds(group, place, group.num_rows))
     zones = {name: _zones(bounds[name], columns[name][1]) for name in columns}
-    return ZoneMap(np.array(rows, dtype=np.int64), np.array(size, dtype=np.int64), zones), np.array(file, dtype=np.int64)
+    return ZoneMap(np.array(rows, dtype=np.int64), np.array(size, dtype=np.int64), zones), np.array(
+        file, dtype=np.int64
+    )
 
 
 def _bounds(group: Any, place: int | None, rows: int) -> tuple[Any, Any, int]:

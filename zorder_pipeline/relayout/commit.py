@@ -42,7 +42,9 @@ class Transaction:
             self.jlog.update(False, none, none)
             self.txn = self.jlog.startTransaction(none, none)
         except (TypeError, AttributeError) as error:
-            raise UnsupportedTableError(f"this Delta version's transaction differs; {SUPPORTED} is supported") from error
+            raise UnsupportedTableError(
+                f"this Delta version's transaction differs; {SUPPORTED} is supported"
+            ) from error
         self.current = TableSnapshot(self.spark, self.jlog, self.txn.snapshot())
         if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:
             raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
@@ -187,7 +189,9 @@ def lost_races(location: str) -> Iterator[None]:
 
 def _race(location: str, name: str) -> str:
     kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
-    return f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
+    return (
+        f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
+    )
 
 
 def _first_line(text: str) -> str:

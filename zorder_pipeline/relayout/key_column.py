@@ -143,7 +143,9 @@ def _array(values: Sequence[Any], value_type: ValueType) -> Column:
         case "float":
             return _parsed([repr(float(v)).replace("inf", "Infinity").replace("nan", "NaN") for v in values], "double")
         case "decimal":
-            return _parsed([str(Decimal(v).scaleb(-value_type.scale, Context(prec=50))) for v in values], value_type.name)
+            return _parsed(
+                [str(Decimal(v).scaleb(-value_type.scale, Context(prec=50))) for v in values], value_type.name
+            )
         case "string":
             return F.from_json(F.lit(json.dumps(list(values))), "array<string>")
         case "binary":

@@ -158,7 +158,9 @@ def _attempt(
     by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
     from pyspark.sql import functions as F
 
-    ordered = routed.repartitionById(number, F.col(FILE).cast("int")).sortWithinPartitions(*(F.expr(item) for item in by))
+    ordered = routed.repartitionById(number, F.col(FILE).cast("int")).sortWithinPartitions(
+        *(F.expr(item) for item in by)
+    )
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if row_group_bytes is not None:
         conf["parquet.block.size"] = str(row_group_bytes)

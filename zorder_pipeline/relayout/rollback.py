@@ -31,7 +31,9 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> 
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
     """
     snapshot = open_table(spark, table)
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select("version", "operation", "operationMetrics")
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select(
+        "version", "operation", "operationMetrics"
+    )
     commits = sorted(history.collect(), key=lambda row: -row["version"])
     if to_version is None:
         to_version = _before_last_relayout(snapshot, commits)

@@ -105,5 +105,7 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
             f"--where {where!r} cannot be used: {first}; it may only name the partition columns {', '.join(names)}"
         ) from error
     if not kept:
-        raise TableError(f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions")
+        raise TableError(
+            f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions"
+        )
     return np.array([values in {distinct[i] for i in kept} for values in files.partitions], dtype=np.bool_)

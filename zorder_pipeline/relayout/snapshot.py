@@ -281,7 +281,9 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]
-        raise TableError(f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name") from error
+        raise TableError(
+            f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
+        ) from error
     return TableSnapshot(spark, pair._1(), pair._2())
 
 

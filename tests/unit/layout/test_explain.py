@@ -8,7 +8,9 @@ from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
 def single(type_name: str, points: tuple, curve: str = "interleave") -> tuple[str, ...]:
     bits = max(1, len(points).bit_length())
-    return explain(KeySpec((FeatureCodes("c", type_name, points, tuple(range(len(points) + 1)), bits),), (0,) * bits, curve))
+    return explain(
+        KeySpec((FeatureCodes("c", type_name, points, tuple(range(len(points) + 1)), bits),), (0,) * bits, curve)
+    )
 
 
 @pytest.mark.parametrize(
