@@ -425,7 +425,7 @@ def ui(workdir: str, port: int) -> None:
         )
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     program = Path(sys.executable).with_name("dagster")
-    command = [str(program), "dev", "-m", "zorder_pipeline.assets", "-p", str(port)]
+    command = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
     err.print(f"the UI will be at [bold]http://127.0.0.1:{port}[/], Ctrl-C ends it")
     os.execve(command[0], command, environment)
 

@@ -80,7 +80,7 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
     from zorder_pipeline import pipeline
     from zorder_pipeline.benchmarks.compare import same_results
     from zorder_pipeline.benchmarks.workloads import read_log
-    from zorder_pipeline.model.plan import write_plan
+    from zorder_pipeline.model.plan import read_plan, write_plan
     from zorder_pipeline.spark import session
 
     started = time.monotonic()
@@ -109,7 +109,7 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
         contenders={name: found.to_json() for name, found in measured.items()},
         zorder_columns=tuple(facts["columns"]),
         decision=done.preview.to_json(),
-        layout=pipeline.in_words(done.plan),
+        layout=pipeline.in_words(read_plan(root / "plan.json")),
         costs=facts["costs"],
         places={
             "table": str(_tables(root)["ours"]),

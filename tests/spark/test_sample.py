@@ -42,7 +42,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     )
     spark.sql(f"DELETE FROM delta.`{path}` WHERE id < 10")
     yield open_table(spark, str(path))
-    spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
 
 
 def test_everything_in_canonical_values(spark: SparkSession, table: TableSnapshot) -> None:
@@ -78,7 +78,7 @@ def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapsh
     try:
         assert draw(1000, 1) == first
     finally:
-        spark.conf.set("spark.sql.files.maxPartitionBytes", partitions)
+        spark.conf.set("spark.sql.files.maxPartitionBytes", partitions or "128MB")
     assert 850 < len(first) < 1150
     assert len(set(first)) == len(first)
     assert set(draw(300, 1)) < set(first)

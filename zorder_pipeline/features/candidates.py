@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, comparisons, predicate_to_json
 from zorder_pipeline.model.ranges import Box, Interval, Range
@@ -16,34 +14,16 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .correlation import Codes, ranks
-from .sample import Sample, SampleColumn
+from .profile import Profile, profile
+from .sample import Sample
 
-__all__ = ["Candidate", "PredicateCandidate", "Profile", "column_candidates", "implies", "predicate_candidates"]
-__all__ += ["profile", "query_weights"]
+__all__ = ["Candidate", "PredicateCandidate", "column_candidates", "implies", "predicate_candidates"]
+__all__ += ["query_weights"]
 
 MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
 DAY = 86_400_000_000
 FEW_VALUES = 8
 MOSTLY = 0.5
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What the sample says of a column.
-
-    Attributes:
-        distinct: distinct values in the sample, nulls not counted.
-        null_share: share of rows that are null, 0 to 1.
-        top_share: share of the rows that have the most frequent value (skew), 0 to 1.
-        overlap_depth: mean number of present files between whose smallest and largest sampled value a value of the
-            sample lies; 1 is perfectly clustered. The files' true ranges are at least as wide.
-    """
-
-    distinct: int = 0
-    null_share: float = 0.0
-    top_share: float = 0.0
-    overlap_depth: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -112,30 +92,6 @@ def query_weights(queries: Sequence[LoggedQuery], half_life_days: float | None =
         return [1.0] * len(queries)
     newest, span = max(times), half_life_days * DAY
     return [1.0 if q.timestamp is None else float(0.5 ** ((newest - q.timestamp) / span)) for q in queries]
-
-
-def profile(column: SampleColumn, file: np.ndarray[Any, np.dtype[np.int32]]) -> Profile:
-    """Describe one sampled column.
-
-    >>> column = SampleColumn(np.array([1, 2, 3, 3]), np.array([True, True, True, True]))
-    >>> profile(column, np.array([0, 0, 1, 1], dtype=np.int32))
-    Profile(distinct=3, null_share=0.0, top_share=0.5, overlap_depth=1.0)
-    """
-    rows, present = len(column.valid), int(column.valid.sum())
-    if not present:
-        return Profile(null_share=1.0 if rows else 0.0)
-    codes = ranks(column.values[column.valid])
-    counts = np.bincount(codes)
-    depth = _overlap_depth(codes, file[column.valid])
-    return Profile(len(counts), 1 - present / rows, float(counts.max()) / rows, depth)
-
-
-def _overlap_depth(codes: Codes, file: np.ndarray[Any, np.dtype[np.int32]]) -> float:
-    order = np.argsort(file, kind="stable")
-    starts = np.flatnonzero(np.diff(file[order], prepend=-1))
-    low = np.sort(np.minimum.reduceat(codes[order], starts))
-    high = np.sort(np.maximum.reduceat(codes[order], starts))
-    return float((np.searchsorted(low, codes, "right") - np.searchsorted(high, codes, "left")).mean())
 
 
 def column_candidates(

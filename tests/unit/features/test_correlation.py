@@ -113,7 +113,7 @@ def test_planted_correlations_are_found_and_no_others(seed: int) -> None:
         "few_text": column(np.array([f"{value:03d}" for value in zipf], dtype=object)),
         "half_null": column(a, rng.random(n) < 0.5),
     }
-    found = {(x, y): kind for x, y, kind in build_graph(columns, rows=2000, seed=seed).edges(data="kind")}
+    found = {(x, y): data["kind"] for x, y, data in build_graph(columns, rows=2000, seed=seed).edges(data=True)}
     assert found == {
         ("a", "up"): "ascending",
         ("a", "down"): "descending",
@@ -139,7 +139,7 @@ def test_policies_differ_in_order(policy: str, primary: tuple[int, ...]) -> None
 
 
 def test_limit_and_isolated_vertices() -> None:
-    graph = nx.Graph()
+    graph: nx.Graph[str] = nx.Graph()
     graph.add_nodes_from("abc")
     assert traverse(graph, {"a": 1, "b": 3, "c": 2}, 2) == (("b", "c"), ("a",))
 
