@@ -73,6 +73,13 @@ class Transaction:
             self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
         return self._frame(self.written)
 
+    def written_rows(self) -> DataFrame:
+        """The rows of the files just written, read back."""
+        from pyspark.sql import DataFrame
+
+        none = self.jvm.scala.Option.empty()
+        return DataFrame(self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none), self.spark)
+
     def commit(self, layout_id: str, generation: int, metrics: Mapping[str, int], columns: Sequence[str]) -> int:
         """Tag the new files, remove the inputs, commit; returns the new version.
 

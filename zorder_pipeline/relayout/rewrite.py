@@ -153,7 +153,6 @@ def _attempt(
     histogram = _histogram(keyed, snapshot.partition_columns)
     routed, number = _routed(keyed, histogram, snapshot.partition_columns, cutter)
     say(f"counted {len(histogram[0])} key cells, writing {number} files")
-    columns = [column for column in rows.columns]
     by = [column_sql((name,)) for name in (*snapshot.partition_columns, KEY)]
     by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
     from pyspark.sql import functions as F
@@ -164,13 +163,14 @@ def _attempt(
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if row_group_bytes is not None:
         conf["parquet.block.size"] = str(row_group_bytes)
-    before = content_hash(rows) if verify == "hash" else None
+    visible = [column_sql((name,)) for name in snapshot.struct.names]
+    before = content_hash(rows.select(*visible)) if verify == "hash" else None
     try:
-        added = transaction.write(ordered.select(*(F.col(column_sql((name,))) for name in columns)), conf)
+        added = transaction.write(ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)), conf)
         count, written, bytes_added = actions_summary(added)
         check_counts(expected, written)
         if before is not None:
-            check_hashes(before, content_hash(_read_back(transaction, rows)))
+            check_hashes(before, content_hash(transaction.written_rows().select(*visible)))
         metrics = {
             "numAddedFiles": count,
             "numRemovedFiles": len(chosen),
@@ -269,17 +269,3 @@ def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[st
     for i, name in enumerate(partitions):
         condition = condition & F.expr(column_sql((name,))).eqNullSafe(F.col(f"__zorder_p{i}"))
     return keyed.join(F.broadcast(small), condition, "left").drop(*(f"__zorder_p{i}" for i in range(len(partitions))))
-
-
-def _read_back(transaction: Transaction, rows: DataFrame) -> DataFrame:
-    """The rows of the files just written, in the columns of ``rows``."""
-    from pyspark.sql import DataFrame
-
-    written = DataFrame(
-        transaction.jlog.createDataFrame(
-            transaction.current.jsnapshot, transaction.written, False, transaction.jvm.scala.Option.empty()
-        ),
-        transaction.spark,
-    )
-    kept = [name for name in rows.columns if name in written.columns]
-    return written.select(*(column_sql((name,)) for name in kept))

@@ -1,0 +1,332 @@
+"""The relayout on real Delta tables: no row, schema or property changes; features, races, skew and kills."""
+
+import datetime as dt
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.errors import LostRaceError, TableError, VerificationError
+from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.encoding import rank_encoding
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout.commit import Transaction
+from zorder_pipeline.relayout.rewrite import RelayoutResult, apply_layout
+from zorder_pipeline.relayout.rollback import rollback
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+TARGET = 500
+
+
+def spec_for(*columns: str, bits: int = 3, span: int = 3000) -> KeySpec:
+    """Interleaved bits of bigint columns whose values are about 0 .. span."""
+    values = np.arange(span)
+    features = tuple(rank_encoding(c, "bigint", values, np.ones(span, bool)).feature(bits) for c in columns)
+    return KeySpec(features, tuple(range(len(columns))) * bits, tie_break=columns)
+
+
+def relayout(spark: SparkSession, path: str, spec: KeySpec, **options: Any) -> RelayoutResult:
+    snapshot = options.pop("snapshot", None) or open_table(spark, path)
+    settings = {"cutter": lambda k, c: cut_cells(k, c, TARGET), "target_rows": TARGET, "verify": "hash", **options}
+    return apply_layout(spark, snapshot, spec, **settings)
+
+
+def content(spark: SparkSession, path: str) -> list[str]:
+    return sorted(map(str, spark.read.format("delta").load(path).collect()))
+
+
+def make(spark: SparkSession, path: Path, rows: int = 3000, files: int = 6, **properties: str) -> str:
+    """id, a decoy, a text; ``files`` files in an order that helps nobody."""
+    frame = spark.range(rows).selectExpr("id", "(id * 7919) % 3000 AS k", "concat('row ', id) AS name")
+    writer = frame.repartition(files).write.format("delta")
+    for key, value in properties.items():
+        writer = writer.option(key, value)
+    writer.save(str(path))
+    return str(path)
+
+
+def version(spark: SparkSession, path: str) -> int:
+    return open_table(spark, path).version
+
+
+def test_every_type_survives_and_a_second_run_commits_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    n = 1200
+
+    def some(values: list) -> list:
+        return [None if i % 11 == 5 else value for i, value in enumerate(values)]
+
+    table = pa.table(
+        {
+            "k": pa.array(rng.integers(0, 3000, n)),
+            "tiny": pa.array(some(rng.integers(-100, 100, n).tolist()), pa.int8()),
+            "real": pa.array(some([*rng.normal(size=n - 2).tolist(), float("nan"), float("-inf")]), pa.float32()),
+            "dec": pa.array(some([Decimal(int(v)).scaleb(-3) for v in rng.integers(-(10**9), 10**9, n)])),
+            "wide": pa.array(some([Decimal(int(v) * 10**15) for v in rng.integers(0, 10**9, n)]), pa.decimal128(38, 0)),
+            "s": pa.array(some([f"\u00fc{v}" * (v % 9) for v in range(n)])),
+            "b": pa.array(some([bytes([v % 256]) for v in range(n)])),
+            "flag": pa.array(some([v % 3 == 0 for v in range(n)])),
+            "day": pa.array(some([dt.date(1950, 1, 1) + dt.timedelta(days=v * 13) for v in range(n)])),
+            "at": pa.array(some(rng.integers(0, 2 * 10**15, n).tolist()), pa.timestamp("us", "UTC")),
+            "local": pa.array(some(rng.integers(0, 2 * 10**15, n).tolist()), pa.timestamp("us")),
+            "list": pa.array(some([[v, None] for v in range(n)])),
+            "map": pa.array(some([[("x", v)] for v in range(n)]), pa.map_(pa.string(), pa.int64())),
+            "nest": pa.array(some([{"in.ner": v, "t": str(v)} for v in range(n)])),
+            "odd na.me`": pa.array(range(n)),
+        }
+    )
+    path = str(tmp_path / "types")
+    names = {"delta.columnMapping.mode": "name"}  # blanks and dots in names need it
+    frame = spark.createDataFrame(table)
+    writer = frame.repartition(4).write.format("delta")
+    for key, value in names.items():
+        writer = writer.option(key, value)
+    writer.save(path)
+    before, schema = content(spark, path), spark.read.format("delta").load(path).schema
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{path}`").select("properties", "minWriterVersion", "tableFeatures")
+    properties = detail.collect()
+    spec = spec_for("k", "odd na.me`")
+    done = relayout(spark, path, spec)
+    assert (done.committed, done.rows, done.files_removed) == (True, n, 4)
+    assert content(spark, path) == before
+    assert spark.read.format("delta").load(path).schema == schema
+    assert detail.collect() == properties
+    again = relayout(spark, path, spec)
+    assert (again.committed, again.version, again.skipped_files) == (False, done.version, done.files_added)
+    assert version(spark, path) == done.version
+    assert relayout(spark, path, spec, full=True).committed
+    assert content(spark, path) == before
+
+
+def test_partitions_where_and_new_files(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "parts")
+    frame = spark.range(3000).selectExpr(
+        "id AS k", "CASE WHEN id % 10 = 0 THEN NULL WHEN id % 2 = 0 THEN 'a b/=%' ELSE 'z' END AS p", "id % 3 AS q"
+    )
+    frame.repartition(3).write.format("delta").partitionBy("p", "q").save(path)
+    before, spec = content(spark, path), spec_for("k")
+    for where, message in (
+        ("k = 1", "may only name the partition columns p, q"),
+        ("p = 'none'", "matches no partition"),
+    ):
+        with pytest.raises(TableError, match=message):
+            relayout(spark, path, spec, where=where)
+    one = relayout(spark, path, spec, where="p = 'a b/=%' AND q < 2")
+    files = open_table(spark, path).files()
+    touched = {part for part, layout in zip(files.partitions, files.layout, strict=True) if layout}
+    assert touched == {("a b/=%", "0"), ("a b/=%", "1")}
+    rest = relayout(spark, path, spec)
+    assert one.rows + rest.rows == 3000
+    assert content(spark, path) == before
+    frame.where("p = 'z' AND q = 1").write.format("delta").mode("append").save(path)
+    added = relayout(spark, path, spec)  # only the new file, and small ones it may be merged with
+    assert added.files_removed < len(open_table(spark, path).files())
+    with pytest.raises(TableError, match="has no partition columns"):
+        relayout(spark, make(spark, tmp_path / "plain"), spec, where="p = 1")
+
+
+def test_half_of_the_rows_in_one_key_are_dealt_out_evenly(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "skew")
+    spark.range(6000).selectExpr("IF(id < 3000, 77, id - 3000) AS k", "id").repartition(5).write.format("delta").save(
+        path
+    )
+    relayout(spark, path, spec_for("k", bits=6))
+    rows = open_table(spark, path).files().rows
+    assert rows.max() <= 2 * TARGET
+    assert rows.sum() == 6000
+
+
+def deletion_vectors(spark: SparkSession, path: str) -> None:
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 5 = 0")
+    assert open_table(spark, path).files().deleted.sum() == 600
+
+
+def renamed(spark: SparkSession, path: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN name TO `new name`")
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN extra INT")
+
+
+def constrained(spark: SparkSession, path: str) -> None:
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD CONSTRAINT small CHECK (k < 3000)")
+
+
+def nothing(spark: SparkSession, path: str) -> None:
+    """No preparation."""
+
+
+@pytest.mark.parametrize(
+    ("prepare", "properties"),
+    [
+        (deletion_vectors, {"delta.enableDeletionVectors": "true"}),
+        (renamed, {"delta.columnMapping.mode": "name"}),
+        (constrained, {}),
+        (nothing, {"delta.appendOnly": "true", "delta.checkpointPolicy": "v2"}),
+        (nothing, {"delta.enableInCommitTimestamps": "true", "delta.dataSkippingNumIndexedCols": "1"}),
+    ],
+)
+def test_table_features_survive(
+    spark: SparkSession, tmp_path: Path, prepare: Callable[[SparkSession, str], None], properties: dict[str, str]
+) -> None:
+    path = make(spark, tmp_path / "t", **properties)
+    prepare(spark, path)
+    before = content(spark, path)
+    assert relayout(spark, path, spec_for("k")).rows == len(before)
+    assert content(spark, path) == before
+    assert open_table(spark, path).files().deleted.sum() == 0
+    assert not relayout(spark, path, spec_for("k")).committed
+
+
+def test_row_ids_change_feed_and_streams_do_not_notice(spark: SparkSession, tmp_path: Path) -> None:
+    properties = {"delta.enableRowTracking": "true", "delta.enableChangeDataFeed": "true"}
+    path = make(spark, tmp_path / "t", **properties)
+
+    def ids() -> list:
+        frame = spark.read.format("delta").load(path)
+        found = frame.selectExpr("id", "_metadata.row_id AS r", "_metadata.row_commit_version AS v").collect()
+        return sorted(map(tuple, found))
+
+    def stream() -> int:
+        source = spark.readStream.format("delta").load(path)
+        sink = source.writeStream.format("delta").option("checkpointLocation", str(tmp_path / "checkpoint"))
+        sink.trigger(availableNow=True).start(str(tmp_path / "sink")).awaitTermination()
+        return spark.read.format("delta").load(str(tmp_path / "sink")).count()
+
+    assert stream() == 3000
+    before = ids()
+    done = relayout(spark, path, spec_for("k"))
+    assert ids() == before
+    changes = spark.read.format("delta").option("readChangeFeed", "true").option("startingVersion", done.version)
+    assert changes.load(path).count() == 0
+    assert stream() == 3000
+
+
+def test_generated_columns(spark: SparkSession, tmp_path: Path) -> None:
+    from delta.tables import DeltaTable
+
+    path = str(tmp_path / "generated")
+    table = DeltaTable.create(spark).location(path).addColumn("k", "BIGINT")
+    table.addColumn("twice", "BIGINT", generatedAlwaysAs="k * 2").execute()
+    spark.range(2000).selectExpr("id AS k").write.format("delta").mode("append").save(path)
+    before = content(spark, path)
+    assert relayout(spark, path, spec_for("k")).committed
+    assert content(spark, path) == before
+
+
+def test_a_liquid_table_is_refused_with_advice(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "liquid")
+    spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT) USING delta CLUSTER BY (k)")
+    assert "CLUSTER BY" in str(open_table(spark, path).unsupported())
+    assert open_table(spark, make(spark, tmp_path / "plain")).unsupported() is None
+
+
+def test_a_table_of_delta_rs(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "rs")
+    table = pa.table(
+        {"k": pa.array(range(1500)), "at": pa.array(range(1500), pa.timestamp("us")), "p": ["x", "y", None] * 500}
+    )
+    write_deltalake(path, table, partition_by=["p"])
+    before = content(spark, path)
+    assert relayout(spark, path, spec_for("k")).committed
+    assert content(spark, path) == before
+    assert rollback(spark, path).restored_version == 0
+
+
+def between(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
+    """Run ``act`` once, after the first attempt has written its files and before it commits."""
+    write = Transaction.write
+    pending = [act]
+
+    def interrupted(self: Transaction, *args: Any) -> Any:
+        result = write(self, *args)
+        if pending:
+            pending.pop()()
+        return result
+
+    monkeypatch.setattr(Transaction, "write", interrupted)
+
+
+def test_a_concurrent_append_survives(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(spark, tmp_path / "t")
+    before = content(spark, path)
+    new = spark.range(5000, 5010).selectExpr("id", "id AS k", "'new' AS name")
+    between(monkeypatch, lambda: new.write.format("delta").mode("append").save(path))
+    relayout(spark, path, spec_for("k"))
+    assert content(spark, path) == sorted(before + list(map(str, new.collect())))
+
+
+def test_a_concurrent_delete_is_not_undone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(spark, tmp_path / "t")
+    between(monkeypatch, lambda: spark.sql(f"DELETE FROM delta.`{path}` WHERE id < 100"))
+    assert relayout(spark, path, spec_for("k")).committed  # the second attempt, on what is left
+    assert spark.read.format("delta").load(path).count() == 2900
+
+
+def test_a_lost_race_commits_nothing(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = make(spark, tmp_path / "t")
+    monkeypatch.setattr(rewrite, "ATTEMPTS", 1)
+    between(monkeypatch, lambda: spark.sql(f"UPDATE delta.`{path}` SET name = 'u' WHERE id % 2 = 0"))
+    with pytest.raises(LostRaceError, match="nothing was committed"):
+        relayout(spark, path, spec_for("k"))
+    assert version(spark, path) == 1
+    assert spark.read.format("delta").load(path).where("name = 'u'").count() == 1500
+
+
+def test_a_failed_check_commits_nothing_and_leaves_no_files(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = make(spark, tmp_path / "t")
+    files = set(Path(path).glob("*.parquet"))
+    monkeypatch.setattr(rewrite, "actions_summary", lambda actions: (1, 2999, 1))
+    with pytest.raises(VerificationError, match="2999 rows were written of 3000 read"):
+        relayout(spark, path, spec_for("k"))
+    assert version(spark, path) == 0
+    assert set(Path(path).glob("*.parquet")) == files
+
+
+def test_a_plan_for_an_older_version_rewrites_what_is_still_there(spark: SparkSession, tmp_path: Path) -> None:
+    path = make(spark, tmp_path / "t")
+    old: TableSnapshot = open_table(spark, path)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    done = relayout(spark, path, spec_for("k"), snapshot=old)
+    assert (done.committed, done.rows) == (True, 2999)
+
+
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, {root!r})
+from tests.spark.test_relayout import relayout, spec_for
+from zorder_pipeline.spark import session
+def progress(text):
+    if {moment!r} in text:
+        os.kill(os.getpid(), signal.SIGKILL)
+spark = session({{"spark.master": "local[2]", "spark.driver.memory": "1g"}})
+relayout(spark, {path!r}, spec_for("k"), progress=progress)
+"""
+
+
+@pytest.mark.parametrize("moment", ["writing", "committed"])
+def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: Path, moment: str) -> None:
+    path = make(spark, tmp_path / "t")
+    before = content(spark, path)
+    root = str(Path(__file__).resolve().parents[2])
+    code = KILLED.format(root=root, moment=moment, path=path)
+    environment = {**os.environ, "PYTHONPATH": root}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment)
+    assert done.returncode == -signal.SIGKILL, done.stderr[-2000:]
+    assert version(spark, path) == (1 if moment == "committed" else 0)
+    assert content(spark, path) == before
+    assert relayout(spark, path, spec_for("k")).committed == (moment != "committed")
+    assert content(spark, path) == before
