@@ -1,18 +1,17 @@
-"""SQL conditions as predicate trees over the columns of one table; what cannot be said becomes weaker, never stronger."""
+"""SQL conditions as predicate trees over one table's columns; what cannot be said becomes weaker, never stronger."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from zoneinfo import ZoneInfo
+from dataclasses import dataclass
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
-from sqlglot.optimizer.simplify import simplify
 
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+
+from .constants import DATE_TYPES, Clock, fold
 
 __all__ = ["TRUE", "Context", "condition"]
 
@@ -20,7 +19,7 @@ TRUE = And(())
 Resolve = Callable[[exp.Column], str | None]
 """The column's name when it belongs to the table in question, else None."""
 
-COMPARISONS: dict[type[exp.Expression], str] = {
+COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NullSafeEQ: "<=>",
     exp.NEQ: "<>",
@@ -33,15 +32,6 @@ FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", "
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in"}
 MAX_IN = 10_000
-CURRENT = (exp.CurrentDate, exp.CurrentTimestamp, exp.CurrentDatetime, exp.CurrentTime)
-DATE_TYPES = {exp.DataType.Type.DATE, exp.DataType.Type.DATE32}
-MOMENT_TYPES = {
-    exp.DataType.Type.TIMESTAMP,
-    exp.DataType.Type.TIMESTAMPTZ,
-    exp.DataType.Type.TIMESTAMPLTZ,
-    exp.DataType.Type.TIMESTAMPNTZ,
-    exp.DataType.Type.DATETIME,
-}
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 
 
@@ -51,19 +41,20 @@ class Context:
 
     Attributes:
         resolve: see `Resolve`.
-        timestamp: when the statement ran, for relative time.
-        partial: set when relative time could not be resolved.
+        clock: when the statement ran, for relative time.
     """
 
     resolve: Resolve
-    timestamp: int | None = None
-    zone: str = "UTC"
-    partial: bool = field(default=False)
+    clock: Clock
 
 
-def condition(node: exp.Expression, context: Context, negated: bool = False) -> Predicate:
+def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
     """``node`` as far as it restricts the table's rows; `TRUE` when it says nothing about it."""
     node = node.unnest()
+    if node.args.get("negate"):  # NOT LIKE and its kin are one node
+        node = node.copy()
+        node.set("negate", None)
+        negated = not negated
     match node:
         case exp.Not():
             return condition(node.this, context, not negated)
@@ -81,7 +72,7 @@ def condition(node: exp.Expression, context: Context, negated: bool = False) -> 
     return _negation(found, node, context) if negated else found
 
 
-def _negation(found: Predicate, node: exp.Expression, context: Context) -> Predicate:
+def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
     """NOT of an atom; a null compares as unknown on both sides, so it stays excluded."""
     if isinstance(found, Comparison):
         if found.op in NEGATED:
@@ -92,21 +83,21 @@ def _negation(found: Predicate, node: exp.Expression, context: Context) -> Predi
     return _opaque(node, context)
 
 
-def _opaque(node: exp.Expression, context: Context) -> Predicate:
+def _opaque(node: exp.Expr, context: Context) -> Predicate:
     columns = [context.resolve(column) for column in node.find_all(exp.Column)]
     mine = tuple(dict.fromkeys(name for name in columns if name is not None))
     return Opaque(type(node).__name__.lower(), mine) if mine else TRUE
 
 
-def _atom(node: exp.Expression, context: Context) -> Predicate | None:
+def _atom(node: exp.Expr, context: Context) -> Predicate | None:
     if type(node) in COMPARISONS:
         return _comparison(node.this, COMPARISONS[type(node)], node.expression, context)
-    column = _column(node.this, context) if isinstance(node.this, exp.Expression) else None
+    column = _column(node.this, context) if isinstance(node.this, exp.Expr) else None
     match node:
         case exp.Column() if (name := context.resolve(node)) is not None:  # a bare boolean column
             return Comparison(name, "=", (Literal("boolean", "true"),))
         case exp.Between():
-            low, high = _literal(node.args["low"], context), _literal(node.args["high"], context)
+            low, high = fold(node.args["low"], context.clock), fold(node.args["high"], context.clock)
             if low is not None and high is not None and column is not None:
                 return Comparison(column, "between", (low, high))
             parts = [
@@ -118,7 +109,7 @@ def _atom(node: exp.Expression, context: Context) -> Predicate | None:
         case exp.In() if column is not None and node.expressions and not node.args.get("query"):
             if len(node.expressions) > MAX_IN:
                 return None
-            values = [_literal(item, context) for item in node.expressions]
+            values = [fold(item, context.clock) for item in node.expressions]
             present = tuple(value for value in values if value is not None)
             return Comparison(column, "in", present) if len(present) == len(values) else None
         case exp.Is() if column is not None and isinstance(node.expression, exp.Null):
@@ -129,7 +120,7 @@ def _atom(node: exp.Expression, context: Context) -> Predicate | None:
         case exp.Like() if column is not None:
             return _like(node, column)
         case exp.StartsWith() if column is not None:
-            prefix = _literal(node.expression, context)
+            prefix = fold(node.expression, context.clock)
             return Comparison(column, "starts_with", (prefix,)) if prefix and prefix.kind == "string" else None
     return None
 
@@ -149,10 +140,10 @@ def _like(node: exp.Like, column: str) -> Predicate | None:
     return starts if pattern == prefix + "%" else And((starts, Opaque("like", (column,))))
 
 
-def _comparison(left: exp.Expression, op: str, right: exp.Expression, context: Context) -> Predicate | None:
-    literal = _literal(right, context)
+def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
+    literal = fold(right, context.clock)
     if literal is None:
-        literal, left, op = _literal(left, context), right, FLIPPED[op]
+        literal, left, op = fold(left, context.clock), right, FLIPPED[op]
     if literal is None:
         return None
     left = left.unnest()
@@ -161,7 +152,7 @@ def _comparison(left: exp.Expression, op: str, right: exp.Expression, context: C
     return _solved(left, op, literal, context)
 
 
-def _solved(left: exp.Expression, op: str, literal: Literal, context: Context) -> Predicate | None:
+def _solved(left: exp.Expr, op: str, literal: Literal, context: Context) -> Predicate | None:
     """A monotone function of the column against a constant, as a range of the column itself."""
     if isinstance(left, exp.Year) and literal.kind == "number" and literal.text.isdigit():
         name = _column(_without_date_cast(left.this), context)
@@ -181,9 +172,9 @@ def _solved(left: exp.Expression, op: str, literal: Literal, context: Context) -
         name = _column(left.this, context)
         start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
         whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in ("0", "1"))
-        if name is not None and whole and isinstance(length, exp.Literal) and length.this.isdigit():
-            if len(literal.text) == int(length.this):
-                return Comparison(name, "starts_with", (literal,), derived=True)
+        counted = isinstance(length, exp.Literal) and length.this.isdigit() and len(literal.text) == int(length.this)
+        if name is not None and whole and counted:
+            return Comparison(name, "starts_with", (literal,), derived=True)
     return None
 
 
@@ -229,74 +220,15 @@ def _day(literal: Literal) -> dt.date | None:
         return None
 
 
-def _without_date_cast(node: exp.Expression) -> exp.Expression:
+def _without_date_cast(node: exp.Expr) -> exp.Expr:
     node = node.unnest()
-    if isinstance(node, exp.Cast) and node.to.this in DATE_TYPES:  # Spark's CAST is parsed as TRY_CAST
-        return node.this.unnest()
-    if isinstance(node, DATE_CASTS) and not node.args.get("format") and not node.args.get("zone"):
-        return node.this.unnest() if isinstance(node.this, exp.Expression) else node
-    return node
+    to_date = isinstance(node, DATE_CASTS) and not node.args.get("format") and not node.args.get("zone")
+    if isinstance(node, exp.Cast):  # Spark's CAST is parsed as TRY_CAST
+        to_date = node.to.this in DATE_TYPES
+    inner = node.this
+    return inner.unnest() if to_date and isinstance(inner, exp.Expr) else node
 
 
-def _column(node: exp.Expression, context: Context) -> str | None:
+def _column(node: exp.Expr, context: Context) -> str | None:
     node = node.unnest()
     return context.resolve(node) if isinstance(node, exp.Column) else None
-
-
-def _literal(node: exp.Expression, context: Context) -> Literal | None:
-    """A constant expression folded to one literal; None when it is none."""
-    node = node.unnest()
-    if (found := _plain(node)) is not None:
-        return found
-    if node.find(exp.Column, exp.Select, exp.AggFunc, exp.Anonymous, exp.Parameter, exp.Placeholder, exp.Rand):
-        return None
-    if node.find(*CURRENT):
-        if context.timestamp is None:
-            context.partial = True
-            return None
-        node = node.copy().transform(_now, context)
-    try:
-        return _plain(simplify(node.copy(), dialect="spark").unnest())
-    except (SqlglotError, ValueError, OverflowError, ArithmeticError, AttributeError, TypeError):
-        return None
-
-
-def _now(node: exp.Expression, context: Context) -> exp.Expression:
-    if not isinstance(node, CURRENT):
-        return node
-    assert context.timestamp is not None
-    moment = dt.datetime.fromtimestamp(context.timestamp / 1e6, ZoneInfo(context.zone))
-    if isinstance(node, exp.CurrentDate):
-        return exp.cast(exp.Literal.string(moment.date().isoformat()), "date")
-    return exp.cast(exp.Literal.string(moment.strftime("%Y-%m-%d %H:%M:%S")), "timestamp")
-
-
-def _plain(node: exp.Expression) -> Literal | None:
-    match node:
-        case exp.Literal():
-            return Literal("string" if node.is_string else "number", node.this)
-        case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return Literal("number", "-" + node.this.this)
-        case exp.Boolean():
-            return Literal("boolean", "true" if node.this else "false")
-        case exp.Null():
-            return Literal("null")
-        case exp.Cast() if isinstance(node.this, exp.Literal):
-            return _cast(node.this, node.to.this)
-        case exp.TsOrDsToDate() | exp.Date() if isinstance(node.this, exp.Literal) and node.this.is_string:
-            return Literal("date", node.this.this[:10])
-    return None
-
-
-def _cast(literal: exp.Literal, to: exp.DataType.Type) -> Literal | None:
-    if to in DATE_TYPES and literal.is_string:
-        return Literal("date", literal.this.strip()[:10])
-    if to in MOMENT_TYPES and literal.is_string:
-        zoned = re.search(r"\d:\d{2}.*(Z|[+-]\d{1,2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_]+)$", literal.this.strip())
-        return Literal("timestamp" if zoned else "timestamp_ntz", literal.this.strip())
-    if to in exp.DataType.NUMERIC_TYPES:
-        whole = to in exp.DataType.INTEGER_TYPES and not re.fullmatch(r"[+-]?\d+", literal.this.strip())
-        return None if whole else Literal("number", literal.this.strip())
-    if to in exp.DataType.TEXT_TYPES:
-        return Literal("string", literal.this) if literal.is_string else None
-    return None

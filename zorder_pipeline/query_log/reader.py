@@ -63,13 +63,19 @@ def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
     """
     place = Path(path.removeprefix("file://"))
     if log_format == "spark-events":
-        raise LogError(f"{path}: Spark event logs cannot be read by this version; give the statements as JSON Lines or .sql")
+        raise LogError(
+            f"{path}: Spark event logs cannot be read by this version; give the statements as JSON Lines or .sql"
+        )
     if not place.exists():
-        raise LogError(f"query log {path} does not exist; give a file or a folder of .jsonl, .csv, .parquet or .sql files")
+        raise LogError(
+            f"query log {path} does not exist; give a file or a folder of .jsonl, .csv, .parquet or .sql files"
+        )
     if place.is_file():
         yield from _file(place)
         return
-    files = sorted(p for p in place.rglob("*") if p.is_file() and not any(q.startswith((".", "_")) for q in p.parts[-2:]))
+    files = sorted(
+        p for p in place.rglob("*") if p.is_file() and not any(q.startswith((".", "_")) for q in p.parts[-2:])
+    )
     known = [p for p in files if _kind(p) is not None]
     if not known:
         raise LogError(f"folder {path} holds no query log; expected .jsonl, .csv, .parquet or .sql files (also .gz)")
@@ -90,13 +96,10 @@ def _file(path: Path) -> Iterator[LogLine]:
         yield from _parquet(path)
         return
     try:
-        data = gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
-        with data as stream:
+        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
             head = stream.read(4096)
             if b'"Event":"SparkListener' in head.replace(b" ", b""):
-                raise LogError(
-                    f"{path} is a Spark event log, which this version cannot read; give the statements as JSON Lines or .sql"
-                )
+                raise LogError(f"{path} is a Spark event log, which this version cannot read; give JSON Lines or .sql")
             kind = kind or ("json" if head.lstrip().startswith(b"{") else "sql")
             stream.seek(0)
             readers = {"json": _json_lines, "csv": _csv, "sql": _sql}

@@ -10,6 +10,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 import sqlglot
 from sqlglot import exp
@@ -19,6 +20,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 from zorder_pipeline.model.schema import TableSchema
 
 from .conditions import TRUE, Context, condition
+from .constants import Clock
 
 __all__ = ["Scan", "Unusable", "parse_statement", "template_of"]
 
@@ -136,13 +138,13 @@ def _depth(statement: str) -> int:
     return deepest
 
 
-def _kind(root: exp.Expression) -> str:
+def _kind(root: exp.Expr) -> str:
     if isinstance(root, exp.Command):
         return str(root.this).lower().split()[0]
     return root.key
 
 
-def _scans(root: exp.Expression, catalog: Catalog, timestamp: int | None, zone: str) -> Iterator[Scan]:
+def _scans(root: exp.Expr, catalog: Catalog, timestamp: int | None, zone: str) -> Iterator[Scan]:
     if isinstance(root, exp.Update | exp.Delete | exp.Merge):
         yield from _changed(root, catalog, timestamp, zone)
         for query in _outermost_queries(root):
@@ -155,11 +157,13 @@ def _scans(root: exp.Expression, catalog: Catalog, timestamp: int | None, zone: 
         yield from _query(body, catalog, timestamp, zone)
 
 
-def _outermost_queries(root: exp.Expression) -> list[exp.Query]:
-    return [q for q in root.find_all(exp.Query) if q.find_ancestor(exp.Query) is None or q.find_ancestor(exp.Query) is root]
+def _outermost_queries(root: exp.Expr) -> list[exp.Query]:
+    return [
+        q for q in root.find_all(exp.Query) if q.find_ancestor(exp.Query) is None or q.find_ancestor(exp.Query) is root
+    ]
 
 
-def _changed(root: exp.Expression, catalog: Catalog, timestamp: int | None, zone: str) -> Iterator[Scan]:
+def _changed(root: exp.Expr, catalog: Catalog, timestamp: int | None, zone: str) -> Iterator[Scan]:
     """The target of UPDATE, DELETE and MERGE."""
     target = root.this
     if not isinstance(target, exp.Table) or (name := catalog.find(target)) is None:
@@ -181,9 +185,9 @@ def _changed(root: exp.Expression, catalog: Catalog, timestamp: int | None, zone
         where = None if by_source else where
     elif where is not None:
         where = where.this
-    context = Context(resolve, timestamp, zone)
+    context = Context(resolve, Clock(timestamp, zone))
     predicate = condition(where, context) if where is not None else TRUE
-    yield Scan(name, predicate, (), context.partial)
+    yield Scan(name, predicate, (), context.clock.missed)
 
 
 def _query(query: exp.Query, catalog: Catalog, timestamp: int | None, zone: str) -> Iterator[Scan]:
@@ -191,7 +195,7 @@ def _query(query: exp.Query, catalog: Catalog, timestamp: int | None, zone: str)
     readers: Counter[int] = Counter(
         id(source) for scope in scopes for _, source in scope.selected_sources.values() if isinstance(source, Scope)
     )
-    inherited: dict[int, list[tuple[exp.Expression, Scope, str]]] = {}
+    inherited: dict[int, list[tuple[exp.Expr, Scope, str]]] = {}
     for scope in reversed(scopes):  # outer scopes first: they hand conditions down
         if not isinstance(scope.expression, exp.Select):
             continue
@@ -200,7 +204,7 @@ def _query(query: exp.Query, catalog: Catalog, timestamp: int | None, zone: str)
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:
                     yield reader.scan(alias, name)
-            elif isinstance(source, Scope) and readers[id(source)] == 1 and _transparent(source):
+            elif readers[id(source)] == 1 and _transparent(source):
                 handed = [(part, scope, alias) for part in reader.conjuncts(alias)]
                 inherited.setdefault(id(source), []).extend(handed)
 
@@ -225,16 +229,16 @@ class _Reader:
         catalog: Catalog,
         timestamp: int | None,
         zone: str,
-        inherited: list[tuple[exp.Expression, Scope, str]],
+        inherited: list[tuple[exp.Expr, Scope, str]],
     ) -> None:
         self.scope, self.catalog, self.timestamp, self.zone = scope, catalog, timestamp, zone
         self.inherited = inherited
         self.aliases = list(scope.selected_sources)
         self.optional: set[str] = set()
-        self.on: list[tuple[exp.Expression, set[str]]] = []
+        self.on: list[tuple[exp.Expr, set[str]]] = []
         self._joins(scope.expression)
 
-    def _joins(self, select: exp.Expression) -> None:
+    def _joins(self, select: exp.Expr) -> None:
         """Which side each ON condition restricts, and which sources an outer join may fill with nulls."""
         first = select.args.get("from_")
         seen = {first.this.alias_or_name} if first is not None else set()
@@ -258,29 +262,27 @@ class _Reader:
                 self.on.append((on, restricted))
             seen.add(name)
 
-    def conjuncts(self, alias: str) -> Iterator[exp.Expression]:
+    def conjuncts(self, alias: str) -> Iterator[exp.Expr]:
         """Conditions of this scope that may restrict ``alias``."""
         where = self.scope.expression.args.get("where")
         if where is not None:
             yield from _flat(where.this)
         for on, restricted in self.on:
-            if alias in restricted and alias not in self.optional:
-                yield from _flat(on)
-            elif alias in restricted and restricted == {alias}:
+            if alias in restricted and (alias not in self.optional or restricted == {alias}):
                 yield from _flat(on)
 
     def scan(self, alias: str, table: str) -> Scan:
         """The scan of the source ``alias``."""
-        context = Context(lambda column: self._mine(column, alias, table), self.timestamp, self.zone)
+        clock = Clock(self.timestamp, self.zone)
+        context = Context(lambda column: self._mine(column, alias, table), clock)
         parts = [self._safe(condition(part, context), alias) for part in self.conjuncts(alias)]
         for part, outer, derived in self.inherited:
-            through = Context(lambda c, o=outer, d=derived: self._through(c, o, d, alias, table), self.timestamp, self.zone)  # type: ignore[misc]
+            through = Context(partial(self._through, outer=outer, derived=derived, alias=alias, table=table), clock)
             parts.append(self._safe(condition(part, through), alias))
-            context.partial |= through.partial
         flat = [item for part in parts for item in (part.children if isinstance(part, And) else (part,))]
         kept = tuple(dict.fromkeys(item for item in flat if item != TRUE))
         predicate = kept[0] if len(kept) == 1 else And(kept)
-        return Scan(table, predicate, self._columns(alias, table), context.partial)
+        return Scan(table, predicate, self._columns(alias, table), clock.missed)
 
     def _safe(self, predicate: Predicate, alias: str) -> Predicate:
         """On the side an outer join may fill with nulls, only conditions that reject nulls restrict the scan."""
@@ -290,7 +292,7 @@ class _Reader:
 
     def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:
         if column.table:
-            return _path(column) if column.table.lower() == alias.lower() else self._struct(column, alias, table)
+            return _path(column) if column.table.lower() == alias.lower() else self._struct(column, table)
         schema = self.catalog.schemas.get(table)
         if schema is not None:
             if schema.find(column.name) is None:
@@ -303,7 +305,7 @@ class _Reader:
             return None if any(o is not None and o.find(column.name) for o in others) else column.name
         return column.name if len(self.aliases) == 1 else None
 
-    def _struct(self, column: exp.Column, alias: str, table: str) -> str | None:
+    def _struct(self, column: exp.Column, table: str) -> str | None:
         """``s.field`` where s is a struct column of the table."""
         schema = self.catalog.schemas.get(table)
         if schema is None or column.table in self.aliases:
@@ -311,7 +313,7 @@ class _Reader:
         path = ".".join(part.name for part in column.parts)
         return path if schema.find(path) is not None else None
 
-    def _through(self, column: exp.Column, outer: Scope, derived: str, alias: str, table: str) -> str | None:
+    def _through(self, column: exp.Column, *, outer: Scope, derived: str, alias: str, table: str) -> str | None:
         """An outer scope's column of the derived table that this scope is, traced to a column of ``alias``."""
         mine = column.table.lower() == derived.lower() if column.table else len(outer.selected_sources) == 1
         if not mine:
@@ -332,7 +334,7 @@ class _Reader:
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
-def _flat(node: exp.Expression) -> Iterator[exp.Expression]:
+def _flat(node: exp.Expr) -> Iterator[exp.Expr]:
     node = node.unnest()
     if isinstance(node, exp.And):
         for part in node.flatten():

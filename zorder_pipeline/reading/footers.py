@@ -59,7 +59,7 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
 
     def one(path: str) -> pq.FileMetaData | None:
         try:
-            if urlsplit(path).scheme and "://" in path or path.startswith("file:"):
+            if "://" in path or path.startswith("file:"):
                 filesystem, place = _filesystem(unquote(path))
             else:
                 filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
@@ -153,8 +153,8 @@ def column_shares(footers: Footers, names: Mapping[str, str]) -> dict[str, float
         names: column name by its physical top-level name.
     """
     total: dict[str, float] = {}
-    for metadata in footers.metadata:
-        for index in range(metadata.num_row_groups if metadata else 0):
+    for metadata in filter(None, footers.metadata):
+        for index in range(metadata.num_row_groups):
             group = metadata.row_group(index)
             for i in range(group.num_columns):
                 chunk = group.column(i)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 
-from .snapshot import LAYOUT_TAG, TableSnapshot
+from .snapshot import LAYOUT_TAG, TableSnapshot, jvm
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -36,7 +36,7 @@ class Transaction:
 
     def __init__(self, snapshot: TableSnapshot, paths: Sequence[str]) -> None:
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
-        self.jvm = self.spark._jvm
+        self.jvm = jvm(self.spark)
         none = self.jvm.scala.Option.empty()
         try:
             self.jlog.update(False, none, none)

@@ -71,6 +71,10 @@ class RelayoutResult:
     seconds: float
 
 
+def _silent(text: str) -> None:
+    """Progress that nobody wants to see."""
+
+
 def apply_layout(
     spark: SparkSession,
     snapshot: TableSnapshot,
@@ -100,7 +104,7 @@ def apply_layout(
         LostRaceError: other writers changed the files in each of three attempts.
         VerificationError: the written rows differ.
     """
-    say = progress or (lambda text: None)
+    say = progress or _silent
     started = time.monotonic()
     for attempt in range(1, ATTEMPTS + 1):
         selection = select_files(snapshot, spec.layout_id, target_rows, where=where, full=full)
@@ -241,8 +245,7 @@ def _routed(
     if partitions:
         keyed = _joined(keyed, plans, partitions)
     else:
-        _, starts, offsets, pieces = plans[0]
-        arrays = dict(zip(_ARRAYS, (starts, offsets, pieces), strict=True))
+        arrays = dict(zip(_ARRAYS, plans[0][1:], strict=True))
         literals = {name: F.from_json(F.lit(json.dumps(items)), "array<bigint>") for name, items in arrays.items()}
         keyed = keyed.withColumns(literals)
     dealt = any(count > 1 for _, _, _, pieces in plans for count in pieces)

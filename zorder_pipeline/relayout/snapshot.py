@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,37 +13,33 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+from .leaves import Leaf, leaves_of, physical_of, stats_paths
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.types import StructField, StructType
+    from pyspark.sql.types import StructType
 
-__all__ = ["LAYOUT_TAG", "FileList", "Leaf", "TableSnapshot", "open_table"]
+__all__ = ["LAYOUT_TAG", "FileList", "TableSnapshot", "jvm", "open_table"]
 
 LAYOUT_TAG = "zorder.layout"
 MILLISECOND = 1000
 SUPPORTED_FEATURES = frozenset(
-    """appendOnly invariants checkConstraints changeDataFeed generatedColumns columnMapping identityColumns
-    deletionVectors rowTracking timestampNtz typeWidening typeWidening-preview domainMetadata v2Checkpoint inCommitTimestamp
-    inCommitTimestamp-preview icebergCompatV1 icebergCompatV2 variantType variantType-preview variantShredding-preview
-    allowColumnDefaults vacuumProtocolCheck checkpointProtection collations collations-preview""".split()
+    {
+        *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
+        *("identityColumns", "deletionVectors", "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview"),
+        *("domainMetadata", "v2Checkpoint", "inCommitTimestamp", "inCommitTimestamp-preview", "icebergCompatV1"),
+        *("icebergCompatV2", "variantType", "variantType-preview", "variantShredding-preview", "allowColumnDefaults"),
+        *("vacuumProtocolCheck", "checkpointProtection", "collations", "collations-preview"),
+    }
 )
-
-
-@dataclass(frozen=True)
-class Leaf:
-    """A leaf column: its logical path, its physical path in files and statistics, and its schema entry."""
-
-    path: tuple[str, ...]
-    physical: tuple[str, ...]
-    column: Column
 
 
 @dataclass(frozen=True)
@@ -101,7 +97,7 @@ class TableSnapshot:
         self.location: str = log.dataPath().toString()
         self.table_id: str = metadata.id()
         self.version = int(snapshot.version())
-        python = spark._jvm.scala.jdk.javaapi.CollectionConverters
+        python = jvm(spark).scala.jdk.javaapi.CollectionConverters
         self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
         self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
         self.min_writer = int(protocol.minWriterVersion())
@@ -111,8 +107,8 @@ class TableSnapshot:
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""
-        indexed = _stats_paths(self._stats_frame)
-        return tuple(_leaves(self.struct, (), (), self.partition_columns, indexed))
+        indexed = stats_paths(self._stats_frame)
+        return tuple(leaves_of(self.struct, self.partition_columns, indexed))
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -134,11 +130,13 @@ class TableSnapshot:
         """Why this table may not be rewritten, as a sentence with the way out; None when it may."""
         if "clustering" in self.features:
             return (
-                f"{self.location} uses liquid clustering, and its own OPTIMIZE would undo any other layout; use the learned "
-                "columns as advice: ALTER TABLE ... CLUSTER BY (<columns>), or CLUSTER BY NONE to let zorder lay it out"
+                f"{self.location} uses liquid clustering, and its own OPTIMIZE would undo any other layout; use the "
+                "learned columns as advice: ALTER TABLE ... CLUSTER BY (<columns>), or CLUSTER BY NONE to let zorder "
+                "lay it out"
             )
         if unknown := sorted(self.features - SUPPORTED_FEATURES):
-            return f"{self.location} has the table feature {unknown[0]}, which this version does not know how to rewrite safely"
+            feature = unknown[0]
+            return f"{self.location} has the table feature {feature}, which this version cannot rewrite safely"
         return None
 
     def read(self) -> DataFrame:
@@ -162,11 +160,11 @@ class TableSnapshot:
         frame, wanted = self._stats_frame, list(self._wanted_stats())
         vector = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0).cast("bigint"))
         tags = F.col("tags") if "tags" in frame.columns else F.lit(None).cast("map<string,string>")
-        physical = [_physical(self.struct, name) for name in self.partition_columns]
+        physical = [physical_of(self.struct, name) for name in self.partition_columns]
         values = [F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)]
-        columns = [
-            "path",
-            "size",
+        columns: list[SparkColumn] = [
+            F.col("path"),
+            F.col("size"),
             vector.alias("deleted"),
             F.col("stats.numRecords").alias("records"),
             F.element_at(tags, LAYOUT_TAG).alias("layout"),
@@ -204,7 +202,7 @@ class TableSnapshot:
 
     @cached_property
     def _counted_nulls(self) -> set[tuple[str, ...]]:
-        return _stats_paths(self._stats_frame, "nullCount")
+        return stats_paths(self._stats_frame, "nullCount")
 
     def _counted(
         self, path: npt.NDArray[Any], records: npt.NDArray[np.float64], deleted: npt.NDArray[np.int64]
@@ -256,6 +254,21 @@ class TableSnapshot:
         return ColumnZones(values[index], values[index], known, nulls.astype(np.int64))
 
 
+def jvm(spark: SparkSession) -> Any:
+    """The session's JVM.
+
+    Raises:
+        UnsupportedTableError: a Spark Connect session, which has none.
+    """
+    found = getattr(spark, "_jvm", None)
+    if found is None:
+        raise UnsupportedTableError(
+            "this Spark session has no JVM (Spark Connect); a relayout needs a classic session, e.g. spark.master: "
+            "local[*] or the cluster's own master URL"
+        )
+    return found
+
+
 def open_table(spark: SparkSession, table: str) -> TableSnapshot:
     """The newest version of a table.
 
@@ -268,8 +281,7 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
     from delta.tables import DeltaTable
     from pyspark.errors import PySparkException
 
-    jvm = spark._jvm
-    delta_log = getattr(jvm.org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
+    delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
     is_path = "/" in table or table.startswith(".")
     try:
         if is_path:
@@ -289,50 +301,3 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
 
 def _identifier(name: str) -> str:
     return name if "`" in name else column_sql(tuple(name.split(".")))
-
-
-def _leaves(
-    struct: StructType,
-    path: tuple[str, ...],
-    physical: tuple[str, ...],
-    partitions: Sequence[str],
-    indexed: set[tuple[str, ...]],
-) -> Iterator[Leaf]:
-    from pyspark.sql.types import StructType
-
-    for item in struct.fields:
-        here, under = (*path, item.name), (*physical, _physical_name(item))
-        if isinstance(item.dataType, StructType):
-            yield from _leaves(item.dataType, here, under, partitions, indexed)
-            continue
-        name = item.dataType.simpleString()
-        partition = not path and item.name in partitions
-        stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
-        yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
-
-
-def _physical_name(item: StructField) -> str:
-    return str((item.metadata or {}).get("delta.columnMapping.physicalName", item.name))
-
-
-def _physical(struct: StructType, name: str) -> str:
-    return next(_physical_name(item) for item in struct.fields if item.name == name)
-
-
-def _stats_paths(frame: DataFrame, kind: str = "minValues") -> set[tuple[str, ...]]:
-    """Paths of the leaves under ``stats.<kind>``."""
-    from pyspark.sql.types import StructType
-
-    def walk(struct: StructType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-        for item in struct.fields:
-            if isinstance(item.dataType, StructType):
-                yield from walk(item.dataType, (*path, item.name))
-            else:
-                yield (*path, item.name)
-
-    stats = frame.schema["stats"].dataType
-    assert isinstance(stats, StructType)
-    if kind not in stats.names:
-        return set()
-    inner = stats[kind].dataType
-    return set(walk(inner, ())) if isinstance(inner, StructType) else set()

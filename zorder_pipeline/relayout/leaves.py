@@ -1,0 +1,81 @@
+"""Leaf columns of a Delta table: their logical path, and the physical one that files and statistics use."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.values import ValueType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructField, StructType
+
+__all__ = ["Leaf", "leaves_of", "physical_name", "physical_of", "stats_paths"]
+
+
+@dataclass(frozen=True)
+class Leaf:
+    """A leaf column: its logical path, its physical path in files and statistics, and its schema entry."""
+
+    path: tuple[str, ...]
+    physical: tuple[str, ...]
+    column: Column
+
+
+def leaves_of(
+    struct: StructType,
+    partitions: Sequence[str],
+    indexed: set[tuple[str, ...]],
+    path: tuple[str, ...] = (),
+    physical: tuple[str, ...] = (),
+) -> Iterator[Leaf]:
+    """Every leaf column of a schema, in its order.
+
+    Args:
+        partitions: names of the partition columns.
+        indexed: physical paths of the leaves that have min/max statistics.
+        path, physical: where ``struct`` itself is.
+    """
+    from pyspark.sql.types import StructType
+
+    for item in struct.fields:
+        here, under = (*path, item.name), (*physical, physical_name(item))
+        if isinstance(item.dataType, StructType):
+            yield from leaves_of(item.dataType, partitions, indexed, here, under)
+            continue
+        name = item.dataType.simpleString()
+        partition = not path and item.name in partitions
+        stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
+        yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
+
+
+def physical_name(item: StructField) -> str:
+    """Name of a field in files and statistics: another than the logical one under column mapping."""
+    return str((item.metadata or {}).get("delta.columnMapping.physicalName", item.name))
+
+
+def physical_of(struct: StructType, name: str) -> str:
+    """Name of a top-level column in files and statistics."""
+    return next(physical_name(item) for item in struct.fields if item.name == name)
+
+
+def stats_paths(frame: DataFrame, kind: str = "minValues") -> set[tuple[str, ...]]:
+    """Paths of the leaves under ``stats.<kind>``."""
+    from pyspark.sql.types import StructType
+
+    def walk(struct: StructType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+        for item in struct.fields:
+            if isinstance(item.dataType, StructType):
+                yield from walk(item.dataType, (*path, item.name))
+            else:
+                yield (*path, item.name)
+
+    stats = frame.schema["stats"].dataType
+    assert isinstance(stats, StructType)
+    if kind not in stats.names:
+        return set()
+    inner = stats[kind].dataType
+    return set(walk(inner, ())) if isinstance(inner, StructType) else set()
