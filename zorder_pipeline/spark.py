@@ -90,6 +90,8 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
         os.environ["JAVA_HOME"] = chosen.read_text().strip()
     if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
         raise ZorderError("Spark needs Java 17 or newer and none was found; run make setup or set JAVA_HOME")
+    if conf["spark.master"].startswith("local"):  # logs are read by Python workers, which need this environment
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
     for key, value in conf.items():
         builder = builder.config(key, value)

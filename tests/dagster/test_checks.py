@@ -11,8 +11,9 @@ from dagster import AssetCheckSeverity, Failure, RetryRequested
 
 from zorder_pipeline.assets.checks import check_promise, check_row_count, check_schema
 from zorder_pipeline.assets.common import told
-from zorder_pipeline.assets.gate import wait_for_more
 from zorder_pipeline.assets.records import Relayout
+from zorder_pipeline.assets.settings import gate_settings
+from zorder_pipeline.config import GateConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.results import ApplyResult
 
@@ -50,14 +51,9 @@ def test_without_a_promise_nothing_is_broken() -> None:
     assert check_promise(replace(GOOD, promised=None, read_after=np.array([1.0, 1.0]))).passed
 
 
-def test_a_small_rewrite_waits_for_more_data() -> None:
-    approved = ApplyResult(3, "applied", ("worth it",), files_removed=2, bytes_rewritten=40)
-    assert wait_for_more(approved, 1000, 0.04) == approved
-    declined = wait_for_more(approved, 1000, 0.05)
-    assert (declined.decision, declined.files_removed) == ("declined", 0)
-    assert declined.reasons[1:] == ("worth it",)
-    nothing = ApplyResult(3, "nothing_to_do", ("lies well",))
-    assert wait_for_more(nothing, 1000, 0.5) == nothing
+def test_the_configured_share_of_new_data_reaches_the_gate() -> None:
+    table = TableConfig(name="sales", location="/data/sales", gate=GateConfig(min_new_data_share=0.05))
+    assert gate_settings(table).min_new_data_share == 0.05
 
 
 class _Context:

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
-from zorder_pipeline import cli
+from zorder_pipeline.cli import common, main
 
 ROWS, FILES = 24_000, 12
 
@@ -55,11 +56,11 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
 def zorder(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, dict, str]:
     """Exit code, the JSON object of the last line, and stderr of a command run in this process."""
     monkeypatch.setattr(sys, "argv", ["zorder", *words])
-    monkeypatch.setattr(cli.err, "file", sys.stderr)
-    monkeypatch.setattr(cli.out, "file", sys.stdout)
+    monkeypatch.setattr(common.err, "file", sys.stderr)
+    monkeypatch.setattr(common.out, "file", sys.stdout)
     code = 0
     try:
-        cli.main()
+        main()
     except SystemExit as stop:
         code = int(stop.code or 0)
     shown = capsys.readouterr()
@@ -159,6 +160,30 @@ def test_a_layout_by_hand_is_declined_without_force(
     if curve == "hilbert":
         code, done, _ = zorder(capsys, monkeypatch, "apply", "--table", flights[0], "--plan", plan, "--force", "--json")
         assert (done["decision"], done["rows"]) == ("applied", ROWS)
+
+
+def test_the_size_of_row_groups_reaches_the_files(
+    spark: SparkSession,
+    flights: tuple[str, str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan, table = str(tmp_path / "plan.json"), ("--table", flights[0])
+    code, _, _ = zorder(capsys, monkeypatch, "layout", *table, "--bits", "delay:3", "--out", plan)
+    assert code == 0
+    words = ("apply", *table, "--plan", plan, "--force", "--full", "--json")
+
+    def row_groups(*option: str) -> list[int]:
+        code, done, told = zorder(capsys, monkeypatch, *words, *option)
+        assert (code, done.get("rows")) == (0, ROWS), told
+        return [
+            pq.read_metadata(file.removeprefix("file://")).num_row_groups for file in DeltaTable(flights[0]).file_uris()
+        ]
+
+    assert set(row_groups()) == {1}
+    assert min(row_groups("--row-group-bytes", "8192")) > 1
+    assert set(row_groups()) == {1}, "the setting lasts for one rewrite"
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from zorder_pipeline import pictures
 from zorder_pipeline.model.workload import QueryLog
 
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import md, md_table, percent, picture, predicates, table_facts
+from .metadata import md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
 from .settings import learn_settings
 
@@ -48,14 +48,14 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             if not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))
                 return
-            zone = config.query_logs[0].time_zone if config.query_logs else "UTC"
-            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], learn_settings(table), zone)
+            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], learn_settings(table))
             found = AnalysedTable.of(analysis)
             facts: dict[str, Any] = {
                 "queries": len(queries),
                 "sampled rows": found.sample.rows,
                 **_candidate_facts(found.features, config.redact_literals),
                 "queries by form": md(predicates(queries, config.redact_literals)),
+                "workload": workload_facts(queries, snapshot.schema),
                 **table_facts(table, snapshot),
             }
         yield Output(found, metadata=facts)

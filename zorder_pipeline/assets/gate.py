@@ -1,7 +1,6 @@
 """The fourth stage: does the rewrite pay for itself?"""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, Output
@@ -13,7 +12,7 @@ from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import gigabytes, md, md_table
 from .settings import gate_settings
 
-__all__ = ["cost_benefit", "wait_for_more"]
+__all__ = ["cost_benefit"]
 
 
 def cost_benefit(shelf: Shelf) -> AssetsDefinition:
@@ -35,31 +34,14 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
     ) -> Iterator[Output[ApplyResult]]:
         from zorder_pipeline import pipeline
-        from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
             preview = pipeline.apply(spark.session, table.table, plan, dry_run=True, gate=gate_settings(table))
-            size = float(open_table(spark.session, table.table).files().bytes.sum())
-            preview = wait_for_more(preview, size, table.gate.min_new_data_share)
         for reason in preview.reasons:
             context.log.info(reason)
         yield Output(preview, metadata=_facts(preview))
 
     return _cost_benefit
-
-
-def wait_for_more(preview: ApplyResult, table_bytes: float, least: float) -> ApplyResult:
-    """Decline an approved rewrite of less than ``least`` (0 to 1) of the table's bytes: it waits for more new data.
-
-    >>> small = ApplyResult(3, "applied", ("worth it",), bytes_rewritten=10)
-    >>> wait_for_more(small, 1000.0, 0.05).reasons[0]
-    'too little new data: 1.0% of the table lies otherwise, the gate waits for 5.0%'
-    """
-    share = preview.bytes_rewritten / table_bytes if table_bytes else 1.0
-    if preview.decision != "applied" or share >= least:
-        return preview
-    why = f"too little new data: {share:.1%} of the table lies otherwise, the gate waits for {least:.1%}"
-    return replace(preview, decision="declined", reasons=(why, *preview.reasons), files_removed=0, bytes_rewritten=0)
 
 
 def _facts(preview: ApplyResult) -> dict[str, Any]:

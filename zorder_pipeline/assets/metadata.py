@@ -9,13 +9,15 @@ from dagster import MetadataValue, TableColumn, TableColumnConstraints, TableSch
 
 from zorder_pipeline import pictures
 from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.schema import TableSchema as Schema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.query_log.insight import FORMS, insight
 
 if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
-__all__ += ["counts", "log_facts"]
+__all__ += ["counts", "log_facts", "workload_facts"]
 
 MAX_ROWS = 40
 MAX_TEXT = 160
@@ -68,6 +70,22 @@ def counts(items: Mapping[str, int], what: str, number: str) -> MetadataValue[An
 def picture(png: bytes, alt: str, text: str = "") -> MetadataValue[Any]:
     """A picture, with text under it."""
     return md(pictures.markdown(png, alt) + (f"\n\n{text}" if text else ""))
+
+
+def workload_facts(queries: Sequence[LoggedQuery], schema: Schema) -> MetadataValue[Any]:
+    """What is asked of a table, in figures without any literal (seed 004, chapter 2)."""
+    found = insight(queries, schema)
+    forms = md_table(["form of condition", "times"], [(FORMS[form], count) for form, count in found["forms"].items()])
+    levels = md_table(["can skip at level", "queries"], list(found["levels"].items()))
+    points = md_table(["column", "different values compared with"], list(found["comparison_points"].items()))
+    shares = [
+        ("without any filter", found["unfiltered"] / max(1, found["queries"])),
+        ("filter by one of the four most used columns", found["top4_share"]),
+        ("filter by a partition column", found["partition_filters"]),
+        ("columns alike in both halves of the log", found["constancy"]),
+    ]
+    rows = [(name, percent(share)) for name, share in shares if share is not None]
+    return md("\n\n".join([forms, levels, points, md_table(["share of the queries", ""], rows)]))
 
 
 def percent(share: float) -> str:

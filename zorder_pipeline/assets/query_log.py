@@ -10,6 +10,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, TableError
 from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.query_log.store import StoredLog
 
 from .common import QUERY_LOG, DeltaSparkResource, told
 from .metadata import log_facts
@@ -33,14 +34,20 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
     )
     def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog]]:
         with told(context, "query_log"):
-            log = read_logs(context, spark, config)
-        yield Output(log, metadata=log_facts(log, config), data_version=DataVersion(_digest(log)))
+            added, log = read_logs(context, spark, config)
+        facts = log_facts(log, config) | {"new statements": added.log.lines, "new log files": added.files}
+        yield Output(log, metadata=facts, data_version=DataVersion(_digest(log)))
 
     return _query_log
 
 
-def read_logs(context: AssetExecutionContext, spark: DeltaSparkResource, config: PipelineConfig) -> QueryLog:
-    """Ingest all configured logs; a table that cannot be opened is left to its own assets to complain about."""
+def read_logs(
+    context: AssetExecutionContext, spark: DeltaSparkResource, config: PipelineConfig
+) -> tuple[StoredLog, QueryLog]:
+    """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
+
+    A table that cannot be opened is left to its own assets to complain about.
+    """
     from zorder_pipeline import pipeline
     from zorder_pipeline.relayout.snapshot import open_table
 
@@ -55,7 +62,9 @@ def read_logs(context: AssetExecutionContext, spark: DeltaSparkResource, config:
             continue
         known[table.name] = (snapshot, pipeline.names_of(table.table, snapshot, table.names))
     sources = [pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone) for log in config.query_logs]
-    return pipeline.ingest(sources, known)
+    added = pipeline.ingest_into(spark.session, config.state, sources, known, config.views, context.log.info)
+    names = [table.name for table in config.tables]
+    return added, pipeline.stored_log(spark.session, config.state, names, config.retention_days)
 
 
 def _digest(log: QueryLog) -> str:

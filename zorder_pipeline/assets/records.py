@@ -36,7 +36,6 @@ class AnalysedTable:
     queries: tuple[LoggedQuery, ...]
     sample: Sample
     features: Analysis
-    zone: str
     unusable: int
     boxes: tuple[Boxes, ...]
 
@@ -44,13 +43,13 @@ class AnalysedTable:
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.zone, a.unusable, a.boxes)
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.unusable, a.boxes)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
-        return TableAnalysis(snapshot, self.queries, self.sample, self.features, self.zone, self.unusable, self.boxes)
+        return TableAnalysis(snapshot, self.queries, self.sample, self.features, self.unusable, self.boxes)
 
     @property
     def unseen(self) -> tuple[Boxes, ...]:

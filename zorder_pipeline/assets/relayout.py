@@ -1,6 +1,5 @@
 """The last stage: the Delta table in its new order, measured before and after. It is skipped when the gate declines."""
 
-import contextlib
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -76,15 +75,15 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             return
         with told(context, table.name):
             before = open_table(spark.session, table.table)
-            with _row_groups(spark.session, table.layout.row_group_bytes):
-                result = pipeline.apply(
-                    spark.session,
-                    table.table,
-                    plan,
-                    gate=gate_settings(table),
-                    verify=table.layout.verify,
-                    progress=context.log.info,
-                )
+            result = pipeline.apply(
+                spark.session,
+                table.table,
+                plan,
+                gate=gate_settings(table),
+                verify=table.layout.verify,
+                row_group_bytes=table.layout.row_group_bytes,
+                progress=context.log.info,
+            )
             if result.decision != "applied":
                 _declined(context, shelf, result)
                 return
@@ -146,22 +145,6 @@ def _shares(snapshot: "TableSnapshot", queries: Sequence[Boxes]) -> Floats:
     rows = np.asarray(files.rows, dtype=np.float64)
     read = [float(rows[zones.matching(query)].sum()) for query in queries]
     return np.asarray(read) / max(1.0, float(rows.sum()))
-
-
-@contextlib.contextmanager
-def _row_groups(spark: "SparkSession", size: int | None) -> Iterator[None]:
-    """Row groups of ``size`` bytes while the block runs; the session's conf is where Delta's writer looks."""
-    key = "parquet.block.size"
-    old = spark.conf.get(key, None)
-    if size is not None:
-        spark.conf.set(key, str(size))
-    try:
-        yield
-    finally:
-        if size is not None and old is None:
-            spark.conf.unset(key)
-        elif size is not None:
-            spark.conf.set(key, str(old))
 
 
 def _facts(

@@ -38,6 +38,7 @@ def gate_settings(table: TableConfig) -> GateSettings:
         enabled=gate.enabled and not table.layout.pinned_bits,
         horizon_days=gate.horizon_days,
         queries_per_day=gate.queries_per_day,
+        min_new_data_share=gate.min_new_data_share,
         costs=CostModel(
             base=gate.rewrite_core_seconds_per_gb,
             per_feature=gate.rewrite_core_seconds_per_gb_and_column,

@@ -203,6 +203,8 @@ class PipelineConfig(_Model):
     """Folder of the pipeline's own state, on any Hadoop filesystem."""
     query_logs: tuple[LogConfig, ...] = Field(default=(), strict=False)
     """Where the asked queries are logged."""
+    views: dict[str, str] = Field(default_factory=dict)
+    """Views that statements read: SELECT text by the view's name, so that its tables' filters are seen."""
     tables: Annotated[tuple[TableConfig, ...], Field(strict=False)]
     """The tables to look after."""
     schedule: ScheduleConfig | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from zorder_pipeline.model.decision import Decision
 from zorder_pipeline.model.plan import Plan
@@ -22,22 +22,40 @@ class GateSettings:
         enabled: False approves every plan that has a layout.
         horizon_days: days over which a rewrite must pay for itself.
         queries_per_day: expected rate; None takes the rate observed in the log.
+        min_new_data_share: an approved rewrite of a smaller share of the table's bytes waits for more, 0 to 1; also
+            when the gate is not enabled.
         costs: the cost model.
     """
 
     enabled: bool = True
     horizon_days: float = 30.0
     queries_per_day: float | None = None
+    min_new_data_share: float = 0.0
     costs: CostModel = field(default_factory=CostModel)
 
 
-def judge(plan: Plan, rewrite_bytes: float, settings: GateSettings | None = None) -> Decision:
-    """Decide about applying ``plan``, which would rewrite ``rewrite_bytes``.
+def judge(plan: Plan, rewrite_bytes: float, table_bytes: float, settings: GateSettings | None = None) -> Decision:
+    """Decide about rewriting ``rewrite_bytes`` of a table of ``table_bytes`` by ``plan``.
 
     The saving is the bytes a promise query no longer reads, times query rate, times horizon; its bootstrap interval
-    must lie above zero, and even its lower end must pay for the rewrite.
+    must lie above zero, and even its lower end must pay for the rewrite. A rewrite of part of the table is credited
+    with that part of the saving, and waits when the part is below ``min_new_data_share``.
     """
     settings = settings or GateSettings()
+    part = rewrite_bytes / table_bytes if table_bytes else 1.0
+    promised = replace(plan.promise, bytes_saved_per_query=plan.promise.bytes_saved_per_query * part)
+    decision = _weigh(replace(plan, promise=promised), rewrite_bytes, settings)
+    if not decision.approved or part >= settings.min_new_data_share:
+        return decision
+    why = (
+        f"too little new data: {part:.1%} of the table would be rewritten, "
+        f"the gate waits for {settings.min_new_data_share:.1%}"
+    )
+    return replace(decision, approved=False, reasons=(why, *decision.reasons))
+
+
+def _weigh(plan: Plan, rewrite_bytes: float, settings: GateSettings) -> Decision:
+    """Saving against cost, for a promise that is about the rewritten part alone."""
     if plan.spec is None:
         return Decision(False, ("the present layout was not beaten on the select queries; the table stays as it is",))
     if not settings.enabled:

@@ -56,12 +56,15 @@ class Comparison:
         column: name as the log writes it, a dotted path for struct fields.
         derived: the comparison is implied by the statement, not written in it (a solved expression, a join's other
             side), so it restricts rows but counts as no form of its own.
+        solved: it was solved out of an expression (``year(ts) = 2024``) that neither Delta's nor Parquet's statistics
+            are asked for: only scans through ``reading/`` skip by it.
     """
 
     column: str
     op: str
     literals: tuple[Literal, ...] = ()
     derived: bool = False
+    solved: bool = False
 
     def __post_init__(self) -> None:
         if self.op not in OPS:
@@ -89,13 +92,23 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Opaque:
-    """A condition no min/max answers; ``form`` names its kind (``like``, ``function``, ``column_comparison``, ...)."""
+    """A condition no min/max answers.
+
+    Attributes:
+        form: its kind (``like``, ``function``, ``column_comparison``, ...).
+        columns: the columns it looks at.
+        expression: the condition in Spark SQL, rebuilt from allow-listed deterministic functions; "" where it holds
+            anything else, so that it can be known to exist but never evaluated.
+    """
 
     form: str
     columns: tuple[str, ...] = ()
+    expression: str = ""
 
-    def to_sql(self, redact: bool = False) -> str:  # noqa: ARG002 - same call for every kind
-        """A readable stand-in; the condition itself is not kept, as its text may hold literals."""
+    def to_sql(self, redact: bool = False) -> str:
+        """The condition, or a readable stand-in where it is unknown or its literals are to be hidden."""
+        if self.expression and not redact:
+            return self.expression
         return f"<{self.form} over {', '.join(self.columns) or 'no column'}>"
 
 
@@ -152,11 +165,12 @@ def predicate_to_json(predicate: Predicate) -> dict[str, Any]:
         case And(children) | Or(children):
             key = "and" if isinstance(predicate, And) else "or"
             return {key: [predicate_to_json(child) for child in children]}
-        case Opaque(form, columns):
-            return {"opaque": form, "columns": list(columns)}
-        case Comparison(column, op, literals, derived):
+        case Opaque(form, columns, expression):
+            opaque: dict[str, Any] = {"opaque": form, "columns": list(columns)}
+            return opaque | {"expression": expression} if expression else opaque
+        case Comparison(column, op, literals, derived, solved):
             data: dict[str, Any] = {"column": column, "op": op, "literals": [[lit.kind, lit.text] for lit in literals]}
-            return data | {"derived": True} if derived else data
+            return data | {name: True for name, flag in (("derived", derived), ("solved", solved)) if flag}
 
 
 def predicate_from_json(data: dict[str, Any]) -> Predicate:
@@ -170,8 +184,9 @@ def predicate_from_json(data: dict[str, Any]) -> Predicate:
     if "or" in data:
         return Or(tuple(predicate_from_json(child) for child in data["or"]))
     if "opaque" in data:
-        return Opaque(data["opaque"], tuple(data["columns"]))
+        return Opaque(data["opaque"], tuple(data["columns"]), data.get("expression", ""))
     if "column" not in data:
         raise ValueError(f"no predicate: {sorted(data)}")
     literals = tuple(Literal(kind, text) for kind, text in data["literals"])
-    return Comparison(data["column"], data["op"], literals, bool(data.get("derived", False)))
+    flags = bool(data.get("derived", False)), bool(data.get("solved", False))
+    return Comparison(data["column"], data["op"], literals, *flags)

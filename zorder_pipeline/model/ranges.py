@@ -63,11 +63,12 @@ Box = tuple[Range, ...]
 Boxes = tuple[Box, ...]
 
 
-def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC") -> Boxes:
+def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, solved: bool = False) -> Boxes:
     """``predicate`` as boxes over the columns of ``schema``; ``((),)`` is TRUE and ``()`` is FALSE.
 
     Args:
         zone: session time zone for timestamps without an offset.
+        solved: also use comparisons that only scans through ``reading/`` skip by.
 
     >>> from zorder_pipeline.model.predicate import Literal
     >>> from zorder_pipeline.model.schema import Column
@@ -75,7 +76,21 @@ def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC") -> Bo
     ((Range(column='a', type='int', intervals=(Interval(low=None, high=5, low_open=False, high_open=False),), \
 nulls=False, hull=False),),)
     """
+    if not solved:
+        predicate = _as_written(predicate)
     return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
+
+
+def _as_written(predicate: Predicate) -> Predicate:
+    """The predicate with solved comparisons weakened to TRUE."""
+    match predicate:
+        case Comparison(solved=True):
+            return And(())
+        case And(children):
+            return And(tuple(_as_written(child) for child in children))
+        case Or(children):
+            return Or(tuple(_as_written(child) for child in children))
+    return predicate
 
 
 def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str) -> Boxes:

@@ -27,6 +27,8 @@ class LoggedQuery:
         duration_ms: logged duration, or None.
         user: who asked, or None.
         source: file and position in it, for messages.
+        zone: session time zone, in which timestamps without an offset are read.
+        rows_read, bytes_read: what the scan read, where the log says so.
         partial: something in the predicate could not be known (a truncated literal, relative time without a time), so
             that ``predicate`` is weaker than what was asked.
     """
@@ -39,6 +41,9 @@ class LoggedQuery:
     duration_ms: float | None = None
     user: str | None = None
     source: str = ""
+    zone: str = "UTC"
+    rows_read: int | None = None
+    bytes_read: int | None = None
     partial: bool = False
 
     @property

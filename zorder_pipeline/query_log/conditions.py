@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime as dt
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,14 +9,15 @@ from dataclasses import dataclass
 from sqlglot import exp
 
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import Column
 
-from .constants import DATE_TYPES, Clock, fold
+from .constants import Clock, fold
+from .expressions import rebuilt
+from .solve import Find, column_behind_cast, solved
 
 __all__ = ["TRUE", "Context", "condition"]
 
 TRUE = And(())
-Resolve = Callable[[exp.Column], str | None]
-"""The column's name when it belongs to the table in question, else None."""
 
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
@@ -30,22 +30,30 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
-NEGATED |= {"is_not_null": "is_null", "in": "not_in"}
-MAX_IN = 10_000
-DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
+NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
+MAX_IN = 5_000
+SQL_LIKE_SIMPLE = re.compile(r"[^_%]+%[^_%]*")
+"""Patterns that Spark's optimizer turns into StartsWith (and EndsWith), which Delta's statistics answer."""
 
 
-@dataclass
+@dataclass(frozen=True)
 class Context:
     """What a condition is read with.
 
     Attributes:
-        resolve: see `Resolve`.
-        clock: when the statement ran, for relative time.
+        resolve: the column's name when it belongs to the table in question, else None.
+        clock: when the statement ran, for relative time; notes what could not be resolved.
+        type_of: the table's column of that name, where the schema is known.
     """
 
-    resolve: Resolve
+    resolve: Callable[[exp.Column], str | None]
     clock: Clock
+    type_of: Callable[[str], Column | None] = lambda _: None
+
+    def column(self, node: exp.Expr) -> str | None:
+        """Name of the table's column that ``node`` is."""
+        node = node.unnest()
+        return self.resolve(node) if isinstance(node, exp.Column) else None
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
@@ -66,9 +74,11 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
             return TRUE if TRUE in parts else Or(tuple(parts))
         case exp.Boolean():
             return TRUE if bool(node.this) != negated else Or(())
+        case exp.Null():
+            return Or(())
     found = _atom(node, context)
     if found is None:
-        return _opaque(node, context)
+        return _opaque(node, context, negated)
     return _negation(found, node, context) if negated else found
 
 
@@ -76,27 +86,38 @@ def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
     """NOT of an atom; a null compares as unknown on both sides, so it stays excluded."""
     if isinstance(found, Comparison):
         if found.op in NEGATED:
-            return Comparison(found.column, NEGATED[found.op], found.literals, found.derived)
+            return Comparison(found.column, NEGATED[found.op], found.literals, found.derived, found.solved)
         if found.op == "between" and not found.derived:
             low, high = found.literals
             return Or((Comparison(found.column, "<", (low,)), Comparison(found.column, ">", (high,))))
-    return _opaque(node, context)
+    return _opaque(node, context, negated=True)
 
 
-def _opaque(node: exp.Expr, context: Context) -> Predicate:
+def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
     columns = [context.resolve(column) for column in node.find_all(exp.Column)]
     mine = tuple(dict.fromkeys(name for name in columns if name is not None))
-    return Opaque(type(node).__name__.lower(), mine) if mine else TRUE
+    if not mine or None in columns:
+        return TRUE  # a join, not a filter
+    if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp):
+        context.clock.missed = True
+    whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
+    return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))
+
+
+def _form(node: exp.Expr, columns: int) -> str:
+    if type(node) in COMPARISONS and columns > 1:
+        return "column_comparison"
+    return "function" if type(node) in COMPARISONS or isinstance(node, exp.Between) else type(node).__name__.lower()
 
 
 def _atom(node: exp.Expr, context: Context) -> Predicate | None:
     if type(node) in COMPARISONS:
         return _comparison(node.this, COMPARISONS[type(node)], node.expression, context)
-    column = _column(node.this, context) if isinstance(node.this, exp.Expr) else None
+    column = context.column(node.this) if isinstance(node.this, exp.Expr) else None
     match node:
-        case exp.Column() if (name := context.resolve(node)) is not None:  # a bare boolean column
+        case exp.Column() if (name := context.column(node)) is not None:  # a bare boolean column
             return Comparison(name, "=", (Literal("boolean", "true"),))
-        case exp.Between():
+        case exp.Between() if not node.args.get("symmetric"):
             low, high = fold(node.args["low"], context.clock), fold(node.args["high"], context.clock)
             if low is not None and high is not None and column is not None:
                 return Comparison(column, "between", (low, high))
@@ -105,27 +126,60 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
                 for op, bound in ((">=", node.args["low"]), ("<=", node.args["high"]))
             ]
             known = tuple(part for part in parts if part is not None)
-            return And(known) if len(known) == 2 else known[0] if known else None
-        case exp.In() if column is not None and node.expressions and not node.args.get("query"):
-            if len(node.expressions) > MAX_IN:
-                return None
-            values = [fold(item, context.clock) for item in node.expressions]
-            present = tuple(value for value in values if value is not None)
-            return Comparison(column, "in", present) if len(present) == len(values) else None
+            return And(known) if len(known) == 2 else None
+        case exp.In() if node.expressions and not node.args.get("query"):
+            return _in(node, column, context)
+        case exp.NullSafeNEQ():
+            found = _comparison(node.this, "<>", node.expression, context)
+            if isinstance(found, Comparison) and found.literals[0].kind != "null":
+                return Or((found, Comparison(found.column, "is_null")))
+            return None
         case exp.Is() if column is not None and isinstance(node.expression, exp.Null):
             return Comparison(column, "is_null")
         case exp.Is() if column is not None and isinstance(node.expression, exp.Boolean):
             truth = "true" if node.expression.this else "false"
             return Comparison(column, "<=>", (Literal("boolean", truth),))
         case exp.Like() if column is not None:
-            return _like(node, column)
+            return _like(node, column, context)
         case exp.StartsWith() if column is not None:
             prefix = fold(node.expression, context.clock)
             return Comparison(column, "starts_with", (prefix,)) if prefix and prefix.kind == "string" else None
     return None
 
 
-def _like(node: exp.Like, column: str) -> Predicate | None:
+def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
+    if len(node.expressions) > MAX_IN:
+        return None
+    if column is None:
+        return _in_tuples(node, context)
+    values = [fold(item, context.clock) for item in node.expressions]
+    present = tuple(value for value in values if value is not None)
+    return Comparison(column, "in", present) if len(present) == len(values) else None
+
+
+def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
+    """``(a, b) IN ((1, 2), ...)`` as what it says of each column alone."""
+    if not isinstance(node.this, exp.Tuple):
+        return None
+    rows = [item.expressions for item in node.expressions if isinstance(item, exp.Tuple)]
+    if len(rows) != len(node.expressions) or any(len(row) != len(node.this.expressions) for row in rows):
+        return None
+    parts: list[Predicate] = []
+    for i, item in enumerate(node.this.expressions):
+        values = [fold(row[i], context.clock) for row in rows]
+        present = tuple(dict.fromkeys(value for value in values if value is not None))
+        if (name := context.column(item)) is not None and None not in values:
+            parts.append(Comparison(name, "in", present, derived=True))
+    return And(tuple(parts)) if parts else None
+
+
+def _like(node: exp.Like, column: str, context: Context) -> Predicate | None:
+    if isinstance(node.expression, exp.Any):  # LIKE ANY ('a%', 'b%')
+        items = node.expression.this
+        each = items.expressions if isinstance(items, exp.Tuple) else []
+        parts = [_like(exp.Like(this=node.this.copy(), expression=item.copy()), column, context) for item in each]
+        known = tuple(part for part in parts if part is not None)
+        return Or(known) if known and len(known) == len(parts) else None
     if node.args.get("escape") or not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
         return None
     pattern = node.expression.this
@@ -136,99 +190,44 @@ def _like(node: exp.Like, column: str) -> Predicate | None:
         return Comparison(column, "=", (Literal("string", pattern),))
     if not prefix:
         return None
-    starts = Comparison(column, "starts_with", (Literal("string", prefix),), derived=pattern != prefix + "%")
-    return starts if pattern == prefix + "%" else And((starts, Opaque("like", (column,))))
+    if pattern == prefix + "%":
+        return Comparison(column, "starts_with", (Literal("string", prefix),))
+    simple = SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
+    starts = Comparison(column, "starts_with", (Literal("string", prefix),), derived=True, solved=not simple)
+    return And((starts, Opaque("like", (column,), rebuilt(node, context.column))))
 
 
 def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
     literal = fold(right, context.clock)
+    if literal is None and (literal := fold(left, context.clock)) is not None:
+        left, op = right, FLIPPED[op]
     if literal is None:
-        literal, left, op = fold(left, context.clock), right, FLIPPED[op]
-    if literal is None:
-        return None
+        return _tuples(left, op, right, context)
     left = left.unnest()
-    if (name := _column(left, context)) is not None:
+    name = context.column(left)
+    if name is None:
+        name = column_behind_cast(left, _finder(context))
+    if name is not None:
         return Comparison(name, op, (literal,))
-    return _solved(left, op, literal, context)
-
-
-def _solved(left: exp.Expr, op: str, literal: Literal, context: Context) -> Predicate | None:
-    """A monotone function of the column against a constant, as a range of the column itself."""
-    if isinstance(left, exp.Year) and literal.kind == "number" and literal.text.isdigit():
-        name = _column(_without_date_cast(left.this), context)
-        year = int(literal.text)
-        if name is not None and 1 <= year < 9999:
-            return _period(name, op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
-    if isinstance(left, exp.TimestampTrunc | exp.DateTrunc) and literal.kind in ("string", "date", "timestamp_ntz"):
-        name, unit = _column(left.this, context), str(left.args.get("unit") or "").strip("'").upper()
-        start = _day(literal)
-        if name is not None and start is not None and (end := _unit_end(start, unit)) is not None:
-            return _period(name, op, start, end)
-    if (inner := _without_date_cast(left)) is not left:
-        name, day = _column(inner, context), _day(literal)
-        if name is not None and day is not None and day < dt.date(9999, 12, 31):
-            return _period(name, op, day, day + dt.timedelta(days=1))
-    if isinstance(left, exp.Left | exp.Substring) and op == "=" and literal.kind == "string":
-        name = _column(left.this, context)
-        start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
-        whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in ("0", "1"))
-        counted = isinstance(length, exp.Literal) and length.this.isdigit() and len(literal.text) == int(length.this)
-        if name is not None and whole and counted:
-            return Comparison(name, "starts_with", (literal,), derived=True)
-    return None
-
-
-def _period(name: str, op: str, start: dt.date, end: dt.date) -> Predicate | None:
-    """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v."""
-    first, after = Literal("date", start.isoformat()), Literal("date", end.isoformat())
-    match op:
-        case "=" | "<=>":
-            parts = (Comparison(name, ">=", (first,), True), Comparison(name, "<", (after,), True))
-            return And(parts)
-        case "<":
-            return Comparison(name, "<", (first,), True)
-        case "<=":
-            return Comparison(name, "<", (after,), True)
-        case ">":
-            return Comparison(name, ">=", (after,), True)
-        case ">=":
-            return Comparison(name, ">=", (first,), True)
-    return None
-
-
-def _unit_end(start: dt.date, unit: str) -> dt.date | None:
-    """The first day after the unit that begins at ``start``; None when no such unit begins there."""
-    match unit:
-        case "DAY" | "DD":
-            return start + dt.timedelta(days=1)
-        case "WEEK" if start.weekday() == 0:
-            return start + dt.timedelta(days=7)
-        case "MONTH" | "MM" | "MON" if start.day == 1:
-            return (start + dt.timedelta(days=32)).replace(day=1)
-        case "QUARTER" if start.day == 1 and start.month in (1, 4, 7, 10):
-            return (start + dt.timedelta(days=95)).replace(day=1)
-        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1:
-            return start.replace(year=start.year + 1)
-    return None
-
-
-def _day(literal: Literal) -> dt.date | None:
-    match = re.fullmatch(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00(?::00(?:\.0+)?)?)?", literal.text.strip())
-    try:
-        return dt.date.fromisoformat(match.group(1)) if match else None
-    except ValueError:
+    if literal.kind == "null":
         return None
+    return solved(left, op, literal, _finder(context))
 
 
-def _without_date_cast(node: exp.Expr) -> exp.Expr:
-    node = node.unnest()
-    to_date = isinstance(node, DATE_CASTS) and not node.args.get("format") and not node.args.get("zone")
-    if isinstance(node, exp.Cast):  # Spark's CAST is parsed as TRY_CAST
-        to_date = node.to.this in DATE_TYPES
-    inner = node.this
-    return inner.unnest() if to_date and isinstance(inner, exp.Expr) else node
+def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:
+    """``(a, b) = (1, 2)``."""
+    if op != "=" or not (isinstance(left, exp.Tuple) and isinstance(right, exp.Tuple)):
+        return None
+    if len(left.expressions) != len(right.expressions):
+        return None
+    parts = [_comparison(a, op, b, context) for a, b in zip(left.expressions, right.expressions, strict=True)]
+    known = tuple(part for part in parts if part is not None)
+    return And(known) if len(known) == len(parts) else None
 
 
-def _column(node: exp.Expr, context: Context) -> str | None:
-    node = node.unnest()
-    return context.resolve(node) if isinstance(node, exp.Column) else None
+def _finder(context: Context) -> Find:
+    def find(node: exp.Expr) -> tuple[str, Column | None] | None:
+        name = context.column(node)
+        return None if name is None else (name, context.type_of(name))
+
+    return find

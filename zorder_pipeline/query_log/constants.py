@@ -87,6 +87,12 @@ def _moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             return clock.now()
         case exp.Add() | exp.Sub() if isinstance(node.expression, exp.Interval):
             return _shifted(_moment(node.this, clock), node.expression, -1 if isinstance(node, exp.Sub) else 1)
+        case exp.Add() | exp.Sub():  # a date and a number of days
+            start, count = _moment(node.this, clock), _plain(node.expression.unnest())
+            whole = count is not None and count.kind == "number" and re.fullmatch(r"\d{1,7}", count.text)
+            if not whole or count is None or start is None or isinstance(start, dt.datetime):
+                return None
+            return _moved(start, -int(count.text) if isinstance(node, exp.Sub) else int(count.text), "DAY")
         case exp.TsOrDsAdd() | exp.DateAdd() | exp.DateSub():
             count = _plain(simplify(node.expression.copy()).unnest())
             start = _moment(node.this, clock)

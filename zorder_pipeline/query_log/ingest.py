@@ -2,77 +2,71 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
+from .catalog import Catalog
 from .reader import LogLine, read_log
-from .sql import Unusable, parse_statement, template_of
+from .scopes import Scan
+from .spark_events import Execution
+from .sql import Unusable
+from .templates import Parser
 
-__all__ = ["ingest"]
+__all__ = ["Interpreter", "ingest"]
 
 MAX_KEPT = 1000
-"""Quarantined lines kept with their text; all are counted."""
+"""Quarantined lines kept with their text in memory; all are counted, and the state keeps all."""
+SHOWN = 2_000
+
+logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its complaints about single statements are our counts
 
 
-def ingest(
-    paths: Sequence[str],
-    *,
-    log_format: str = "auto",
-    schemas: Mapping[str, TableSchema] | None = None,
-    aliases: Mapping[str, str] | None = None,
-    dialect: str = "spark",
-    zone: str = "UTC",
-) -> QueryLog:
-    """Read logs and take every statement apart.
+class Interpreter:
+    """Turns lines into queries. Keeps its templates from line to line; not thread-safe.
 
     Args:
-        paths: files or folders.
-        schemas: schema by table.
-        aliases: table by the names that statements may call it.
-        zone: session time zone of the statements.
-
-    Raises:
-        LogError: a log cannot be read at all.
+        zone: session time zone of statements whose log does not name one.
     """
-    known = {name.lower(): table for name, table in (aliases or {}).items()}
-    queries: list[LoggedQuery] = []
-    ignored: Counter[str] = Counter()
-    quarantined: Counter[str] = Counter()
-    kept: list[tuple[str, int, str, str]] = []
-    lines = used = 0
-    for path in paths:
-        for line in read_log(path, log_format):
-            lines += 1
-            if line.failed:
-                ignored["failed"] += 1
-                continue
-            found = _usable(line, known, schemas or {}, dialect, zone)
-            if isinstance(found, Unusable):
-                (ignored if found.ignored else quarantined)[found.reason] += 1
-                if not found.ignored and len(kept) < MAX_KEPT:
-                    kept.append((line.source, line.position, found.reason, (line.statement or line.raw)[:2000]))
-                continue
-            used += 1
-            queries.extend(found)
-    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), tuple(kept))
 
+    def __init__(self, catalog: Catalog, zone: str = "UTC") -> None:
+        self.catalog, self.zone = catalog, zone
+        self.parser = Parser(catalog)
 
-def _usable(
-    line: LogLine, aliases: Mapping[str, str], schemas: Mapping[str, TableSchema], dialect: str, zone: str
-) -> list[LoggedQuery] | Unusable:
-    if line.reason is not None:
-        return Unusable(line.reason, ignored=False)
-    scans = parse_statement(
-        line.statement, dialect=dialect, aliases=aliases, schemas=schemas, timestamp=line.timestamp, zone=zone
-    )
-    if isinstance(scans, Unusable):
-        return scans
-    template = template_of(line.statement, dialect)
-    return [
-        LoggedQuery(
+    def read(self, lines: Iterable[LogLine]) -> Iterator[tuple[LogLine, list[LoggedQuery] | Unusable]]:
+        """Each line with its queries, or with the reason why it has none."""
+        for line in lines:
+            yield line, self.one(line)
+
+    def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:
+        """The queries of one line, or the reason why it has none."""
+        if line.reason is not None:
+            return Unusable(line.reason, ignored=False)
+        if line.failed:
+            return Unusable("failed", ignored=True)
+        if line.execution is not None:
+            return self._executed(line, line.execution)
+        scans = self.parser.scans(line.statement, line.timestamp, self.zone, line.parameters)
+        if isinstance(scans, Unusable):
+            return scans
+        return [self._query(line, scan, self.parser.template, self.zone) for scan in scans]
+
+    def _executed(self, line: LogLine, execution: Execution) -> list[LoggedQuery] | Unusable:
+        found = []
+        for scan in execution.scans:
+            table = next((t for name in scan.names if (t := self.catalog.named(name)) is not None), None)
+            if table is not None:
+                query = self._query(line, Scan(table, scan.predicate, scan.columns, scan.partial), scan.template, "")
+                found.append(query)
+        if found:
+            return found
+        return Unusable("other_table" if execution.scans else execution.kind, ignored=True)
+
+    def _query(self, line: LogLine, scan: Scan, template: str, zone: str) -> LoggedQuery:
+        return LoggedQuery(
             table=scan.table,
             predicate=scan.predicate,
             columns=scan.columns,
@@ -81,7 +75,52 @@ def _usable(
             duration_ms=line.duration_ms,
             user=line.user,
             source=f"{line.source}:{line.position}",
+            zone=zone or (line.execution.zone if line.execution else None) or self.zone,
+            rows_read=line.rows_read,
+            bytes_read=line.bytes_read,
             partial=scan.partial,
         )
-        for scan in scans
-    ]
+
+
+def ingest(
+    paths: Sequence[str],
+    *,
+    log_format: str = "auto",
+    schemas: Mapping[str, TableSchema] | None = None,
+    aliases: Mapping[str, str] | None = None,
+    views: Mapping[str, str] | None = None,
+    dialect: str = "spark",
+    zone: str = "UTC",
+) -> QueryLog:
+    """Read logs into memory and take every line apart.
+
+    Args:
+        paths: files or folders.
+        log_format: auto, sql, spark-events or query-history.
+        schemas: schema by table.
+        aliases: table by the names that statements may call it.
+        views: query text by view name.
+        dialect: sqlglot dialect of the statements.
+        zone: session time zone of the statements.
+
+    Raises:
+        LogError: a log cannot be read at all, or a view cannot be parsed.
+    """
+    catalog = Catalog.of(aliases or {}, schemas or {}, views or {}, dialect)
+    interpreter = Interpreter(catalog, zone)
+    queries: list[LoggedQuery] = []
+    ignored: Counter[str] = Counter()
+    quarantined: Counter[str] = Counter()
+    kept: list[tuple[str, int, str, str]] = []
+    lines = used = 0
+    for path in paths:
+        for line, found in interpreter.read(read_log(path, log_format)):
+            lines += 1
+            if isinstance(found, Unusable):
+                (ignored if found.ignored else quarantined)[found.reason] += 1
+                if not found.ignored and len(kept) < MAX_KEPT:
+                    kept.append((line.source, line.position, found.reason, (line.statement or line.raw)[:SHOWN]))
+                continue
+            used += 1
+            queries.extend(found)
+    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), tuple(kept))

@@ -1,25 +1,25 @@
-"""Log files as lines: JSON Lines, CSV, Parquet and .sql, plain or gzipped, in a file or a folder of them."""
+"""Logs as lines, one after the other and never all at once: statements, or executions of a Spark event log."""
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
+from pyarrow import fs
 
-from zorder_pipeline.errors import LogError
+from .files import LogFile, list_logs, open_log
+from .spark_events import Execution, executions
 
-__all__ = ["LogLine", "read_log"]
+__all__ = ["LogLine", "lines_of", "read_log"]
 
 FIELDS = {
     "statement": ("statement", "statement_text", "query_text", "query", "sql", "sql_text", "text"),
@@ -27,130 +27,163 @@ FIELDS = {
     "duration_ms": ("duration_ms", "total_duration_ms", "duration", "execution_duration_ms", "elapsed_ms"),
     "user": ("user", "executed_by", "user_name", "username"),
     "status": ("status", "execution_status"),
+    "rows_read": ("rows_read", "read_rows", "rows_read_count"),
+    "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned"),
+    "parameters": ("parameters", "query_parameters", "params"),
 }
 FINE = {"", "finished", "success", "succeeded", "ok", "completed", "none"}
-SUFFIXES = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
-SUFFIXES |= {".log": "json", ".txt": "sql"}
-BATCH = 10_000
+BATCH = 2_000
+MAX_LINE = 4_000_000
+MAX_SCRIPT = 64_000_000
+RAW = 2_000
 
 
 @dataclass(frozen=True)
 class LogLine:
-    """One line of a log: a statement, or the reason why there is none.
+    """One line of a log: a statement, an execution, or the reason why it is neither.
 
     Attributes:
-        statement: SQL text; "" when ``reason`` says why the line is unusable.
+        statement: SQL text.
+        execution: a query execution of a Spark event log, instead of a statement.
         timestamp: microseconds since 1970 UTC, or None.
         failed: the log says that the statement failed.
+        parameters: of a prepared statement: by name, or in order.
+        reason: why the line cannot be used.
+        raw: the line as far as it could be read, when ``reason`` is given.
     """
 
     source: str
     position: int
     statement: str = ""
+    execution: Execution | None = None
     timestamp: int | None = None
     duration_ms: float | None = None
     user: str | None = None
+    rows_read: int | None = None
+    bytes_read: int | None = None
     failed: bool = False
+    parameters: Mapping[str, Any] | tuple[Any, ...] | None = None
     reason: str | None = None
     raw: str = ""
 
 
 def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
-    """The lines of a log file, or of all log files in a folder by name.
+    """The lines of a log, or of all logs in a folder by name.
 
     Raises:
         LogError: there is no such path, no log in it, or it is of a format that cannot be read.
     """
-    place = Path(path.removeprefix("file://"))
-    if log_format == "spark-events":
-        raise LogError(
-            f"{path}: Spark event logs cannot be read by this version; give the statements as JSON Lines or .sql"
-        )
-    if not place.exists():
-        raise LogError(
-            f"query log {path} does not exist; give a file or a folder of .jsonl, .csv, .parquet or .sql files"
-        )
-    if place.is_file():
-        yield from _file(place)
+    for log in list_logs(path, log_format):
+        yield from lines_of(log)
+
+
+def lines_of(log: LogFile) -> Iterator[LogLine]:
+    """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
+
+    Raises:
+        LogError: the file cannot be opened.
+    """
+    if log.kind == "parquet":
+        yield from _parquet(log)
         return
-    files = sorted(
-        p for p in place.rglob("*") if p.is_file() and not any(q.startswith((".", "_")) for q in p.parts[-2:])
-    )
-    known = [p for p in files if _kind(p) is not None]
-    if not known:
-        raise LogError(f"folder {path} holds no query log; expected .jsonl, .csv, .parquet or .sql files (also .gz)")
-    for item in known:
-        yield from _file(item)
-
-
-def _kind(path: Path) -> str | None:
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
-
-
-def _file(path: Path) -> Iterator[LogLine]:
-    kind = _kind(path)
-    if kind == "parquet":
-        yield from _parquet(path)
+    if log.kind == "events":
+        yield from _events(log)
         return
+    position = 0
+    readers = {"json": _json_lines, "csv": _csv, "sql": _sql}
+    for part in log.parts:
+        with open_log(log, part) as stream:
+            try:
+                for line in readers[log.kind](log.source, stream):
+                    position = max(position, line.position)
+                    yield line
+            except (OSError, EOFError, pa.ArrowException) as error:
+                yield LogLine(log.source, position + 1, reason="damaged_file", raw=str(error).splitlines()[0])
+
+
+def _json_lines(source: str, stream: BinaryIO) -> Iterator[LogLine]:
+    number = 0
+    while raw := stream.readline(MAX_LINE):
+        number += 1
+        if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
+            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
+                pass
+            yield LogLine(source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
+            continue
+        if raw.strip():
+            yield _json_line(source, number, raw)
+
+
+def _json_line(source: str, number: int, raw: bytes) -> LogLine:
     try:
-        with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as stream:
-            head = stream.read(4096)
-            if b'"Event":"SparkListener' in head.replace(b" ", b""):
-                raise LogError(f"{path} is a Spark event log, which this version cannot read; give JSON Lines or .sql")
-            kind = kind or ("json" if head.lstrip().startswith(b"{") else "sql")
-            stream.seek(0)
-            readers = {"json": _json_lines, "csv": _csv, "sql": _sql}
-            yield from readers[kind](path, stream)
-    except (OSError, EOFError) as error:
-        raise LogError(f"query log {path} cannot be read: {error}") from error
+        record = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError:
+        return LogLine(source, number, reason="invalid_utf8", raw=raw[:RAW].decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
+        return LogLine(source, number, reason=reason, raw=raw[:RAW].decode("utf-8", "replace"))
+    if isinstance(record, str):
+        record = {"statement": record}
+    return _line(source, number, record if isinstance(record, Mapping) else {"value": record})
 
 
-def _json_lines(path: Path, stream: Any) -> Iterator[LogLine]:
-    for number, raw in enumerate(stream, 1):
-        if not raw.strip():
-            continue
-        try:
-            record = json.loads(raw.decode("utf-8"))
-        except UnicodeDecodeError:
-            yield LogLine(str(path), number, reason="invalid_utf8", raw=repr(raw[:200]))
-            continue
-        except (ValueError, RecursionError):
-            yield LogLine(str(path), number, reason="malformed_json", raw=raw.decode("utf-8", "replace")[:2000])
-            continue
-        if isinstance(record, str):
-            record = {"statement": record}
-        yield _line(path, number, record if isinstance(record, Mapping) else {})
-
-
-def _csv(path: Path, stream: Any) -> Iterator[LogLine]:
-    csv.field_size_limit(1 << 30)
+def _csv(source: str, stream: BinaryIO) -> Iterator[LogLine]:
+    csv.field_size_limit(MAX_LINE)
     text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-    try:
-        for number, record in enumerate(csv.DictReader(line.replace("\0", "\ufffd") for line in text), 2):
-            yield _line(path, number, record)
-    except csv.Error as error:
-        yield LogLine(str(path), 0, reason="malformed_csv", raw=str(error))
+    reader = csv.DictReader(line.replace("\0", "\ufffd") for line in text)
+    number = 0
+    while True:
+        number += 1
+        try:
+            record = next(reader, None)
+        except csv.Error as error:
+            yield LogLine(source, number, reason="malformed_csv", raw=str(error))
+            continue
+        if record is None:
+            return
+        yield _line(source, number, record)
 
 
-def _parquet(path: Path) -> Iterator[LogLine]:
-    try:
-        file = pq.ParquetFile(path)
-        number = 0
-        for batch in file.iter_batches(BATCH):
-            for record in batch.to_pylist():
-                number += 1
-                yield _line(path, number, record)
-    except (pa.ArrowException, OSError) as error:
-        raise LogError(f"query log {path} is no readable Parquet file: {str(error).splitlines()[0]}") from error
+def _parquet(log: LogFile) -> Iterator[LogLine]:
+    number = 0
+    for part in log.parts:
+        filesystem = fs.FileSystem.from_uri(log.source)[0] if "://" in log.source else fs.LocalFileSystem()
+        try:
+            with filesystem.open_input_file(part) as stream:
+                for batch in pq.ParquetFile(stream).iter_batches(BATCH):
+                    for record in batch.to_pylist():
+                        number += 1
+                        yield _line(log.source, number, record)
+        except (pa.ArrowException, OSError) as error:
+            yield LogLine(log.source, number + 1, reason="damaged_file", raw=str(error).splitlines()[0])
 
 
-def _sql(path: Path, stream: Any) -> Iterator[LogLine]:
-    text = stream.read().decode("utf-8", "replace")
-    for number, statement in enumerate(_statements(text), 1):
-        yield LogLine(str(path), number, statement)
+def _events(log: LogFile) -> Iterator[LogLine]:
+    def raw_lines() -> Iterator[bytes]:
+        for part in log.parts:
+            with open_log(log, part) as stream:
+                yield from stream
+
+    for found in executions(raw_lines()):
+        yield LogLine(
+            log.source,
+            found.position,
+            execution=found,
+            timestamp=found.timestamp,
+            duration_ms=found.duration_ms,
+            user=found.user,
+            failed=found.failed,
+            reason=found.damage,
+            raw=found.description[:RAW] if found.damage else "",
+        )
+
+
+def _sql(source: str, stream: BinaryIO) -> Iterator[LogLine]:
+    data = stream.read(MAX_SCRIPT + 1)
+    for number, statement in enumerate(_statements(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
+        yield LogLine(source, number, statement)
+    if len(data) > MAX_SCRIPT:
+        yield LogLine(source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")
 
 
 def _statements(text: str) -> Iterator[str]:
@@ -158,19 +191,23 @@ def _statements(text: str) -> Iterator[str]:
     try:
         tokens = sqlglot.tokenize(text, read="spark")
     except sqlglot.errors.SqlglotError:
-        yield from (part for part in text.split(";") if part.strip())
+        yield from (part.strip() for part in text.split(";") if part.strip())
         return
     start = 0
     for token in tokens:
         if token.token_type == sqlglot.TokenType.SEMICOLON:
-            if re.sub(r"(?s)/\*.*?\*/|--[^\n]*", "", text[start : token.start]).strip():
+            if _says_something(text[start : token.start]):
                 yield text[start : token.start].strip()
             start = token.end + 1
-    if re.sub(r"(?s)/\*.*?\*/|--[^\n]*", "", text[start:]).strip():
+    if _says_something(text[start:]):
         yield text[start:].strip()
 
 
-def _line(path: Path, number: int, record: Mapping[Any, Any]) -> LogLine:
+def _says_something(text: str) -> bool:
+    return bool(re.sub(r"(?s)/\*.*?\*/|--[^\n]*", "", text).strip())
+
+
+def _line(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
     lowered = {str(key).strip().lower(): value for key, value in record.items() if key is not None}
 
     def value(field: str) -> Any:
@@ -178,29 +215,54 @@ def _line(path: Path, number: int, record: Mapping[Any, Any]) -> LogLine:
 
     statement = value("statement")
     if not isinstance(statement, str) or not statement.strip():
-        return LogLine(str(path), number, reason="no_statement", raw=str(dict(record))[:2000])
-    user, status = value("user"), value("status")
-    duration = value("duration_ms")
-    try:
-        milliseconds = None if duration is None else float(duration)
-    except (TypeError, ValueError):
-        milliseconds = None
+        return LogLine(source, number, reason="no_statement", raw=str(dict(record))[:RAW])
+    user, status, duration = value("user"), value("status"), _number(value("duration_ms"))
+    rows, size = _number(value("rows_read")), _number(value("bytes_read"))
     return LogLine(
-        str(path),
+        source,
         number,
         statement,
-        _microseconds(value("timestamp")),
-        milliseconds,
-        None if user is None else str(user),
+        timestamp=_microseconds(value("timestamp")),
+        duration_ms=duration,
+        user=None if user is None else str(user),
+        rows_read=None if rows is None else int(rows),
+        bytes_read=None if size is None else int(size),
         failed=str(status or "").strip().lower() not in FINE,
+        parameters=_parameters(value("parameters")),
     )
+
+
+def _parameters(value: Any) -> Mapping[str, Any] | tuple[Any, ...] | None:
+    """Parameters of a prepared statement: an object, a list, either as JSON text, or a list of name/value records."""
+    if isinstance(value, str):
+        try:
+            value = json.loads(value)
+        except ValueError:
+            return None
+    if isinstance(value, Mapping):
+        return {str(key): item for key, item in value.items()}
+    if not isinstance(value, list | tuple):
+        return None
+    if value and all(isinstance(item, Mapping) and "name" in item and "value" in item for item in value):
+        return {str(item["name"]): item["value"] for item in value}
+    return tuple(value)
+
+
+def _number(value: Any) -> float | None:
+    if value is None or isinstance(value, bool):
+        return None
+    try:
+        found = float(value)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return found if abs(found) < 1e18 else None
 
 
 def _microseconds(value: Any) -> int | None:
     """A moment as microseconds since 1970 UTC: ISO text, or seconds, milliseconds, micro- or nanoseconds by size."""
     if isinstance(value, str):
         text = value.strip()
-        if re.fullmatch(r"-?\d+(\.\d+)?", text):
+        if re.fullmatch(r"-?\d{1,25}(\.\d+)?", text):
             value = float(text)
         else:
             try:
@@ -209,8 +271,11 @@ def _microseconds(value: Any) -> int | None:
                 return None
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        return round(moment.timestamp() * 1e6)
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        try:
+            return round(moment.timestamp() * 1e6)
+        except (OverflowError, ValueError):
+            return None
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e22:
         return None
     size = abs(value)
     factor = 1e6 if size < 1e11 else 1e3 if size < 1e14 else 1 if size < 1e17 else 1e-3

@@ -8,6 +8,7 @@ import pytest
 from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings, judge
+from zorder_pipeline.model.decision import Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 
@@ -18,7 +19,7 @@ PLAN = Plan("t", "id", "hash", 0, SPEC, "learned", 1000, GOOD)
 
 
 def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
-    decision = judge(PLAN, 1e9)
+    decision = judge(PLAN, 1e9, 1e9)
     assert decision.approved
     assert decision.reasons[0].startswith("worth it: at 100 queries a day over 30 days")
     assert decision.saving_low < decision.saving_core_seconds < decision.saving_high
@@ -36,23 +37,45 @@ def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
     ],
 )
 def test_what_does_not_pay_is_declined_with_its_reason(plan: Plan, settings: GateSettings, reason: str) -> None:
-    decision = judge(plan, 1e9, settings)
+    decision = judge(plan, 1e9, 1e9, settings)
     assert not decision.approved
     assert decision.reasons[0].startswith(reason)
 
 
 def test_random_savings_are_not_proved() -> None:
     noise = promise(RNG.uniform(0, 1, 60), RNG.uniform(0, 1, 60), np.full(60, 1e12), (1e6, "observed"))
-    assert judge(dataclasses.replace(PLAN, promise=noise), 1.0).reasons[0].startswith("not proved to help")
+    assert judge(dataclasses.replace(PLAN, promise=noise), 1.0, 1.0).reasons[0].startswith("not proved to help")
 
 
 def test_too_few_promise_queries_prove_nothing() -> None:
     few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"))
-    assert judge(dataclasses.replace(PLAN, promise=few), 1.0).reasons[0].startswith("only 3 unseen queries")
+    assert judge(dataclasses.replace(PLAN, promise=few), 1.0, 1.0).reasons[0].startswith("only 3 unseen queries")
 
 
 def test_a_switched_off_gate_approves_any_layout() -> None:
-    assert judge(dataclasses.replace(PLAN, origin="manual"), 1e9, GateSettings(enabled=False)).approved
+    assert judge(dataclasses.replace(PLAN, origin="manual"), 1e9, 1e9, GateSettings(enabled=False)).approved
+
+
+def test_a_part_of_the_table_is_credited_with_that_part_of_the_saving() -> None:
+    whole, part = judge(PLAN, 1e9, 1e9), judge(PLAN, 1e8, 1e9)
+    assert part.saving_low == pytest.approx(0.1 * whole.saving_low)
+    assert part.cost_core_seconds == pytest.approx(0.1 * whole.cost_core_seconds)
+
+
+def test_a_small_rewrite_waits_for_more_new_data() -> None:
+    def ask(rewritten: float, table: float = 1e9, plan: Plan = PLAN, **settings: bool) -> Decision:
+        return judge(plan, rewritten, table, GateSettings(min_new_data_share=0.05, **settings))
+
+    assert ask(5e7).approved
+    assert ask(0.0, 0.0).approved, "all of an empty table"
+    waiting = ask(4e7)
+    assert not waiting.approved
+    assert waiting.reasons[0] == "too little new data: 4.0% of the table would be rewritten, the gate waits for 5.0%"
+    assert waiting.reasons[1].startswith("worth it")
+    assert waiting.saving_low > waiting.cost_core_seconds > 0
+    assert not ask(4e7, enabled=False).approved
+    declined = ask(4e7, plan=dataclasses.replace(PLAN, origin="manual"))
+    assert declined.reasons[0].startswith("no workload"), "what is declined anyway keeps its own reason"
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,169 @@
+"""Statements and what they scan: reviewed pairs in ``tests/cases/sql.yaml``, and dialects, parameters, views, bombs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.templates import Parser, Template, template_of
+
+CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "sql.yaml").read_text(encoding="utf-8"))
+MONDAY = 1_705_312_800_000_000  # 2024-01-15 10:00 UTC
+
+
+def _schema(**columns: str) -> TableSchema:
+    return TableSchema(tuple(Column(name, kind) for name, kind in columns.items()))
+
+
+SCHEMAS = {
+    "t": _schema(a="int", b="int", c="string", d="date", ts="timestamp", f="double", flag="boolean", p="decimal(12,2)"),
+    "u": _schema(id="int", a="int", x="int", y="string"),
+}
+ALIASES = {"t": "t", "u": "u", "prod.t": "t"}
+
+
+def _described(found: Any) -> dict[str, Any]:
+    if isinstance(found, Unusable):
+        return {"ignored" if found.ignored else "quarantined": found.reason}
+    return {
+        "scans": [{scan.table: scan.predicate.to_sql()} | ({"partial": True} if scan.partial else {}) for scan in found]
+    }
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["statement"][:70])
+def test_a_statement_is_taken_apart_as_reviewed(case: dict[str, Any]) -> None:
+    found = parse_statement(case["statement"], aliases=ALIASES, schemas=SCHEMAS, timestamp=MONDAY)
+    assert _described(found) == {key: value for key, value in case.items() if key != "statement"}
+
+
+def test_the_corpus_is_as_large_as_promised() -> None:
+    assert len(CASES) >= 150
+
+
+def test_a_template_gives_what_parsing_gives() -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS))
+    for _ in range(4):
+        for case in CASES:
+            found = parser.scans(case["statement"], MONDAY)
+            assert _described(found) == {key: value for key, value in case.items() if key != "statement"}
+    known = list(parser._known.values())
+    assert sum(isinstance(value, Template) for value in known) > 0.75 * len(known)
+
+
+def test_new_literals_in_a_known_template_are_read_as_literals() -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS))
+    text = "SELECT a FROM t JOIN u USING (a) WHERE t.b IN ({0}, 5) AND c LIKE '{1}' AND d > DATE '{2}' AND a = {0}"
+    literals = [(1, "ab%", "2024-01-01"), (2, "a_c", "2024-02-01"), (3, "%x", "2024-03-01"), (4, "it''s", "x")]
+    for values in literals * 2:
+        statement = text.format(*values)
+        expected = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
+        assert parser.scans(statement) == expected
+
+
+def test_intervals_and_units_belong_to_the_template() -> None:
+    assert template_of("SELECT date_trunc('month', d) FROM t") != template_of("SELECT date_trunc('year', d) FROM t")
+    assert template_of("select A from T where b=1 -- x") == template_of("SELECT a\nFROM t WHERE b = 222")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "statement", "expected"),
+    [
+        (
+            "databricks",
+            "SELECT * FROM t WHERE d >= current_date() - 7 AND c:x = 1",
+            "d >= DATE '2024-01-08' AND GET_JSON_OBJECT(c, '$.x') = 1",
+        ),
+        ("hive", "SELECT * FROM t WHERE d = '2024-01-01' AND a = 1", "d = '2024-01-01' AND a = 1"),
+        ("presto", "SELECT * FROM t WHERE d >= date '2024-01-01' - interval '1' day", "d >= DATE '2023-12-31'"),
+        (
+            "trino",
+            "SELECT * FROM t WHERE starts_with(c, 'ab') AND a BETWEEN 1 AND 2",
+            "startswith(c, 'ab') AND a BETWEEN 1 AND 2",
+        ),
+        (
+            "snowflake",
+            "SELECT * FROM T WHERE D >= DATEADD(day, -7, CURRENT_DATE()) AND A = 1",
+            "d >= DATE '2024-01-08' AND a = 1",
+        ),
+        ("bigquery", "SELECT * FROM `t` WHERE d >= DATE_SUB(CURRENT_DATE(), INTERVAL 7 DAY)", "d >= DATE '2024-01-08'"),
+        ("duckdb", "SELECT * FROM t WHERE d >= '2024-01-01'::DATE AND a <> 2", "d >= DATE '2024-01-01' AND a <> 2"),
+    ],
+)
+def test_dialects(dialect: str, statement: str, expected: str) -> None:
+    found = parse_statement(statement, dialect=dialect, aliases=ALIASES, schemas=SCHEMAS, timestamp=MONDAY)
+    assert not isinstance(found, Unusable)
+    assert found[0].predicate.to_sql() == expected
+
+
+def test_relative_time_is_read_in_the_sessions_zone_and_partial_without_a_time() -> None:
+    statement = "SELECT a FROM t WHERE d = current_date"
+    tokyo = parse_statement(
+        statement, aliases=ALIASES, schemas=SCHEMAS, timestamp=MONDAY + 6 * 3_600_000_000, zone="Asia/Tokyo"
+    )
+    assert not isinstance(tokyo, Unusable)
+    assert tokyo[0].predicate.to_sql() == "d = DATE '2024-01-16'"
+    unknown = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
+    assert not isinstance(unknown, Unusable)
+    assert unknown[0].partial
+    assert "2024" not in unknown[0].predicate.to_sql()
+
+
+@pytest.mark.parametrize(
+    ("statement", "parameters", "expected"),
+    [
+        ("SELECT a FROM t WHERE b = ? AND c = ?", [5, "x"], "b = 5 AND c = 'x'"),
+        ("SELECT a FROM t WHERE b = :n AND c = :s", {"n": -5, "s": "x"}, "b = -5 AND c = 'x'"),
+        ("SELECT a FROM t WHERE b = :n AND flag = :f", {"n": 5}, "b = 5 AND <function over flag>"),
+    ],
+)
+def test_prepared_statements(statement: str, parameters: Any, expected: str) -> None:
+    found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS, parameters=parameters)
+    assert not isinstance(found, Unusable)
+    assert found[0].predicate.to_sql() == expected
+    assert found[0].partial == ("<" in expected)
+
+
+def test_a_configured_view_is_read_through() -> None:
+    views = {"recent": "SELECT a, b AS amount FROM t WHERE d >= DATE '2024-01-01'", "big": "SELECT * FROM recent"}
+    found = parse_statement(
+        "SELECT * FROM big x JOIN u ON x.a = u.a WHERE x.amount > 5", aliases=ALIASES, schemas=SCHEMAS, views=views
+    )
+    assert not isinstance(found, Unusable)
+    assert {scan.table: scan.predicate.to_sql() for scan in found} == {
+        "t": "d >= DATE '2024-01-01' AND b > 5",
+        "u": "TRUE",
+    }
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT a FROM t WHERE " + "(" * 5000 + "a = 1" + ")" * 5000,
+        "SELECT a FROM t WHERE a = 1 " + "AND b = 2 " * 100_000,
+        "SELECT a FROM t WHERE a = 1 " + "OR NOT " * 3000 + "b = 1",
+        "SELECT " + "-" * 4000 + "1 FROM t",
+        "SELECT a FROM t WHERE c = '\0'",
+        "SELECT a FROM t WHERE a IN (" + ", ".join(map(str, range(60_000))) + ")",
+        "SELECT CASE " + "WHEN a = 1 THEN CASE " * 400,
+        "WITH "
+        + ", ".join(f"w{i} AS (SELECT * FROM {'t' if not i else f'w{i - 1}'})" for i in range(300))
+        + " SELECT 1",
+    ],
+    ids=["parentheses", "megabyte", "nots", "minus", "nul", "in_list", "cases", "ctes"],
+)
+def test_bombs_end_as_a_count_and_not_as_a_crash(statement: str) -> None:
+    found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
+    assert isinstance(found, Unusable) or all(scan.table == "t" for scan in found)
+
+
+def test_a_long_in_list_is_used_as_far_as_it_is_reasonable() -> None:
+    statement = "SELECT a FROM t WHERE b = 1 AND a IN (" + ", ".join(map(str, range(10_000))) + ")"
+    found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
+    assert not isinstance(found, Unusable)
+    assert found[0].predicate.to_sql() == "b = 1 AND <in over a>"

@@ -1,0 +1,5 @@
+"""``python -m zorder_pipeline.cli``."""
+
+from .entry import main
+
+main()

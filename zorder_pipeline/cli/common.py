@@ -1,0 +1,160 @@
+"""What the commands share: their form, their options, where they print, and the Spark session."""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.console import Console
+from rich.table import Table
+
+from zorder_pipeline.errors import ZorderError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zorder_pipeline.pipeline import LearnSettings, LogSource
+
+__all__ = [
+    "Payload",
+    "Progress",
+    "alias_option",
+    "command",
+    "err",
+    "learn_settings",
+    "log_options",
+    "log_sources",
+    "out",
+    "out_option",
+    "print_columns",
+    "print_figures",
+    "size_options",
+    "start_spark",
+    "table_option",
+]
+
+Payload = dict[str, Any]
+"""What a command found, as the JSON object that it prints."""
+
+LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
+err = Console(stderr=True, highlight=False)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+class Progress:
+    """Lines on stderr with the seconds since the start; a live line on a terminal."""
+
+    def __init__(self) -> None:
+        self.started = time.monotonic()
+
+    def __call__(self, text: str) -> None:
+        """Print ``text``; a trial's line is overwritten by the next."""
+        end = "\r" if err.is_terminal and text.startswith("trial ") else "\n"
+        err.print(f"[dim]{time.monotonic() - self.started:6.1f}s[/] {text}", end=end, soft_wrap=True)
+
+
+def command(function: Callable[..., Payload]) -> click.Command:
+    """A command with ``--json``: its result is printed by the function, or as one JSON object on the last line."""
+
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **kwargs: Any) -> None:
+        out.quiet = as_json
+        payload = function(*args, **kwargs)
+        if as_json:
+            print(json.dumps(payload, default=_plain))
+
+    option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")
+    return click.command(name=function.__name__, help=function.__doc__)(option(run))
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if hasattr(value, "item") else str(value)
+
+
+def start_spark(app: str) -> SparkSession:
+    """A Spark session for the command ``app``; ``ZORDER_SPARK_CONF`` (``key=value;key=value``) overrides settings.
+
+    Raises:
+        ZorderError: Spark cannot be started.
+    """
+    from zorder_pipeline.spark import session
+
+    err.print(f"[dim]starting Spark for {app}[/]")
+    conf = dict(pair.split("=", 1) for pair in os.environ.get("ZORDER_SPARK_CONF", "").split(";") if "=" in pair)
+    return session(conf, f"zorder {app}")
+
+
+table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")
+alias_option = click.option("--alias", "aliases", multiple=True, help="Another name the log calls the table by.")
+out_option = click.option("--out", "target", required=True, type=click.Path(), help="Where to write plan.json.")
+
+
+def log_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The options that `log_sources` takes: ``logs``, ``log_format``, ``dialect`` and ``zone``."""
+    for option in (
+        click.option("--time-zone", "zone", default="UTC", show_default=True, help="Session time zone of the log."),
+        click.option("--dialect", default="spark", show_default=True, help="SQL dialect of the log."),
+        click.option("--log-format", type=LOG_FORMATS, default="auto", show_default=True),
+        click.option("--log", "logs", multiple=True, required=True, help="Query log: a file or a folder."),
+    ):
+        function = option(function)
+    return function
+
+
+def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) -> list[LogSource]:
+    """The logs that `log_options` name."""
+    from zorder_pipeline.pipeline import LogSource
+
+    return [LogSource(path, log_format, dialect, zone) for path in paths]
+
+
+def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options about sizes, which `learn_settings` takes."""
+    rows = click.option("--target-file-rows", type=click.IntRange(1), help="Rows per file to aim for.")
+    size = click.option("--target-file-bytes", type=click.IntRange(1024), help="Bytes per file to aim for.")
+    sample = click.option("--sample-rows", type=click.IntRange(1000), default=100_000, show_default=True)
+    return rows(size(sample(function)))
+
+
+def learn_settings(target_file_rows: int | None, target_file_bytes: int | None, **others: Any) -> LearnSettings:
+    """Settings from `size_options` and others.
+
+    Raises:
+        ZorderError: both sizes are given.
+    """
+    from zorder_pipeline.pipeline import LearnSettings
+
+    if target_file_rows and target_file_bytes:
+        raise ZorderError("give --target-file-rows or --target-file-bytes, not both")
+    return LearnSettings(target_file_rows=target_file_rows, target_file_bytes=target_file_bytes, **others)
+
+
+def print_figures(title: str, rows: Iterable[tuple[str, str]]) -> None:
+    """Print named figures, one to a line."""
+    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    for name, value in rows:
+        table.add_row(f"[bold]{name}[/]", value)
+    out.print(table)
+
+
+def print_columns(
+    title: str, columns: Iterable[str], rows: Iterable[tuple[str, ...]], *, left: int = 1, best: str | None = None
+) -> None:
+    """Print a table.
+
+    Args:
+        left: so many columns are flush left, the figures after them flush right.
+        best: the row whose first cell this is stands out.
+    """
+    table = Table(title=title, title_justify="left")
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="left" if place < left else "right")
+    for cells in rows:
+        table.add_row(*cells, style="bold green" if cells[0] == best else None)
+    out.print(table)

@@ -1,0 +1,54 @@
+"""All commands as one program, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+import click
+
+from zorder_pipeline import __version__
+from zorder_pipeline.errors import ZorderError
+
+from .common import err
+from .learning import layout, learn
+from .logs import ingest, purge
+from .runs import bench, demo, run, ui
+from .tables import apply, evaluate, inspect, rollback
+
+__all__ = ["main", "zorder"]
+
+UNEXPECTED, INTERRUPTED = 70, 130
+
+
+@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__)
+def zorder() -> None:
+    """Learn from the queries really asked how a Delta table should lie, prove that it pays, rewrite what needs it."""
+
+
+for _each in (demo, run, ingest, learn, layout, apply, evaluate, inspect, rollback, purge, bench, ui):
+    zorder.add_command(_each)
+
+
+def main() -> None:
+    """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
+    try:
+        zorder.main(standalone_mode=False)
+    except ZorderError as error:
+        _fail(str(error), 1)
+    except click.exceptions.Abort:
+        _fail("interrupted; nothing was committed", INTERRUPTED)
+    except click.ClickException as error:
+        _fail(error.format_message(), error.exit_code)
+    except Exception as error:
+        if os.environ.get("ZORDER_DEBUG"):
+            raise
+        first = (str(error).strip().splitlines() or ["no message"])[0][:300]
+        _fail(f"unexpected {type(error).__name__}: {first} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    err.print(f"zorder: {' '.join(sentence.split())}", soft_wrap=True, markup=False)
+    sys.exit(code)

@@ -1,0 +1,115 @@
+"""The commands that write plan.json: ``zorder learn`` from a log, ``zorder layout`` by hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+from .common import (
+    Payload,
+    Progress,
+    alias_option,
+    command,
+    learn_settings,
+    log_options,
+    log_sources,
+    out,
+    out_option,
+    print_columns,
+    size_options,
+    start_spark,
+    table_option,
+)
+
+if TYPE_CHECKING:
+    from zorder_pipeline.model.plan import Plan
+
+__all__ = ["layout", "learn"]
+
+
+@command
+@table_option
+@log_options
+@alias_option
+@click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@size_options
+@out_option
+def learn(
+    table: str,
+    logs: tuple[str, ...],
+    log_format: str,
+    dialect: str,
+    zone: str,
+    aliases: tuple[str, ...],
+    trials: int,
+    seed: int,
+    target: str,
+    **sizes: Any,
+) -> Payload:
+    """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
+    from zorder_pipeline import pipeline
+
+    settings = learn_settings(trials=trials, seed=seed, **sizes)
+    sources = log_sources(logs, log_format, dialect, zone)
+    plan = pipeline.learn(start_spark("learn"), table, sources, aliases=aliases, settings=settings, progress=Progress())
+    ours = "this plan"
+    shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
+    print_columns(
+        "Share of rows read by queries that took no part in the search",
+        ("layout", "share"),
+        [(name, f"{shares[name]:.1%}") for name in sorted(shares, key=shares.__getitem__)],
+        best=ours,
+    )
+    return _write(plan, target, f"zorder apply --table {table} --plan {target}")
+
+
+@command
+@table_option
+@click.option("--bits", required=True, help="Bits per column, most significant first, e.g. ship:9,part:4.")
+@click.option("--encoding", type=click.Choice(["rank", "bits"]), default="rank", show_default=True)
+@click.option(
+    "--curve", type=click.Choice(["interleave", "hilbert", "sequence"]), default="interleave", show_default=True
+)
+@size_options
+@out_option
+def layout(table: str, bits: str, encoding: str, curve: str, target: str, **sizes: Any) -> Payload:
+    """Write a plan for a layout given by hand."""
+    from zorder_pipeline import pipeline
+
+    settings = learn_settings(**sizes)
+    allocation = _bits(bits)
+    plan = pipeline.layout_by_hand(
+        start_spark("layout"), table, allocation, encoding=encoding, curve=curve, settings=settings
+    )
+    return _write(plan, target, f"zorder apply --table {table} --plan {target} --force")
+
+
+def _bits(text: str) -> dict[str, int]:
+    """Bits by column from ``ship:9,part:4``; a column may come again.
+
+    Raises:
+        ZorderError: the text is of another form.
+    """
+    result: dict[str, int] = {}
+    for part in text.split(","):
+        name, _, count = part.rpartition(":")
+        if not name.strip() or not count.strip().isdigit() or not int(count):
+            raise ZorderError(f"--bits {text!r}: {part!r} is not column:bits with at least one bit, e.g. ship:9,part:4")
+        result[name.strip()] = result.get(name.strip(), 0) + int(count)
+    return result
+
+
+def _write(plan: Plan, target: str, next_step: str) -> Payload:
+    """Write plan.json, say what is in it and what to do with it."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.model.plan import write_plan
+
+    write_plan(plan, target)
+    for sentence in pipeline.in_words(plan):
+        out.print(sentence, soft_wrap=True)
+    out.print(f"plan written to {target}; apply it with: {next_step}", soft_wrap=True)
+    return pipeline.describe(plan)

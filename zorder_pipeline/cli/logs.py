@@ -1,0 +1,71 @@
+"""The commands about query logs alone: ``zorder ingest`` and ``zorder purge``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .common import Payload, Progress, command, log_options, log_sources, out, print_figures, start_spark
+
+__all__ = ["ingest", "purge"]
+
+
+@command
+@log_options
+@click.option("--state", help="Folder of the pipeline's state: what is new in the log is added there, exactly once.")
+def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None) -> Payload:
+    """Read a query log: how many statements can be used, for which tables, and why the others cannot."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.query_log.insight import FORMS, insight
+
+    sources = log_sources(logs, log_format, dialect, zone)
+    if state is None:
+        log = pipeline.ingest(sources)
+        payload = log.to_json()
+    else:
+        spark = start_spark("ingest")
+        payload = pipeline.ingest_into(spark, state, sources, progress=Progress()).to_json()
+        log = pipeline.stored_log(spark, state)
+    names = {query.table for query in log.queries}
+    payload["insight"] = {name: insight(log.of_table([name])) for name in sorted(names)}
+    print_figures("Query log", [(key, f"{payload[key]:,}") for key in ("lines", "used", "ignored", "quarantined")])
+    for title, counts in (("Tables", payload["tables"]), ("Reasons", payload["reasons"])):
+        if counts:
+            ranked = sorted(counts.items(), key=lambda item: -item[1])
+            print_figures(title, [(name, f"{count:,}") for name, count in ranked])
+    for name, found in sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])[:5]:
+        print_figures(f"What is asked of {name}", [*_forms(found, FORMS), *_habits(found)])
+    if state is not None and payload["unchanged_files"]:
+        out.print(f"{payload['unchanged_files']:,} files held nothing new")
+    return payload
+
+
+def _forms(found: dict[str, Any], forms: dict[str, str]) -> list[tuple[str, str]]:
+    return [(f"{form}  {forms[form]}", f"{count:,}") for form, count in found["forms"].items()]
+
+
+def _habits(found: dict[str, Any]) -> list[tuple[str, str]]:
+    levels = ", ".join(f"{name} {count:,}" for name, count in found["levels"].items())
+    points = ", ".join(f"{name} {count:,}" for name, count in list(found["comparison_points"].items())[:4])
+    rows = [
+        ("queries by the level at which they can skip", levels),
+        ("distinct values compared with", points or "none"),
+    ]
+    if found["constancy"] is not None:
+        rows.append(("alike in both halves of the log", f"{found['constancy']:.0%}"))
+    return rows
+
+
+@command
+@click.option("--state", required=True, help="Folder of the pipeline's state.")
+@click.option("--older-than", "days", type=click.IntRange(0), default=90, show_default=True, help="Days to keep.")
+@click.option("--user", help="Delete all queries of this user instead, however old.")
+def purge(state: str, days: int, user: str | None) -> Payload:
+    """Delete old query logs from the state, or those of one user."""
+    from zorder_pipeline import pipeline
+
+    deleted = pipeline.purge(start_spark("purge"), state, days, user)
+    print_figures(f"Deleted from {state}", [(name, f"{count:,} rows") for name, count in deleted.items()])
+    out.print("the files that held them go with VACUUM of these tables")
+    return {"deleted": deleted}

@@ -1,0 +1,135 @@
+"""The commands that run more than one step: ``zorder demo``, ``run``, ``bench`` and ``ui``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+from .common import Payload, Progress, command, err, out, print_columns
+
+if TYPE_CHECKING:
+    from zorder_pipeline.assets.run import TableOutcome
+    from zorder_pipeline.demo import DemoResult
+
+__all__ = ["bench", "demo", "run", "ui"]
+
+
+@command
+@click.option("--scale", type=click.FloatRange(min=0.001), default=0.1, show_default=True, help="TPC-H scale factor.")
+@click.option("--queries", type=click.IntRange(20), default=500, show_default=True, help="Statements in each log.")
+@click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Where everything goes.")
+def demo(scale: float, queries: int, workdir: str) -> Payload:
+    """The whole chain on TPC-H lineitem through the real Dagster job, measured on queries nobody has seen."""
+    from zorder_pipeline.demo import run_demo
+
+    found = run_demo(workdir, scale, queries, Progress())
+    _show_demo(found)
+    out.print(f"  UI: make ui, or zorder ui --workdir {workdir} (then open the address it prints)", soft_wrap=True)
+    return found.to_json()
+
+
+def _show_demo(found: DemoResult) -> None:
+    labels = {"stored": "as stored", "zorder": f"OPTIMIZE ZORDER BY ({', '.join(found.zorder_columns)})"}
+    rows = [
+        (
+            labels.get(name, name),
+            f"{figures['files_read_mean']:.1f} of {figures['files']}",
+            f"{figures['rows_read_mean']:,.0f}",
+            f"{figures['rows_read_fraction']:.1%}",
+            f"{figures['bytes_read_mean'] / 1e6:.2f}",
+        )
+        for name, figures in found.contenders.items()
+    ]
+    header = ("layout", "files", "rows", "share of the rows", "MB")
+    print_columns(f"What {found.queries:,} unseen queries read on average", header, rows, best="ours")
+    out.print(
+        f"Ours reads [bold]{found.ratio:.2f}[/] of the rows that are read after ZORDER; every result is the same."
+    )
+    out.print("\n[bold]The layout[/]")
+    for sentence in found.layout:
+        out.print(f"  {sentence}", soft_wrap=True)
+    out.print(f"\n[bold]The gate[/]: {found.decision['decision'].replace('_', ' ')}")
+    for sentence in found.decision["reasons"]:
+        out.print(f"  {sentence}", soft_wrap=True)
+    assumed = found.decision.get("gate", {}).get("assumptions", {})
+    if assumed:
+        rate = f"{assumed['queries_per_day']:,.0f} queries a day ({assumed['rate_source']})"
+        out.print(f"  it assumed {rate} and a horizon of {assumed['horizon_days']:g} days", soft_wrap=True)
+    costs = {"learn": "learning", "ours": "our rewrite", "zorder": "OPTIMIZE ZORDER on the copy"}
+    spent = [f"{costs[name]} {seconds:.1f} s" for name, seconds in found.costs.items() if name in costs]
+    out.print(f"\n[bold]What it cost[/]: {', '.join(spent)}")
+    out.print("\n[bold]Where things are[/]")
+    for name, place in found.places.items():
+        out.print(f"  {name}: {place}", soft_wrap=True)
+
+
+@command
+@click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
+@click.option("--table", "tables", multiple=True, help="Only this table of the configuration; may be repeated.")
+def run(config_path: str | None, tables: tuple[str, ...]) -> Payload:
+    """The configured pipeline for all tables, without the UI; a table that fails does not stop the others."""
+    from zorder_pipeline.assets.definitions import config_file
+    from zorder_pipeline.assets.run import quiet_dagster, run_tables
+    from zorder_pipeline.config import load_config
+
+    config = load_config(config_path or config_file())
+    with quiet_dagster():
+        outcomes = run_tables(config, tables, progress=Progress())
+    print_columns(
+        "Tables",
+        ("table", "decision", "reason"),
+        [(o.table, o.decision.replace("_", " "), o.reasons[0] if o.reasons else "") for o in outcomes],
+        left=3,
+    )
+    if broken := [f"{o.table}: {_problem(o)}" for o in outcomes if o.decision == "failed" or o.failed_checks]:
+        raise ZorderError("; ".join(broken))
+    return {"tables": {o.table: {"decision": o.decision, "reasons": list(o.reasons), **o.figures} for o in outcomes}}
+
+
+def _problem(outcome: TableOutcome) -> str:
+    if outcome.decision == "failed":
+        return outcome.reasons[0]
+    return f"it was rewritten, but did not pass {', '.join(outcome.failed_checks)}"
+
+
+@command
+@click.option("--workload", default="demo", show_default=True, help="What to run.")
+@click.option("--quick", is_flag=True, help="The small version.")
+@click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
+@click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
+@click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
+@click.option("--out", "target", default=".bench", show_default=True, type=click.Path(), help="Folder of the reports.")
+def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
+    """Measure a workload against its peers in one run; writes JSON and Markdown."""
+    from zorder_pipeline.benchmarks import harness
+
+    peers = [name.strip() for name in against.split(",") if name.strip()]
+    report = harness.bench(
+        workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, progress=Progress()
+    )
+    out.print(harness.rich_table(report))
+    out.print(f"written to {target}/{workload}.json and {target}/{workload}.md")
+    return {key: value for key, value in report.items() if key != "outcomes"}
+
+
+@click.command()
+@click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Folder of zorder demo.")
+@click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
+def ui(workdir: str, port: int) -> None:
+    """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set)."""
+    home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir).absolute() / "dagster_home")
+    if not (home / "dagster.yaml").is_file():
+        raise ZorderError(
+            f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
+        )
+    environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    program = Path(sys.executable).with_name("dagster")
+    words = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
+    err.print(f"the UI will be at [bold]http://127.0.0.1:{port}[/], Ctrl-C ends it")
+    os.execve(words[0], words, environment)

@@ -1,0 +1,130 @@
+"""The commands about a table as it lies: ``zorder apply``, ``evaluate``, ``inspect`` and ``rollback``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from .common import (
+    Payload,
+    Progress,
+    alias_option,
+    command,
+    log_options,
+    log_sources,
+    out,
+    print_columns,
+    print_figures,
+    start_spark,
+    table_option,
+)
+
+__all__ = ["apply", "evaluate", "inspect", "rollback"]
+
+
+@command
+@table_option
+@click.option("--plan", "plan_path", required=True, type=click.Path(), help="plan.json from zorder learn or layout.")
+@click.option("--where", help="Condition on partition columns, e.g. \"ds = '2026-01-01'\".")
+@click.option("--full", is_flag=True, help="Rewrite files that already lie by this layout, too.")
+@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
+@click.option("--force", is_flag=True, help="Do not ask the gate whether it pays.")
+@click.option("--verify", type=click.Choice(["counts", "hash"]), default="counts", show_default=True)
+@click.option(
+    "--row-group-bytes",
+    type=click.IntRange(4096),
+    help="Size of the new files' Parquet row groups; Spark's and the table's own setting by default.",
+)
+def apply(table: str, plan_path: str, **options: Any) -> Payload:
+    """Rewrite the files that the plan wants elsewhere, in one Delta transaction, if the gate finds that it pays."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.model.plan import read_plan
+
+    plan = read_plan(plan_path)
+    result = pipeline.apply(start_spark("apply"), table, plan, progress=Progress(), **options)
+    would = result.dry_run and result.decision == "applied"
+    print_figures(
+        f"{table}: {'would be applied' if would else result.decision.replace('_', ' ')}",
+        [
+            ("files removed", f"{result.files_removed:,}"),
+            ("files added", f"{result.files_added:,}"),
+            ("files left alone", f"{result.skipped_files:,}"),
+            ("rows rewritten", f"{result.rows:,}"),
+            ("bytes rewritten", f"{result.bytes_rewritten:,}"),
+            ("table version", str(result.version)),
+        ],
+    )
+    for reason in result.reasons:
+        out.print(f"- {reason}", soft_wrap=True)
+    return result.to_json()
+
+
+@command
+@table_option
+@log_options
+@alias_option
+def evaluate(
+    table: str, logs: tuple[str, ...], log_format: str, dialect: str, zone: str, aliases: tuple[str, ...]
+) -> Payload:
+    """What the log's queries read of the table as it lies now, from its own statistics and Parquet footers."""
+    from zorder_pipeline import pipeline
+
+    sources = log_sources(logs, log_format, dialect, zone)
+    found = pipeline.evaluate(start_spark("evaluate"), table, sources, aliases=aliases, progress=Progress())
+    payload = found.to_json()
+    groups = payload["row_groups_read_fraction"]
+    print_figures(
+        f"{table}: what {found.queries:,} queries read",
+        [
+            ("files", f"{payload['files_read_mean']:,.1f} of {found.files:,}"),
+            ("rows", f"{payload['rows_read_mean']:,.0f} of {found.rows:,} ({payload['rows_read_fraction']:.2%})"),
+            ("row groups", "unknown" if groups is None else f"{groups:.2%}"),
+            ("bytes", f"{payload['bytes_read_mean']:,.0f}"),
+            ("rows that match", f"{payload['matched_fraction']:.3%}"),
+            ("unusable statements", f"{found.unusable:,}"),
+        ],
+    )
+    return payload
+
+
+@command
+@table_option
+def inspect(table: str) -> Payload:
+    """Files, layouts and tags of a table, and how much its files overlap per column."""
+    from zorder_pipeline import pipeline
+
+    payload = pipeline.inspect(start_spark("inspect"), table)
+    print_figures(
+        f"{payload['table']} at version {payload['version']}",
+        [
+            ("files", f"{payload['files']:,}"),
+            ("rows", f"{payload['rows']:,}"),
+            ("bytes", f"{payload['bytes']:,}"),
+            ("clustered by us", f"{payload['clustered_fraction']:.1%} of the rows"),
+            *((f"layout {name}", f"{count:,} files") for name, count in payload["layouts"].items()),
+        ],
+    )
+    files = max(1, payload["files"])
+    print_columns(
+        "Overlap: files that a look-up of one value would read, on average",
+        ("column", "files", "share"),
+        [(column, f"{depth:,.1f}", f"{depth / files:.1%}") for column, depth in payload["overlap_depth"].items()],
+    )
+    return payload
+
+
+@command
+@table_option
+@click.option(
+    "--to-version", type=click.IntRange(0), help="Version to restore; the one before our last relayout by default."
+)
+def rollback(table: str, to_version: int | None) -> Payload:
+    """Put the table back to how it lay before our last relayout."""
+    from zorder_pipeline.relayout.rollback import rollback as restore
+
+    payload = vars(restore(start_spark("rollback"), table, to_version))
+    out.print(
+        f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}"
+    )
+    return payload

@@ -1,0 +1,102 @@
+"""A plan for a layout that a person gives, without a log."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING
+
+from zorder_pipeline import __version__
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.features.sample import take_sample
+from zorder_pipeline.layout.encoding import rank_encoding, raw_encoding
+from zorder_pipeline.layout.interleave import round_robin
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.schema import Column
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .records import LearnSettings
+from .sizes import target_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["layout_by_hand"]
+
+
+def layout_by_hand(
+    spark: SparkSession,
+    table: str,
+    bits: Mapping[str, int],
+    *,
+    encoding: str = "rank",
+    curve: str = "interleave",
+    settings: LearnSettings | None = None,
+) -> Plan:
+    """A plan for bits given by hand; the most significant column first.
+
+    Args:
+        bits: bits per column.
+        encoding: ``rank`` (breakpoints from a sample) or ``bits`` (the raw value's most significant bits).
+        curve: ``interleave`` (seed 000's round robin), ``hilbert``, or ``sequence`` (one column after the other).
+
+    Raises:
+        TableError: a column is unknown, a partition column, or of a type without an order.
+        UnsupportedTableError: the table has a feature under which it may not be rewritten.
+    """
+    settings = settings or LearnSettings()
+    snapshot = open_table(spark, table)
+    if (reason := snapshot.unsupported()) is not None:
+        raise UnsupportedTableError(reason)
+    columns = _columns(snapshot, bits)
+    counts = list(bits.values())
+    if encoding == "bits":
+        features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
+    else:
+        features = _ranked(spark, snapshot, columns, counts, settings)
+    in_sequence = tuple(i for i, count in enumerate(counts) for _ in range(count))
+    order = in_sequence if curve == "sequence" else round_robin(counts)
+    kind = "hilbert" if curve == "hilbert" else "interleave"
+    return Plan(
+        table=snapshot.location,
+        table_id=snapshot.table_id,
+        schema_hash=snapshot.schema.fingerprint,
+        delta_version=snapshot.version,
+        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns)),
+        origin="manual",
+        target_file_rows=target_rows(snapshot, settings),
+        code_version=__version__,
+    )
+
+
+def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:
+    """The table's columns of these names.
+
+    Raises:
+        TableError: one is unknown, a partition column, or of a type without an order.
+    """
+    columns = []
+    for name in names:
+        column = snapshot.schema.find(name)
+        if column is None:
+            known = ", ".join(c.name for c in snapshot.schema.columns if c.value_type.orderable and not c.partition)
+            raise TableError(f"column {name} is not in {snapshot.location}; it has {known}")
+        if column.partition or not column.value_type.orderable:
+            why = "the table is partitioned by it" if column.partition else f"type {column.type} has no order"
+            raise TableError(f"column {name} cannot be part of a layout: {why}")
+        columns.append(column)
+    return columns
+
+
+def _ranked(
+    spark: SparkSession, snapshot: TableSnapshot, columns: list[Column], counts: list[int], settings: LearnSettings
+) -> list[FeatureCodes]:
+    """Codes by rank: breakpoints from a sample of the columns."""
+    rows = int(snapshot.files().rows.sum())
+    wanted = min(rows, settings.sample_rows)
+    names = [column.name for column in columns]
+    sample = take_sample(spark, snapshot, names, rows=wanted, seed=settings.seed, total_rows=rows).columns
+    return [
+        rank_encoding(c.name, c.type, sample[c.name].values, sample[c.name].valid).feature(count)
+        for c, count in zip(columns, counts, strict=True)
+    ]

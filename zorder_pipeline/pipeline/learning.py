@@ -1,0 +1,164 @@
+"""From queries and a sample to a plan: what is filtered by, which order skips most, what it promises."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from zorder_pipeline import __version__
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.features.sample import take_sample
+from zorder_pipeline.features.select import AnalysisSettings
+from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.gate.benefit import observed_rate, promise
+from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.search import SearchSettings
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .logs import ingest, names_of
+from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
+from .sizes import query_bytes, target_rows
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["analyse", "learn", "learn_layout_for"]
+
+MIN_ROWS_SAMPLED_PER_FILE = 100
+FEW_ROWS_PER_FILE = 50
+
+
+def learn(
+    spark: SparkSession,
+    table: str,
+    logs: Sequence[LogSource | str],
+    *,
+    aliases: Sequence[str] = (),
+    settings: LearnSettings | None = None,
+    progress: Progress | None = None,
+) -> Plan:
+    """Learn a layout for one table from query logs: the chain up to, but without, the gate.
+
+    Args:
+        table: path or catalog name.
+        aliases: further names that the log may call the table by.
+
+    Raises:
+        TableError, LogError: see `analyse` and `ingest`.
+    """
+    say = progress or silent
+    snapshot = open_table(spark, table)
+    names = names_of(table, snapshot, aliases)
+    log = ingest(logs, {snapshot.location: (snapshot, names)})
+    say(f"read {log.lines} statements, {len(log.of_table([snapshot.location]))} of them scan the table")
+    analysis = analyse(spark, snapshot, log, [snapshot.location], settings)
+    say(
+        f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns"
+    )
+    plan, _ = learn_layout_for(analysis, settings, lambda i, n, cost: say(f"trial {i} of {n}: {cost:.4f} of the rows"))
+    return plan
+
+
+def analyse(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    log: QueryLog,
+    names: Sequence[str],
+    settings: LearnSettings | None = None,
+) -> TableAnalysis:
+    """Sample the table and find candidates and correlations among what its queries filter by.
+
+    Args:
+        names: what the log calls the table.
+
+    Raises:
+        TableError: the log holds no usable query of this table, or the table is empty.
+        UnsupportedTableError: the table has a feature under which it may not be rewritten.
+    """
+    settings = settings or LearnSettings()
+    if (reason := snapshot.unsupported()) is not None:
+        raise UnsupportedTableError(reason)
+    queries = log.of_table(names)
+    usable = [query for query in queries if query.usable]
+    if not usable:
+        seen = ", ".join(sorted({query.table for query in log.queries})[:5]) or "no table at all"
+        raise TableError(
+            f"no usable query of {snapshot.location} among {log.lines} statements (they read {seen}); "
+            f"if the log calls the table otherwise, name it with --alias"
+        )
+    rows = int(snapshot.files().rows.sum())
+    if not rows:
+        raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
+    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
+    filtered = {item.column for query in boxes for box in query for item in box}
+    columns = [column.name for column in snapshot.schema.columns if column.name in filtered]
+    if not columns:
+        raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
+    least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
+    wanted = min(rows, max(settings.sample_rows, least))
+    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
+    features = analyse_features(queries, snapshot.schema, sample, AnalysisSettings(max_features=settings.max_features))
+    unusable = sum(log.quarantined.values())
+    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes)
+
+
+def learn_layout_for(
+    analysis: TableAnalysis,
+    settings: LearnSettings | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+) -> tuple[Plan, Learned]:
+    """Search for a layout on the analysed sample, and promise what it saves on queries that chose nothing.
+
+    Args:
+        progress: called with trials done, trials planned, and the best share of rows read so far.
+    """
+    settings = settings or LearnSettings()
+    snapshot, sample = analysis.snapshot, analysis.sample
+    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    types = {column.name: column.type for column in snapshot.schema.columns}
+    target = target_rows(snapshot, settings)
+    files = max(1, round(sample.total_rows / target))
+    features = [name for name in analysis.features.ranked if name in columns][: settings.max_features]
+    table = SampledTable.build(columns, types, features, sample.file, files)
+    blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
+    weights = np.ones(len(analysis.queries))
+    search = SearchSettings(settings.trials, settings.seed, settings.seconds)
+    learned = learn_layout(table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, progress=progress)
+    rate = (
+        observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
+        if settings.queries_per_day is None
+        else (settings.queries_per_day, "configured")
+    )
+    held_out = [analysis.queries[i] for i in blocks.promise] if blocks else []
+    times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
+    notes = []
+    if blocks is None:
+        notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
+    if table.rows_per_file < FEW_ROWS_PER_FILE:
+        notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
+    plan = Plan(
+        table=snapshot.location,
+        table_id=snapshot.table_id,
+        schema_hash=snapshot.schema.fingerprint,
+        delta_version=snapshot.version,
+        spec=learned.spec,
+        origin="learned",
+        target_file_rows=target,
+        promise=promise(learned.before, learned.after, query_bytes(snapshot, held_out), rate, settings.seed),
+        predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
+        baselines=learned.baselines,
+        trials=len(learned.history),
+        seconds=learned.seconds,
+        log_watermark=max(times, default=None),
+        code_version=__version__,
+        notes=tuple(notes),
+    )
+    return plan, learned

@@ -1,0 +1,145 @@
+"""What a table's queries read and how it lies, exactly: from its own statistics and Parquet footers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.results import Evaluation
+from zorder_pipeline.model.zone_map import ColumnZones
+from zorder_pipeline.reading.footers import read_footers, row_groups
+from zorder_pipeline.reading.matching import matching_rows
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .logs import ingest, names_of
+from .records import LogSource, Progress, silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["evaluate", "inspect", "overlap_depth"]
+
+
+def evaluate(
+    spark: SparkSession,
+    table: str,
+    logs: Sequence[LogSource | str],
+    *,
+    aliases: Sequence[str] = (),
+    count_matches: bool = True,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """What the queries of a log read of the table as it lies now: exact, from its own statistics and Parquet footers.
+
+    Args:
+        table: path or catalog name.
+        aliases: further names that the log may call the table by.
+        count_matches: also count the rows that match each query, which scans the filtered columns.
+
+    Raises:
+        TableError: the log holds no query of this table.
+        LogError: a log does not exist or is of no known format.
+    """
+    say = progress or silent
+    snapshot = open_table(spark, table)
+    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    queries = log.of_table([snapshot.location])
+    if not queries:
+        raise TableError(
+            f"none of the {log.lines} statements reads {snapshot.location}; "
+            "if the log calls the table otherwise, name it with --alias"
+        )
+    boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
+    files = snapshot.files()
+    zone_map = files.zone_map()
+    hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
+    say(f"tested {len(boxes)} queries against {len(files)} files")
+    groups = _row_group_fraction(snapshot, boxes, hits > 0)
+    total = int(files.rows.sum())
+    matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, say) if count_matches else None
+    return Evaluation(
+        queries=len(queries),
+        files=len(files),
+        rows=total,
+        files_per_query=hits.sum(axis=1),
+        rows_per_query=hits @ files.rows,
+        bytes_per_query=hits @ files.bytes,
+        matched_per_query=matched,
+        row_groups_read_fraction=groups,
+        unusable=sum(log.quarantined.values()),
+        version=snapshot.version,
+    )
+
+
+def _row_group_fraction(snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_]) -> float | None:
+    """Mean share of the table's row groups a query reads; None when some footer cannot be read from here."""
+    footers = read_footers(snapshot.location, snapshot.files().path.tolist())
+    if not footers.complete or not len(hits):
+        return None
+    used = {item.column for query in boxes for box in query for item in box}
+    columns = {
+        leaf.column.name: (leaf.physical, leaf.column.type)
+        for leaf in snapshot.leaves
+        if leaf.column.name in used and not leaf.column.partition
+    }
+    zones, file = row_groups(footers, columns)
+    return float(np.mean([np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]))
+
+
+def inspect(spark: SparkSession, table: str) -> dict[str, Any]:
+    """Files, layouts and overlap of a table, as ``zorder inspect --json`` prints them.
+
+    Args:
+        table: path or catalog name.
+
+    Raises:
+        TableError: there is no such Delta table.
+    """
+    snapshot = open_table(spark, table)
+    files = snapshot.files()
+    layouts = files.layouts()  # layout id per file, "" where the file is none of ours
+    zones = files.zone_map()
+    rows = int(files.rows.sum())
+    ours = sum(int(count) for name, count in zip(layouts, files.rows, strict=True) if name)
+    counts = Counter(name for name in layouts if name)
+    depth = {
+        column.name: overlap_depth(zones.columns[column.name])
+        for column in snapshot.schema.columns
+        if column.name in zones.columns and not column.partition
+    }
+    return {
+        "table": snapshot.location,
+        "version": snapshot.version,
+        "files": len(files),
+        "rows": rows,
+        "bytes": int(files.bytes.sum()),
+        "partition_columns": list(snapshot.schema.partition_columns),
+        "clustered_fraction": ours / rows if rows else 0.0,
+        "layouts": dict(counts),
+        "deletion_vector_rows": int(files.deleted.sum()),
+        "overlap_depth": depth,
+        "unsupported": snapshot.unsupported(),
+    }
+
+
+def overlap_depth(zones: ColumnZones) -> float:
+    """Mean number of files that a look-up of one value reads: files whose range holds the lower bound of each file's.
+
+    Bounds stand for values, so the figure needs nothing but the statistics; files without any count everywhere.
+
+    >>> low, high = np.array([0, 5, 20]), np.array([10, 15, 30])
+    >>> overlap_depth(ColumnZones(low, high, np.ones(3, dtype=bool), np.zeros(3, dtype=np.int64)))
+    1.3333333333333333
+    """
+    known = zones.known
+    if not known.any():
+        return float(len(known))
+    low, high = np.sort(zones.low[known]), np.sort(zones.high[known])
+    starts, ends = np.searchsorted(low, zones.low[known], "right"), np.searchsorted(high, zones.low[known], "left")
+    return float(np.mean(starts - ends)) + float((~known & (zones.null_count != 0)).sum())

@@ -1,0 +1,82 @@
+"""What the chain is given and what its steps hand on, as frozen dataclasses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from zorder_pipeline.features.sample import Sample
+from zorder_pipeline.features.select import Analysis
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["LearnSettings", "LogSource", "Progress", "TableAnalysis", "silent"]
+
+Progress = Callable[[str], None]
+"""Called with a sentence about what is being done."""
+
+
+def silent(text: str) -> None:
+    """Progress that nobody wants to see."""
+
+
+@dataclass(frozen=True)
+class LogSource:
+    """A query log to read.
+
+    Attributes:
+        path: file or folder.
+        log_format: ``auto``, ``sql``, ``query-history`` or ``spark-events``.
+        dialect: sqlglot dialect of the statements.
+        zone: time zone of the session that ran the statements.
+    """
+
+    path: str
+    log_format: str = "auto"
+    dialect: str = "spark"
+    zone: str = "UTC"
+
+
+@dataclass(frozen=True)
+class LearnSettings:
+    """How to learn.
+
+    Attributes:
+        trials, seed, seconds: see `zorder_pipeline.layout.search.SearchSettings`.
+        sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
+        target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
+            its present file size.
+        max_features: columns the search may use, the most useful ones.
+        queries_per_day: expected rate; None takes the rate observed in the log.
+    """
+
+    trials: int = 600
+    seed: int = 0
+    seconds: float | None = None
+    sample_rows: int = 100_000
+    target_file_rows: int | None = None
+    target_file_bytes: int | None = None
+    max_features: int = 16
+    queries_per_day: float | None = None
+
+
+@dataclass(frozen=True)
+class TableAnalysis:
+    """A table's queries and sample, and what the workload analysis found in them.
+
+    Attributes:
+        snapshot: the table as it was sampled.
+        queries: its queries, unusable ones included.
+        sample: rows of the columns that the queries filter by.
+        features: candidates, correlations, and the columns that the search may use.
+        unusable: statements of the log that could not be used.
+        boxes: the ranges that each query asks for, in the order of ``queries``.
+    """
+
+    snapshot: TableSnapshot
+    queries: tuple[LoggedQuery, ...]
+    sample: Sample
+    features: Analysis
+    unusable: int = 0
+    boxes: tuple[Boxes, ...] = field(default=(), repr=False)

@@ -1,0 +1,60 @@
+"""How large files should be, and how many of a table's bytes lie in which column."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.reading.footers import column_shares, read_footers
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .records import LearnSettings
+
+__all__ = ["query_bytes", "target_rows"]
+
+SMALLEST_FILE = 64 * 1024
+LARGEST_FILE = 1 << 30
+MIN_FILES = 8
+SHARE_FILES = 16
+
+
+def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
+    """Rows per file to aim for.
+
+    What the settings ask for; else ``delta.targetFileSize``; else about the table's present file size, between 64 KiB
+    and 1 GiB, and a table of few files is cut into eight where that leaves them 64 KiB.
+    """
+    files = snapshot.files()
+    rows, size = int(files.rows.sum()), int(files.bytes.sum())
+    if settings.target_file_rows is not None:
+        return max(1, settings.target_file_rows)
+    per_row = max(size / max(1, rows), 1e-9)
+    present = min(max(size / max(MIN_FILES, len(files)), SMALLEST_FILE), LARGEST_FILE)
+    wanted = settings.target_file_bytes or snapshot.target_file_bytes or present
+    return max(1, round(wanted / per_row))
+
+
+def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:
+    """Bytes of the whole table in the columns that each query reads, shape (queries,).
+
+    A query of unknown columns is taken to read them all.
+    """
+    total = float(snapshot.files().bytes.sum())
+    share = {name.lower(): part for name, part in _column_shares(snapshot).items()}
+    result = np.full(len(queries), total)
+    for place, query in enumerate(queries):
+        read = {name.lower().split(".")[0] for name in query.columns}
+        if read & share.keys():
+            result[place] = total * sum(share.get(name, 0.0) for name in read)
+    return result
+
+
+def _column_shares(snapshot: TableSnapshot) -> dict[str, float]:
+    """Share of the table's bytes by column, from the footers of some of its files."""
+    paths = snapshot.files().path
+    some = paths[:: max(1, len(paths) // SHARE_FILES)][:SHARE_FILES]
+    names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
+    return column_shares(read_footers(snapshot.location, some.tolist()), names)

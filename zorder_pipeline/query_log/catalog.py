@@ -1,0 +1,116 @@
+"""The tables and views that statements may name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import sqlglot
+from sqlglot import exp
+
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.schema import Column, TableSchema
+
+__all__ = ["MAX_VIEW_DEPTH", "Catalog"]
+
+MAX_VIEW_DEPTH = 16
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """What is known of the tables that statements read.
+
+    Attributes:
+        aliases: table by the names that statements may use, in lower case; empty when every table counts by its name.
+        schemas: schema by table.
+        views: query text by the view's name in lower case.
+        dialect: sqlglot dialect of the statements and views.
+    """
+
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    schemas: Mapping[str, TableSchema] = field(default_factory=dict)
+    views: Mapping[str, str] = field(default_factory=dict)
+    dialect: str = "spark"
+
+    @staticmethod
+    def of(
+        aliases: Mapping[str, str], schemas: Mapping[str, TableSchema], views: Mapping[str, str], dialect: str
+    ) -> Catalog:
+        """A catalog of names in any case.
+
+        Raises:
+            LogError: a view is no query that can be parsed.
+        """
+        lowered = {name.lower(): table for name, table in aliases.items()}
+        found = Catalog(lowered, schemas, {name.lower(): text for name, text in views.items()}, dialect)
+        for name, text in found.views.items():
+            found._parsed(name, text)
+        return found
+
+    def find(self, table: exp.Table) -> str | None:
+        """The known table that ``table`` names; without known tables its own name in lower case."""
+        return self._match([part.name for part in table.parts])
+
+    def named(self, name: str) -> str | None:
+        """The known table of a location (an absolute path or URI), or of a catalog name with dots."""
+        if "/" not in name:
+            return self._match(name.replace("`", "").split("."))
+        place = name.rstrip("/")
+        bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", place)
+        if not self.aliases:
+            return bare.lower() or None
+        candidates = (place, f"delta.{place}", f"delta.file:{bare}", f"delta.{bare}", bare, bare.rsplit("/", 1)[-1])
+        return next((self.aliases[c.lower()] for c in candidates if c.lower() in self.aliases), None)
+
+    def _match(self, parts: list[str]) -> str | None:
+        whole = ".".join(parts)
+        if not self.aliases:
+            return whole.lower() or None
+        last = parts[-1].rstrip("/").rsplit("/", 1)[-1] if parts else ""
+        for name in (whole, ".".join(parts[-2:]), last):
+            if (found := self.aliases.get(name.lower())) is not None:
+                return found
+        return None
+
+    def column(self, table: str, name: str) -> Column | None:
+        """The table's column called ``name``, where its schema is known."""
+        schema = self.schemas.get(table)
+        return schema.find(name) if schema is not None else None
+
+    def with_views(self, tree: exp.Expr) -> exp.Expr:
+        """``tree`` with every view replaced by its query.
+
+        Raises:
+            LogError: a view's query cannot be parsed.
+        """
+        for _ in range(MAX_VIEW_DEPTH if self.views else 0):
+            replaced = False
+            for table in list(tree.find_all(exp.Table)):
+                text = self._view(table, tree)
+                if text is None:
+                    continue
+                replaced = True
+                alias = table.alias or table.name
+                query = exp.Subquery(this=self._parsed(table.name, text), alias=exp.TableAlias(this=alias))
+                for join in table.args.get("joins") or []:
+                    query.append("joins", join)
+                table.replace(query)
+            if not replaced:
+                break
+        return tree
+
+    def _view(self, table: exp.Table, tree: exp.Expr) -> str | None:
+        names = [part.name.lower() for part in table.parts]
+        if not names or (table is tree.this and not isinstance(tree, exp.Query)):
+            return None
+        ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
+        if len(names) == 1 and names[0] in ctes:
+            return None
+        return self.views.get(".".join(names)) or self.views.get(names[-1])
+
+    def _parsed(self, name: str, text: str) -> exp.Expr:
+        try:
+            return sqlglot.parse_one(text, read=self.dialect)
+        except sqlglot.errors.SqlglotError as error:
+            raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error

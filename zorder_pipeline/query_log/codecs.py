@@ -1,0 +1,151 @@
+"""Compressed streams as Spark writes its event logs, and as everybody else writes theirs.
+
+Spark's lz4 and snappy are framed by the Java libraries lz4-java (``LZ4Block``) and snappy-java, not by the standard
+frame formats. A stream that ends too early yields what came before, and then raises `EOFError`.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import struct
+from collections.abc import Iterator
+from typing import Any, BinaryIO, cast
+
+import pyarrow as pa
+
+__all__ = ["opened"]
+
+LZ4_MAGIC, SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
+LZ4_RAW, LZ4_PACKED = 0x10, 0x20
+MAX_BLOCK = 1 << 27
+READ = 1 << 20
+
+
+def opened(stream: Any, codec: str) -> BinaryIO:
+    """``stream`` uncompressed.
+
+    Args:
+        stream: a binary file-like object.
+        codec: gzip, zstd, lz4, snappy, bz2, or "" when it is plain.
+    """
+    raw = cast("BinaryIO", stream)
+    if codec == "":
+        chunks = _plain(raw)
+    elif codec == "gzip":
+        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
+    elif codec in ("lz4", "snappy"):
+        chunks = _lz4(raw) if codec == "lz4" else _snappy(raw)
+    else:
+        chunks = _arrow(raw, codec)
+    return io.BufferedReader(_Chunks(chunks), READ)
+
+
+class _Chunks(io.RawIOBase):
+    """A raw stream over an iterator of bytes."""
+
+    def __init__(self, chunks: Iterator[bytes]) -> None:
+        self.chunks, self.rest = chunks, memoryview(b"")
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        while not self.rest:
+            chunk = next(self.chunks, None)
+            if chunk is None:
+                return 0
+            self.rest = memoryview(chunk)
+        size = min(len(buffer), len(self.rest))
+        buffer[:size] = self.rest[:size]
+        self.rest = self.rest[size:]
+        return size
+
+
+def _plain(stream: BinaryIO) -> Iterator[bytes]:
+    while chunk := stream.read(READ):
+        yield bytes(chunk)
+
+
+def _arrow(stream: BinaryIO, codec: str) -> Iterator[bytes]:
+    inner = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), codec)
+    while True:
+        try:
+            chunk = inner.read(READ)
+        except (OSError, pa.ArrowException) as error:
+            raise EOFError(f"the {codec} stream is damaged or ends too early") from error
+        if not chunk:
+            return
+        yield chunk
+
+
+def _exactly(stream: BinaryIO, size: int) -> bytes:
+    found = stream.read(size)
+    if len(found) < size:
+        raise EOFError("the stream ends in the middle of a block")
+    return bytes(found)
+
+
+def _lz4(stream: BinaryIO) -> Iterator[bytes]:
+    codec = pa.Codec("lz4_raw")
+    head = stream.read(len(LZ4_MAGIC))
+    if head != LZ4_MAGIC:  # the standard frame format
+        yield from _arrow(cast("BinaryIO", _Joined(bytes(head), stream)), "lz4")
+        return
+    while head:
+        if head != LZ4_MAGIC:
+            raise EOFError("a block does not begin with LZ4Block")
+        token, packed, size, _ = struct.unpack("<BiiI", _exactly(stream, 13))
+        if not 0 <= size <= MAX_BLOCK or not 0 <= packed <= MAX_BLOCK:
+            raise EOFError("a block of impossible size")
+        data = _exactly(stream, packed)
+        if token & 0xF0 == LZ4_PACKED:
+            yield codec.decompress(data, size, asbytes=True)
+        elif token & 0xF0 == LZ4_RAW and data:
+            yield data
+        head = stream.read(len(LZ4_MAGIC))
+
+
+def _snappy(stream: BinaryIO) -> Iterator[bytes]:
+    codec = pa.Codec("snappy")
+    head = stream.read(len(SNAPPY_MAGIC) + 8)
+    if not head.startswith(SNAPPY_MAGIC):
+        raise EOFError("the stream is not framed as snappy-java does")
+    while length := stream.read(4):
+        if bytes(length) == SNAPPY_MAGIC[:4]:  # a stream appended to another begins with the header again
+            _exactly(stream, len(SNAPPY_MAGIC) + 4)
+            continue
+        size = int.from_bytes(length, "big")
+        if len(length) < 4 or size > MAX_BLOCK:
+            raise EOFError("the stream ends in the middle of a block")
+        data = _exactly(stream, size)
+        yield codec.decompress(data, _varint(data), asbytes=True)
+
+
+def _varint(data: bytes) -> int:
+    result = 0
+    for i, byte in enumerate(data[:5]):
+        result |= (byte & 0x7F) << (7 * i)
+        if byte < 0x80:
+            break
+    if result > MAX_BLOCK:
+        raise EOFError("a block of impossible size")
+    return result
+
+
+class _Joined:
+    """``head`` and then the rest of ``stream``."""
+
+    closed = False
+
+    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+        self.head, self.stream = head, stream
+
+    def read(self, size: int = -1) -> bytes:
+        if self.head:
+            found, self.head = self.head[:size], self.head[size:]
+            return found
+        return bytes(self.stream.read(size))
+
+    def close(self) -> None:
+        self.stream.close()

@@ -1,0 +1,66 @@
+"""Conditions that may be evaluated later: rebuilt in Spark SQL from an allow-list of deterministic functions.
+
+Query logs are untrusted. Nothing of a statement is ever executed as given; what becomes an expression feature is
+written anew from its parsed tree, and only when every node of it is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+__all__ = ["MAX_EXPRESSION", "rebuilt"]
+
+MAX_EXPRESSION = 2_000
+"""Characters of a rebuilt expression; longer ones are not kept."""
+MAX_NODES = 200
+
+_SYNTAX = """Column Identifier Literal Boolean Null Paren Tuple DataType DataTypeParam Var Interval"""
+_OPERATORS = """And Or Not Neg EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Add Sub Mul Div Mod IntDiv
+    BitwiseAnd BitwiseOr BitwiseXor Like ILike RegexpLike Cast TryCast If Case Bracket Dot"""
+_FUNCTIONS = """Abs Ceil Floor Round Sign Sqrt Pow Ln Greatest Least Coalesce Nullif
+    Lower Upper Trim Length Left Right Substring SubstringIndex Concat ConcatWs Replace Reverse Initcap
+    StartsWith EndsWith Contains StrPosition RegexpExtract RegexpReplace SplitPart MD5 SHA SHA2
+    Year Quarter Month Week WeekOfYear Day DayOfWeek DayOfMonth DayOfYear Hour Minute Second Extract
+    DateTrunc TimestampTrunc DateAdd DateSub DateDiff AddMonths MonthsBetween LastDay TsOrDsAdd TsOrDsToDate Date
+    ArrayContains ArraySize JSONExtract JSONExtractScalar JSONPath JSONPathRoot JSONPathKey JSONPathSubscript"""
+ALLOWED = frozenset(
+    found
+    for name in (_SYNTAX + " " + _OPERATORS + " " + _FUNCTIONS).split()
+    if (found := getattr(exp, name, None)) is not None
+)
+ZONE_BOUND = frozenset({"TIMESTAMP", "TIMESTAMPLTZ", "TIMESTAMPTZ"})
+
+
+def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
+    """The condition in Spark SQL over the table's own column names; "" unless every node of it is allow-listed.
+
+    Args:
+        name_of: name of the table's column that a node is, or None.
+
+    >>> from sqlglot import parse_one
+    >>> rebuilt(parse_one("MONTH(q.ts) = 3 AND C <> 'x'", read="spark"), lambda node: node.name.lower())
+    "MONTH(ts) = 3 AND c <> 'x'"
+    >>> rebuilt(parse_one("reflect('java.lang.System', 'exit') = 0", read="spark"), lambda node: node.name)
+    ''
+    """
+    for count, item in enumerate(node.walk()):
+        if count >= MAX_NODES or type(item) not in ALLOWED:
+            return ""
+    copy = node.copy()
+    for column in list(copy.find_all(exp.Column)):
+        name = name_of(column)
+        if name is None:
+            return ""
+        plain = exp.column(exp.to_identifier(name, quoted=not name.isidentifier()))
+        if column is copy:
+            copy = plain
+        else:
+            column.replace(plain)
+    try:
+        text = copy.sql(dialect="spark", comments=False)
+    except (SqlglotError, ValueError, RecursionError):
+        return ""
+    return text if len(text) <= MAX_EXPRESSION else ""

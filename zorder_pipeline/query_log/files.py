@@ -1,0 +1,193 @@
+"""Log files wherever they lie: local or any filesystem pyarrow knows, plain or compressed as Spark and others do it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import BinaryIO
+
+import pyarrow as pa
+from pyarrow import fs
+
+from zorder_pipeline.errors import LogError
+
+from .codecs import opened
+
+__all__ = ["LogFile", "list_logs", "open_log"]
+
+KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
+KINDS |= {".log": "json", ".txt": "sql"}
+CODECS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".snappy": "snappy"}
+CODECS |= {".bz2": "bz2"}
+ROLLING = re.compile(r"eventlog_v2_.+")
+ROLLED = re.compile(r"events_(\d+)_.+")
+EXPECTED = ".jsonl, .csv, .parquet or .sql files (also compressed), Spark event logs, or a Delta table"
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A log: one file, or the parts of a rolling event log.
+
+    Attributes:
+        source: URI or path that names it in messages and in the state.
+        kind: json, csv, parquet, sql or events.
+        parts: paths to read one after the other, in the filesystem of ``source``.
+        size: bytes of all parts.
+        codec: compression of the parts, "" when there is none.
+    """
+
+    source: str
+    kind: str
+    parts: tuple[str, ...]
+    size: int
+    codec: str = ""
+
+
+def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
+    if "://" not in path and not path.startswith("file:"):
+        return fs.LocalFileSystem(), path
+    try:
+        found, place = fs.FileSystem.from_uri(path)
+    except (pa.ArrowException, ValueError, OSError) as error:
+        raise LogError(f"query log {path} cannot be reached: {str(error).splitlines()[0]}") from error
+    return found, place
+
+
+def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
+    """The logs at ``path``: a file, a folder of them (History Server folders included), or a Delta table.
+
+    Raises:
+        LogError: there is nothing there, or nothing that is a log.
+    """
+    filesystem, place = _filesystem(path)
+    place = place.rstrip("/") or "/"
+    prefix = path.rstrip("/").removesuffix(place) if "://" in path else ""
+    info = _info(filesystem, place, path)
+    if info.type == fs.FileType.NotFound:
+        raise LogError(f"query log {path} does not exist; give a file or a folder of {EXPECTED}")
+    if info.type == fs.FileType.File:
+        kind = "events" if log_format == "spark-events" else _kind(place) or _sniffed(filesystem, place) or "sql"
+        return [_file(prefix, info, kind)]
+    if _info(filesystem, f"{place}/_delta_log", path).type == fs.FileType.Directory:
+        return _delta_files(filesystem, prefix, place)
+    found = list(_in_folder(filesystem, prefix, place, log_format))
+    if not found:
+        raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
+    return found
+
+
+def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:
+    try:
+        return filesystem.get_file_info(place)
+    except OSError as error:
+        raise LogError(f"query log {path} cannot be read: {error}") from error
+
+
+def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: str) -> Iterator[LogFile]:
+    listing = sorted(filesystem.get_file_info(fs.FileSelector(place)), key=lambda info: str(info.path))
+    rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
+    if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
+        parts = [listing[i] for _, i in rolled]
+        size = sum(part.size or 0 for part in parts)
+        yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size, _codec(parts[0].path))
+        return
+    for info in listing:
+        if info.base_name.startswith((".", "_")):
+            continue
+        if info.type == fs.FileType.Directory:
+            yield from _in_folder(filesystem, prefix, info.path, log_format)
+        elif info.type == fs.FileType.File:
+            kind = "events" if log_format == "spark-events" else _kind(info.path)
+            if (kind := kind or _sniffed(filesystem, info.path)) is not None:
+                yield _file(prefix, info, kind)
+
+
+def _file(prefix: str, info: fs.FileInfo, kind: str) -> LogFile:
+    return LogFile(prefix + info.path, kind, (info.path,), info.size or 0, _codec(info.path))
+
+
+def _suffixes(path: str) -> list[str]:
+    name = path.rsplit("/", 1)[-1].lower().removesuffix(".inprogress")
+    return ["." + part for part in name.split(".")[1:]]
+
+
+def _codec(path: str) -> str:
+    suffixes = _suffixes(path)
+    return CODECS.get(suffixes[-1], "") if suffixes else ""
+
+
+def _kind(path: str) -> str | None:
+    suffixes = _suffixes(path)
+    if suffixes and suffixes[-1] in CODECS:
+        suffixes.pop()
+    return KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:
+    """Kind by the first bytes, for files whose name says nothing: event logs have no suffix."""
+    try:
+        with opened(filesystem.open_input_stream(place, compression=None), _codec(place)) as stream:
+            head = stream.read(4096).lstrip()
+    except (OSError, EOFError, pa.ArrowException):
+        return None
+    if head.startswith(b"{"):
+        return "events" if b'"Event"' in head and b"Listener" in head else "json"
+    return None
+
+
+def _delta_files(filesystem: fs.FileSystem, prefix: str, place: str) -> list[LogFile]:
+    """The data files of a Delta table; those that only rearranged rows come under the name they are read by."""
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    try:
+        paths = [path.removeprefix("file://") for path in DeltaTable(prefix + place).file_uris()]
+    except (DeltaError, OSError) as error:
+        raise LogError(
+            f"query log {prefix + place} is a Delta table that cannot be read here: {str(error).splitlines()[0]}; "
+            "export it as Parquet or JSON Lines"
+        ) from error
+    inside = [path.removeprefix(prefix) for path in sorted(paths)]
+    return [LogFile(prefix + p, "parquet", (p,), filesystem.get_file_info(p).size or 0) for p in inside]
+
+
+def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
+    """A Delta table's newest version, and the files whose rows came after version ``since``, in commit order.
+
+    Files that OPTIMIZE wrote (``dataChange`` false) hold no new rows and are left out.
+
+    Raises:
+        LogError: a commit since then is no longer in the table's log.
+    """
+    filesystem, place = _filesystem(path)
+    place = place.rstrip("/")
+    version, found = since, []
+    names = {info.base_name for info in filesystem.get_file_info(fs.FileSelector(f"{place}/_delta_log"))}
+    newest = max((int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name)), default=since)
+    while version < newest:
+        version += 1
+        name = f"{version:020d}.json"
+        if name not in names:
+            raise LogError(
+                f"query log {path}: version {version} is gone from its Delta log, so what came since {since} cannot "
+                "be told; raise the log table's delta.logRetentionDuration, and ingest it into a new state"
+            )
+        with filesystem.open_input_stream(f"{place}/_delta_log/{name}") as stream:
+            actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
+        found += [a["add"]["path"] for a in actions if "add" in a and a["add"].get("dataChange", True)]
+    return version, [f"{place}/{name}" for name in found]
+
+
+def open_log(log: LogFile, part: str) -> BinaryIO:
+    """One part of a log as uncompressed bytes.
+
+    Raises:
+        LogError: it cannot be opened.
+    """
+    filesystem, _ = _filesystem(log.source)
+    try:
+        return opened(filesystem.open_input_stream(part, compression=None), log.codec)
+    except (OSError, pa.ArrowException) as error:
+        raise LogError(f"query log {part} cannot be read: {str(error).splitlines()[0]}") from error

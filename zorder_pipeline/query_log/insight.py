@@ -1,0 +1,148 @@
+"""A table's workload in figures: forms of predicates, and at which level they can skip (seed 004, chapter 2)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+
+__all__ = ["FORMS", "LEVELS", "insight", "levels_of", "query_level"]
+
+LEVELS = ("delta", "row_group", "page", "enriched")
+"""From the file statistics in Delta's log over Parquet's row groups and pages to scans through ``reading/``."""
+FORMS = {
+    "P1": "column = value",
+    "P2": "column < value, between",
+    "P3": "column IN (values)",
+    "P4": "column starts with a text",
+    "P5": "column IS [NOT] NULL",
+    "P6": "column <> value, NOT IN",
+    "P7": "function(columns) compared with a value",
+    "P8": "other conditions: patterns, column against column, OR across columns",
+}
+_FORM = {"=": "P1", "<=>": "P1", "in": "P3", "starts_with": "P4", "is_null": "P5", "is_not_null": "P5"}
+_FORM |= {"<>": "P6", "not_in": "P6"}
+TOP = 10
+
+
+def levels_of(leaf: Comparison | Opaque, schema: TableSchema | None = None) -> tuple[str, ...]:
+    """The levels at which a condition can skip, coarsest first; empty when none can.
+
+    Args:
+        schema: of the table, to know which columns have statistics; without one every column is taken to have them.
+
+    >>> levels_of(Comparison("a", "<>", ())), levels_of(Opaque("like", ("a",), "a LIKE '%x'"))
+    (('delta', 'row_group', 'page'), ('enriched',))
+    """
+    if isinstance(leaf, Opaque):
+        return ("enriched",) if leaf.expression else ()
+    if leaf.solved:
+        return ("enriched",)
+    column = schema.find(leaf.column) if schema is not None else None
+    if schema is not None and column is None:
+        return ()
+    if column is not None and not column.value_type.orderable and leaf.op not in ("is_null", "is_not_null"):
+        return ()
+    if leaf.op == "not_in":
+        return ()
+    return LEVELS[:3] if column is None or column.delta_stats else LEVELS[1:3]
+
+
+def query_level(query: LoggedQuery, schema: TableSchema | None = None) -> str:
+    """The coarsest level at which the query can skip, or ``none``."""
+    found = {level for leaf in _leaves(query.predicate) for level in levels_of(leaf, schema)[:1]}
+    return next((level for level in LEVELS if level in found), "none")
+
+
+def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -> dict[str, Any]:
+    """Figures about the queries of one table; no literal is among them.
+
+    Returns:
+        ``queries``, and how many of them are ``unfiltered`` or ``partial``;
+        ``forms``: conditions by form, see `FORMS`;
+        ``levels``: queries by the coarsest level at which they can skip;
+        ``expressions``: distinct columns and expressions filtered by;
+        ``comparison_points``: distinct literals of the most used columns;
+        ``top4_share``: share of the queries that filter by one of the four most used columns;
+        ``partition_filters``: share of the queries that filter by a partition column, None without such columns;
+        ``constancy``: how alike the columns of the earlier and the later half are, 0 to 1;
+        ``read_share_median``: rows read in relation to the most that a query read, where the log says it.
+    """
+    forms: Counter[str] = Counter()
+    used: Counter[str] = Counter()
+    points: dict[str, set[Any]] = defaultdict(set)
+    expressions: set[str] = set()
+    partitioned = 0
+    columns_of: list[set[str]] = []
+    partitions = {name.lower() for name in schema.partition_columns} if schema is not None else set()
+    for query in queries:
+        columns = set()
+        for leaf in _leaves(query.predicate):
+            forms[_form(leaf, query.predicate)] += 1
+            if isinstance(leaf, Comparison):
+                columns.add(leaf.column)
+                points[leaf.column].update(leaf.literals)
+                expressions.add(leaf.column)
+            else:
+                expressions.add(f"{leaf.form}:{','.join(leaf.columns)}")
+        used.update(columns)
+        columns_of.append(columns)
+        partitioned += any(column.lower() in partitions for column in columns)
+    top = [name for name, _ in used.most_common(4)]
+    count = len(queries)
+    read = sorted(query.rows_read for query in queries if query.rows_read is not None)
+    return {
+        "queries": count,
+        "unfiltered": sum(not columns for columns in columns_of),
+        "partial": sum(query.partial for query in queries),
+        "forms": {form: forms[form] for form in FORMS if forms[form]},
+        "levels": dict(Counter(query_level(query, schema) for query in queries)),
+        "expressions": len(expressions),
+        "comparison_points": {name: len(points[name]) for name, _ in used.most_common(TOP)},
+        "top4_share": _share(sum(any(name in columns for name in top) for columns in columns_of), count),
+        "partition_filters": _share(partitioned, count) if partitions else None,
+        "constancy": _constancy(queries, columns_of),
+        "read_share_median": read[len(read) // 2] / read[-1] if read and read[-1] else None,
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
+
+
+def _constancy(queries: Sequence[LoggedQuery], columns_of: list[set[str]]) -> float | None:
+    """Overlap of the columns' shares in the earlier and the later half of the queries that have a time."""
+    timed = sorted((query.timestamp, i) for i, query in enumerate(queries) if query.timestamp is not None)
+    if len(timed) < 20:
+        return None
+    half = len(timed) // 2
+    shares = []
+    for part in (timed[:half], timed[half:]):
+        counted: Counter[str] = Counter()
+        for _, i in part:
+            counted.update(columns_of[i])
+        whole = sum(counted.values()) or 1
+        shares.append({name: number / whole for name, number in counted.items()})
+    return sum(min(shares[0].get(name, 0.0), shares[1].get(name, 0.0)) for name in shares[0])
+
+
+def _form(leaf: Comparison | Opaque, whole: Predicate) -> str:
+    if isinstance(leaf, Comparison):
+        return "P7" if leaf.solved else _FORM.get(leaf.op, "P2")
+    return "P7" if leaf.form == "function" and whole is not None else "P8"
+
+
+def _leaves(predicate: Predicate) -> Iterator[Comparison | Opaque]:
+    """Conditions as written: implied ones are left out, ones that were solved count once."""
+    match predicate:
+        case And(children) | Or(children):
+            for child in children:
+                yield from _leaves(child)
+        case Comparison(derived=True, solved=False):
+            return
+        case _:
+            yield predicate

@@ -1,0 +1,142 @@
+"""A part of a log as Arrow batches of rows for the store: what each Spark task of an ingestion does."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from zorder_pipeline.model.predicate import predicate_to_json
+from zorder_pipeline.model.workload import LoggedQuery
+
+from .catalog import Catalog
+from .files import LogFile
+from .ingest import Interpreter
+from .insight import query_level
+from .reader import lines_of
+from .sql import Unusable
+
+__all__ = ["DDL", "Part", "rows_of"]
+
+DDL = """kind string, source string, position bigint, query_date date, table_name string, template string,
+    query_timestamp bigint, duration_ms double, user string, zone string, columns array<string>, predicate string,
+    rows_read bigint, bytes_read bigint, partial boolean, level string, reason string, text string, counts string"""
+SCHEMA = pa.schema(
+    [
+        ("kind", pa.string()),
+        ("source", pa.string()),
+        ("position", pa.int64()),
+        ("query_date", pa.date32()),
+        ("table_name", pa.string()),
+        ("template", pa.string()),
+        ("query_timestamp", pa.int64()),
+        ("duration_ms", pa.float64()),
+        ("user", pa.string()),
+        ("zone", pa.string()),
+        ("columns", pa.list_(pa.string())),
+        ("predicate", pa.string()),
+        ("rows_read", pa.int64()),
+        ("bytes_read", pa.int64()),
+        ("partial", pa.bool_()),
+        ("level", pa.string()),
+        ("reason", pa.string()),
+        ("text", pa.string()),
+        ("counts", pa.string()),
+    ]
+)
+CHUNK = 2_000
+TEXT = 2_000
+
+
+@dataclass(frozen=True)
+class Part:
+    """A log, or what has been added to it.
+
+    Attributes:
+        after: lines up to and including this position were ingested before.
+    """
+
+    log: LogFile
+    zone: str
+    after: int = 0
+
+
+def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:
+    """Rows of kind ``query`` and ``quarantine``, and one of kind ``file`` per part with its counts."""
+    rows: list[dict[str, Any]] = []
+    for part in parts:
+        for row in _rows(part, Interpreter(catalog, part.zone)):
+            rows.append(row)
+            if len(rows) >= CHUNK:
+                yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+                rows = []
+    if rows:
+        yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
+    counts: dict[str, Counter[str]] = {"ignored": Counter(), "quarantined": Counter(), "tables": Counter()}
+    lines = used = 0
+    last = part.after
+    watermark: int | None = None
+    for line in lines_of(part.log):
+        if line.position <= part.after:
+            continue
+        lines += 1
+        found = interpreter.one(line)
+        if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then
+            last = max(last, line.position)
+        if line.timestamp is not None:
+            watermark = max(watermark or line.timestamp, line.timestamp)
+        if not isinstance(found, Unusable):
+            used += 1
+            for query in found:
+                counts["tables"][query.table] += 1
+                yield _query(query, line.source, line.position, interpreter.catalog)
+        elif found.ignored:
+            counts["ignored"][found.reason] += 1
+        else:
+            counts["quarantined"][found.reason] += 1
+            text = (line.statement or line.raw)[:TEXT]
+            row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
+            yield row | {"reason": found.reason, "query_date": _date(line.timestamp)}
+    totals = {"lines": lines, "used": used, **{name: dict(counter) for name, counter in counts.items()}}
+    yield {
+        "kind": "file",
+        "source": part.log.source,
+        "position": last,
+        "query_timestamp": watermark,
+        "counts": json.dumps(totals),
+    }
+
+
+def _query(query: LoggedQuery, source: str, position: int, catalog: Catalog) -> dict[str, Any]:
+    return {
+        "kind": "query",
+        "source": source,
+        "position": position,
+        "query_date": _date(query.timestamp),
+        "table_name": query.table,
+        "template": query.template,
+        "query_timestamp": query.timestamp,
+        "duration_ms": query.duration_ms,
+        "user": query.user,
+        "zone": query.zone,
+        "columns": list(query.columns),
+        "predicate": json.dumps(predicate_to_json(query.predicate)),
+        "rows_read": query.rows_read,
+        "bytes_read": query.bytes_read,
+        "partial": query.partial,
+        "level": query_level(query, catalog.schemas.get(query.table)),
+    }
+
+
+def _date(timestamp: int | None) -> Any:
+    """Day of the query; of the ingestion when the log has no time."""
+    moment = datetime.now(UTC) if timestamp is None else datetime.fromtimestamp(timestamp / 1e6, UTC)
+    return moment.date()

@@ -1,0 +1,221 @@
+"""Scans in a query plan as Spark's event log describes it: which table, and by what it is filtered."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from sqlglot import exp
+
+from zorder_pipeline.model.predicate import And, Comparison, Or, Predicate
+from zorder_pipeline.model.schema import Column, TableSchema
+
+from .catalog import Catalog
+from .plan_text import Filters, catalyst_filters, source_filters
+from .scopes import Recipe
+
+__all__ = ["PlanScan", "scans_of"]
+
+SCAN = re.compile(r"(?:Gpu|Photon|Columnar|Native|Comet|Velox)?\s?(?:File|Batch|Delta)?Scan(?:Exec\w*)?\b", re.I)
+LOCATION = re.compile(r"\[([^\]]*)\]?")
+CATALYST = ("DataFilters", "RequiredDataFilters", "OptionalDataFilters", "DictionaryFilters", "PartitionFilters")
+KEYS = (*CATALYST, "Location", "ReadSchema", "PushedFilters", "Format")
+THROUGH = re.compile(r"WholeStageCodegen|InputAdapter|ColumnarToRow|GpuColumnarToRow|Filter|GpuFilter|PhotonFilter")
+FORMATS = frozenset({"parquet", "delta", "orc", "csv", "json", "text", "avro", "ExistingRDD"})
+INTERNAL = re.compile(r"_tmp_metadata|__delta_internal|_metadata\b")
+MAX_DEPTH = 500
+
+
+@dataclass(frozen=True)
+class PlanScan:
+    """A scan of one table in a plan; see `zorder_pipeline.model.workload.LoggedQuery`.
+
+    Attributes:
+        names: what the table may be called: catalog name, location.
+    """
+
+    names: tuple[str, ...]
+    predicate: Predicate
+    columns: tuple[str, ...]
+    partial: bool
+    template: str
+
+
+def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[PlanScan]:
+    """The scans of data in a plan. Reads of Delta's own log, and of what is cached in memory, are left out.
+
+    Args:
+        plan: ``sparkPlanInfo`` of an event.
+    """
+    return [found for node, above in _nodes(plan) if (found := _scan(node, above, timestamp, zone)) is not None]
+
+
+def _nodes(plan: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
+    """Every node with the texts of the ``Filter`` nodes right above it."""
+    stack: list[tuple[Mapping[str, Any], tuple[str, ...], int]] = [(plan, (), 0)]
+    while stack:
+        node, above, depth = stack.pop()
+        if depth > MAX_DEPTH:
+            continue
+        name = str(node.get("nodeName") or "")
+        yield node, above
+        if name.startswith("InMemoryTableScan"):
+            continue
+        text = str(node.get("simpleString") or "")
+        if "Filter" in name and (at := text.find(" ")) > 0:
+            above = (*above, text[at + 1 :])
+        elif not THROUGH.search(name):
+            above = ()
+        children = [child for child in node.get("children") or [] if isinstance(child, Mapping)]
+        stack += [(child, above, depth + 1) for child in reversed(children)]
+
+
+def _scan(node: Mapping[str, Any], above: tuple[str, ...], timestamp: int | None, zone: str) -> PlanScan | None:
+    name, text = str(node.get("nodeName") or ""), str(node.get("simpleString") or "")
+    if not SCAN.match(name):
+        return None
+    metadata = node.get("metadata")
+    facts = {str(k): str(v) for k, v in metadata.items()} if isinstance(metadata, Mapping) else {}
+    for key in KEYS:  # GPU and V2 scans say it in their text only
+        if key not in facts and (found := _in_text(text, key)) is not None:
+            facts[key] = found
+    location = facts.get("Location", "")
+    if "_delta_log" in location or "DeltaLogFileIndex" in location or not (location or "ReadSchema" in facts):
+        return None
+    names = tuple(dict.fromkeys([*_catalog_name(name), *_paths(location)]))
+    if not names:
+        return None
+    types = _types(facts.get("ReadSchema", ""))
+    filters = _filters(facts, above, types)
+    schema = TableSchema(tuple(Column(column, kind) for column, kind in types.items()))
+    catalog = Catalog(schemas={"": schema} if types else {})
+    known = {column.lower(): column for column in types}
+
+    def resolve(column: exp.Column) -> str | None:
+        path = ".".join(part.name for part in column.parts)
+        if INTERNAL.match(path):
+            return None
+        return known.get(path.lower(), path)
+
+    scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone)
+    predicate = _without_spark_nulls(scan.predicate)
+    top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
+    partial = filters.partial or scan.partial
+    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters))
+
+
+def _in_text(text: str, key: str) -> str | None:
+    at = text.find(f"{key}: ")
+    if at < 0:
+        return None
+    start = at + len(key) + 2
+    following = [text.find(f", {other}: ", start) for other in KEYS]
+    end = min((place for place in following if place > 0), default=len(text))
+    return text[start:end].rstrip()
+
+
+def _catalog_name(node_name: str) -> Iterator[str]:
+    rest = SCAN.sub("", node_name, count=1).strip()
+    first, _, following = rest.partition(" ")
+    if first.lower() in FORMATS:
+        rest = following
+    rest = rest.split("[", 1)[0].strip()
+    if rest and "/" not in rest and "." in rest:
+        yield rest.replace("`", "")
+
+
+def _paths(location: str) -> Iterator[str]:
+    found = LOCATION.search(location)
+    for path in (found.group(1) if found else "").split(", "):
+        if path and not path.endswith("..."):
+            yield path.rstrip("/")
+
+
+def _filters(facts: Mapping[str, str], above: tuple[str, ...], types: Mapping[str, str]) -> Filters:
+    """All filters that are known of a scan.
+
+    ``DataFilters`` and ``PartitionFilters`` hold everything; where a reader does not print them, the filter nodes
+    above and the pushed filters do.
+    """
+    found = Filters()
+    complete = any(key in facts for key in ("DataFilters", "RequiredDataFilters"))
+    texts = [catalyst_filters(facts[key], types) for key in CATALYST if key in facts]
+    if not complete or any(item.partial for item in texts):
+        texts += [catalyst_filters(text, types) for text in above]
+        if "PushedFilters" in facts:
+            texts.append(source_filters(facts["PushedFilters"], types))
+    for item in texts:
+        found.partial = found.partial or item.partial
+        found.conditions += [node for node in item.conditions if node not in found.conditions]
+    return found
+
+
+def _without_spark_nulls(predicate: Predicate) -> Predicate:
+    """Spark adds ``isnotnull(c)`` to every comparison of c: left out where that comparison is there."""
+    parts = predicate.children if isinstance(predicate, And) else (predicate,)
+    compared = {leaf.column for part in parts for leaf in _leaves(part) if leaf.op not in ("is_not_null", "is_null")}
+    kept = tuple(
+        part
+        for part in dict.fromkeys(parts)
+        if not (isinstance(part, Comparison) and part.op == "is_not_null" and part.column in compared)
+    )
+    return kept[0] if len(kept) == 1 else And(kept)
+
+
+def _leaves(predicate: Predicate) -> Iterator[Comparison]:
+    if isinstance(predicate, Comparison):
+        yield replace(predicate)
+    elif isinstance(predicate, And | Or):
+        for child in predicate.children:
+            yield from _leaves(child)
+
+
+def _template(names: tuple[str, ...], filters: Filters) -> str:
+    shapes = []
+    for condition in filters.conditions:
+        copy = condition.copy()
+        for literal in list(copy.find_all(exp.Literal)):
+            literal.set("this", "?")
+        shapes.append(copy.sql(dialect="spark"))
+    text = "\x1f".join([*names[:1], *sorted(shapes)])
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _types(read_schema: str) -> dict[str, str]:
+    """Type by column of ``struct<a:int,s:struct<x:int>>``, fields of structs as dotted paths; a cut-off end is not.
+
+    >>> _types("struct<a:int,s:struct<x:int,y:decimal(9,2)>,... 3 more fields>")
+    {'a': 'int', 's.x': 'int', 's.y': 'decimal(9,2)'}
+    """
+    found: dict[str, str] = {}
+    _read_struct(read_schema, "", found, 0)
+    return found
+
+
+def _read_struct(text: str, prefix: str, found: dict[str, str], depth: int) -> None:
+    if not text.startswith("struct<") or depth > 20:
+        return
+    for item in _split(text[len("struct<") :].removesuffix(">")):
+        name, _, kind = item.partition(":")
+        if not kind or name.startswith("..."):
+            continue
+        if kind.startswith("struct<"):
+            _read_struct(kind, f"{prefix}{name}.", found, depth + 1)
+        elif not kind.endswith("..."):
+            found[prefix + name] = kind
+
+
+def _split(text: str) -> Iterator[str]:
+    depth = start = 0
+    for i, character in enumerate(text):
+        if character in "<(":
+            depth += 1
+        elif character in ">)":
+            depth -= 1
+        elif character == "," and depth == 0:
+            yield text[start:i]
+            start = i + 1
+    yield text[start:]

@@ -1,0 +1,232 @@
+"""Monotone functions of one column against a constant, solved for the column.
+
+Spark unwraps some casts itself, so those count for every reader. Everything else solved here is marked ``solved``:
+Delta's own file selection does not see through ``year(ts) = 2024``, only scans through ``reading/`` do.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from sqlglot import exp
+
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.schema import Column
+
+from .constants import DATE_TYPES, MOMENT_TYPES, Clock, fold
+
+__all__ = ["Find", "column_behind_cast", "solved"]
+
+Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
+"""Name and, where known, schema entry of the table's column that a node is."""
+DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
+FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+def column_behind_cast(node: exp.Expr, find: Find) -> str | None:
+    """The column under a widening cast, which Spark takes off the column before it pushes the filter down."""
+    found = find(node.this) if isinstance(node, exp.Cast) else None
+    if found is None or found[1] is None or not isinstance(node, exp.Cast):
+        return None
+    name, column = found[0], found[1]
+    family, to = column.value_type.family, node.to.this
+    if family == "integer" and to in exp.DataType.INTEGER_TYPES:
+        return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
+    if family == "date" and to in MOMENT_TYPES:
+        return name
+    return None
+
+
+def _width(kind: exp.DType) -> int:
+    return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
+
+
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
+    for solver in (_year, _trunc, _day_of, _prefix, _linear):
+        if (result := solver(left.unnest(), op, literal, find)) is not None:
+            return result
+    return None
+
+
+def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    if isinstance(left, exp.Extract) and str(left.this).upper() == "YEAR":
+        inner = left.expression
+    elif isinstance(left, exp.Year):
+        inner = left.this
+    else:
+        return None
+    found = find(_without_date_cast(inner))
+    if found is None or not literal.text.isdigit() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
+        return None
+    year = int(literal.text)
+    return _period(found[0], op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+
+
+def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    if not isinstance(left, exp.TimestampTrunc | exp.DateTrunc) or literal.kind not in (
+        "string",
+        "date",
+        "timestamp_ntz",
+    ):
+        return None
+    found, start = find(_without_date_cast(left.this)), _day(literal)
+    unit = str(left.args.get("unit") or "").strip("'").upper()
+    if found is None or start is None or not _temporal(found[1]) or left.args.get("zone"):
+        return None
+    if unit == "WEEK" and op not in ("=", ">=", "<="):
+        return None  # some dialects' weeks begin on Sunday: only these ranges cover both
+    end = _unit_end(start, unit)
+    return _period(found[0], op, start, end) if end is not None else None
+
+
+def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    if (inner := _without_date_cast(left)) is left:
+        return None
+    found, day = find(inner), _day(literal)
+    if found is None or day is None or day >= dt.date(9999, 12, 31) or not _temporal(found[1]):
+        return None
+    return _period(found[0], op, day, day + dt.timedelta(days=1))
+
+
+def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    if not isinstance(left, exp.Left | exp.Substring) or op != "=" or literal.kind != "string" or not literal.text:
+        return None
+    found = find(left.this)
+    start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
+    whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in ("0", "1"))
+    size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdigit() else None
+    if found is None or not whole or size is None or (found[1] is not None and found[1].value_type.family != "string"):
+        return None
+    if len(literal.text) > size:
+        return Or(())
+    op = "starts_with" if len(literal.text) == size else "="
+    return Comparison(found[0], op, (literal,), derived=True, solved=True)
+
+
+def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    """``k * column + m`` against a number, exactly, for whole numbers and decimals.
+
+    Assumes that an overflow is an error, as in Spark's ANSI mode.
+    """
+    slope, offset, node = Fraction(1), Fraction(0), left
+    clock = Clock()
+    while (found := find(node)) is None:
+        step = _step(node, clock)
+        if step is None:
+            return None
+        node, factor, shift = step
+        slope, offset = slope * factor, offset + slope * shift
+    name, column = found
+    if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
+        return None
+    try:
+        target = (Fraction(Decimal(literal.text)) - offset) / slope
+    except (InvalidOperation, ValueError, OverflowError):
+        return None
+    if slope < 0:
+        op = FLIPPED[op]
+    return _bounded(name, op, target, whole=column.value_type.family == "integer")
+
+
+def _step(node: exp.Expr, clock: Clock) -> tuple[exp.Expr, Fraction, Fraction] | None:
+    """The next layer of a linear expression: inner node, factor and shift."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        return node.this, Fraction(-1), Fraction(0)
+    if not isinstance(node, exp.Add | exp.Sub | exp.Mul):
+        return None
+    right, left = _number(node.expression, clock), _number(node.this, clock)
+    match node:
+        case exp.Mul() if right is not None:
+            return node.this, right, Fraction(0)
+        case exp.Mul() if left is not None:
+            return node.expression, left, Fraction(0)
+        case exp.Add() if right is not None:
+            return node.this, Fraction(1), right
+        case exp.Add() if left is not None:
+            return node.expression, Fraction(1), left
+        case exp.Sub() if right is not None:
+            return node.this, Fraction(1), -right
+        case exp.Sub() if left is not None:
+            return node.expression, Fraction(-1), left
+    return None
+
+
+def _number(node: exp.Expr, clock: Clock) -> Fraction | None:
+    literal = fold(node, clock)
+    if literal is None or literal.kind != "number" or re.search(r"[eE]", literal.text):
+        return None
+    return Fraction(Decimal(literal.text))
+
+
+def _bounded(name: str, op: str, target: Fraction, whole: bool) -> Predicate | None:
+    """``name op target`` with a literal that can be written: a bound that cannot be is moved outward."""
+    number = Decimal(target.numerator) / Decimal(target.denominator)
+    if Fraction(number) == target and (target.denominator == 1 or not whole):
+        return Comparison(name, op, (Literal("number", f"{number:f}"),), derived=True, solved=True)
+    if not whole or op in ("<>", "<=>"):
+        return None
+    if op == "=":
+        return Or(())
+    if op in (">", ">="):
+        return Comparison(name, ">", (Literal("number", str(math.floor(target))),), derived=True, solved=True)
+    return Comparison(name, "<", (Literal("number", str(math.ceil(target))),), derived=True, solved=True)
+
+
+def _period(name: str, op: str, start: dt.date, end: dt.date) -> Predicate | None:
+    """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v."""
+    first, after = Literal("date", start.isoformat()), Literal("date", end.isoformat())
+    match op:
+        case "=" | "<=>":
+            return And((Comparison(name, ">=", (first,), True, True), Comparison(name, "<", (after,), True, True)))
+        case "<>":
+            return Or((Comparison(name, "<", (first,), True, True), Comparison(name, ">=", (after,), True, True)))
+    chosen = {"<": ("<", first), "<=": ("<", after), ">": (">=", after), ">=": (">=", first)}
+    written, literal = chosen[op]
+    return Comparison(name, written, (literal,), True, True)
+
+
+def _unit_end(start: dt.date, unit: str) -> dt.date | None:
+    """The first day after the unit that begins at ``start``; None when no such unit begins there."""
+    match unit:
+        case "DAY" | "DD":
+            return start + dt.timedelta(days=1)
+        case "WEEK" if start.weekday() == 0:
+            return start + dt.timedelta(days=7)
+        case "MONTH" | "MM" | "MON" if start.day == 1:
+            return (start + dt.timedelta(days=32)).replace(day=1)
+        case "QUARTER" if start.day == 1 and start.month in (1, 4, 7, 10):
+            return (start + dt.timedelta(days=95)).replace(day=1)
+        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1 and start.year < 9999:
+            return start.replace(year=start.year + 1)
+    return None
+
+
+def _day(literal: Literal) -> dt.date | None:
+    match = re.fullmatch(r"(\d{4}-\d{2}-\d{2})(?:[T ]00:00(?::00(?:\.0+)?)?)?", literal.text.strip())
+    try:
+        return dt.date.fromisoformat(match.group(1)) if match else None
+    except ValueError:
+        return None
+
+
+def _temporal(column: Column | None) -> bool:
+    """Whether dates bound the column: a string column of dates, say, is cast row by row, in any format Spark reads."""
+    return column is None or column.value_type.family in ("date", "timestamp", "timestamp_ntz")
+
+
+def _without_date_cast(node: exp.Expr) -> exp.Expr:
+    node = node.unnest()
+    to_date = isinstance(node, DATE_CASTS) and not node.args.get("format") and not node.args.get("zone")
+    if isinstance(node, exp.Cast):  # Spark's CAST is parsed as TRY_CAST
+        to_date = node.to.this in DATE_TYPES
+    elif isinstance(node, exp.TimeStrToTime):
+        to_date = True
+    inner = node.this
+    return _without_date_cast(inner) if to_date and isinstance(inner, exp.Expr) else node

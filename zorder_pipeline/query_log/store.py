@@ -1,0 +1,331 @@
+"""The query log in the pipeline's state: Delta tables ``query_log``, ``quarantine`` and ``log_files``.
+
+Exactly once: an ingestion writes its rows under a batch number, and the batch counts from the moment in which its row
+appears in ``log_files``, one atomic commit with a transaction number of its own. A crash before that leaves rows that
+nobody reads and `purge` removes; the files are read again by the next run. Two ingestions at once cannot both win.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.model.predicate import predicate_from_json
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+
+from .catalog import Catalog
+from .intake import Known, batches, find_new, generation_of, name_of
+from .parts import DDL, Part, rows_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["LogStore", "StoredLog"]
+
+SCHEMA_VERSION = 1
+APP = "zorder-ingest"
+DAY = 86_400_000_000
+LATEST = 500_000
+"""Queries of one table that are handed on, the latest ones."""
+PLACE = ("run", "source", "position", "query_date")
+QUERIES = (
+    *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
+    *("rows_read", "bytes_read", "partial", "level"),
+)
+NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}})
+Record = tuple[str, int, int, int | None, int | None, str]
+"""Source, size, position, Delta version, watermark and counts of a log."""
+QUARANTINE = (*PLACE, "reason", "text")
+
+
+@dataclass(frozen=True)
+class StoredLog:
+    """What one ingestion added.
+
+    Attributes:
+        log: its counts; queries are in the store, not here.
+        tables: scans added by table.
+        files: log files read.
+        unchanged: log files in which nothing was new.
+    """
+
+    log: QueryLog
+    tables: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+    unchanged: int = 0
+
+    @staticmethod
+    def merged(parts: Sequence[StoredLog]) -> StoredLog:
+        """Several ingestions as one."""
+        tables = sum((Counter(part.tables) for part in parts), Counter[str]())
+        log = QueryLog.merged([part.log for part in parts])
+        return StoredLog(log, dict(tables), sum(p.files for p in parts), sum(p.unchanged for p in parts))
+
+    def to_json(self) -> dict[str, Any]:
+        """As `QueryLog.to_json`, with the files."""
+        counts = self.log.to_json() | {"tables": self.tables}
+        return counts | {"files": self.files, "unchanged_files": self.unchanged}
+
+
+class LogStore:
+    """The state's tables about query logs.
+
+    Args:
+        state: folder of the state, on any Hadoop filesystem.
+    """
+
+    def __init__(self, spark: SparkSession, state: str) -> None:
+        self.spark, self.state = spark, state.rstrip("/")
+
+    def path(self, table: str) -> str:
+        """Folder of one of the tables."""
+        return f"{self.state}/{table}"
+
+    def ingest(
+        self,
+        path: str,
+        catalog: Catalog,
+        *,
+        log_format: str = "auto",
+        zone: str = "UTC",
+        progress: Callable[[str], None] | None = None,
+    ) -> StoredLog:
+        """Read what is new at ``path`` and add it, batch by batch.
+
+        Raises:
+            LogError: there is no log.
+            LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
+        """
+        generation = generation_of(catalog, zone)
+        intake = find_new(path, log_format, zone, self._known(generation))
+        added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
+        for batch in batches(intake.parts):
+            if progress is not None:
+                size = sum(max(part.log.size, 0) for part in batch)
+                progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
+            added.append(self._add(batch, catalog, generation))
+        if intake.parts and intake.delta_version is not None:
+            mark = (path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING)
+            self._commit(uuid.uuid4().hex, generation, [mark])
+        return StoredLog.merged(added)
+
+    def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
+        """The stored queries.
+
+        Args:
+            tables: only scans of these tables.
+            days: a sliding window, only queries of so many days before the newest one; those without a time always
+                count.
+        """
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        if not self._exists("log_files"):
+            return QueryLog((), 0, 0)
+        files = self._current_files()
+        rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
+        if tables is not None:
+            rows = rows.where(F.col("table_name").isin(list(tables)))
+        if days is not None:
+            last = files.agg(F.max("watermark")).collect()[0][0] or 0
+            recent = F.col("query_timestamp") >= last - round(days * DAY)
+            rows = rows.where(recent | F.col("query_timestamp").isNull())
+        latest = Window.partitionBy("table_name").orderBy(
+            F.col("query_timestamp").desc_nulls_last(), "source", "position"
+        )
+        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= LATEST)
+        rows = rows.orderBy(F.col("query_timestamp").asc_nulls_first(), "source", "position")
+        queries = tuple(_query(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist())
+        totals = [json.loads(row["counts"]) for row in files.select("counts").collect()]
+        return _log(totals, queries)
+
+    def purge(self, days: int, user: str | None = None) -> dict[str, int]:
+        """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
+
+        Rows of ingestions that were cut off are deleted, too. Files of deleted rows stay until VACUUM.
+        """
+        from delta.tables import DeltaTable
+        from pyspark.sql import functions as F
+
+        deleted = {}
+        old = F.col("query_date") < F.date_sub(F.current_date(), days)
+        for name in ("query_log", "quarantine"):
+            if not self._exists(name):
+                continue
+            condition = F.col("user") == user if user is not None and name == "query_log" else old
+            if user is not None and name == "quarantine":
+                continue
+            table = DeltaTable.forPath(self.spark, self.path(name))
+            runs = [row["run"] for row in self._read("log_files").select("run").distinct().collect()]
+            table.delete(condition | ~F.col("run").isin(runs))
+            last = table.history(1).select("operationMetrics").collect()[0]["operationMetrics"]
+            deleted[name] = int(last.get("numDeletedRows", 0))
+        return deleted
+
+    def _add(self, parts: list[Part], catalog: Catalog, generation: str) -> StoredLog:
+        """Read one batch on Spark and commit it."""
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as F
+
+        run = uuid.uuid4().hex
+        tasks = max(1, min(len(parts), 4 * self.spark.sparkContext.defaultParallelism))
+        numbers = self.spark.createDataFrame([(i,) for i in range(len(parts))], "part int").repartition(tasks, "part")
+        rows = numbers.mapInArrow(_worker(parts, catalog), DDL).withColumn("run", F.lit(run))
+        rows = rows.persist(StorageLevel.DISK_ONLY)
+        try:
+            for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
+                self._append(name, rows.where(F.col("kind") == kind).select(*columns))
+            done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
+            sizes = {part.log.source: part.log.size for part in parts}
+            records: list[Record] = [
+                (row["source"], sizes[row["source"]], row["position"], None, row["query_timestamp"], row["counts"])
+                for row in done.collect()
+            ]
+            self._commit(run, generation, records)
+        finally:
+            rows.unpersist()
+        totals = [json.loads(record[-1]) for record in records]
+        tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
+        return StoredLog(_log(totals, ()), dict(tables), len(parts))
+
+    def _commit(self, run: str, generation: str, records: list[Record]) -> None:
+        """Make a run count: one row per log in ``log_files``, under the next batch number."""
+        from pyspark.sql import functions as F
+
+        number = self._next_batch()
+        columns = "name string, source string, size bigint, position bigint, delta_version bigint, watermark bigint"
+        named = [(name_of(record[0]), *record) for record in records]
+        frame = self.spark.createDataFrame(named, columns + ", counts string").select(
+            F.lit(number).cast("bigint").alias("batch"),
+            F.lit(run).alias("run"),
+            F.lit(generation).alias("generation"),
+            "*",
+            F.current_timestamp().alias("ingested_at"),
+        )
+        self._append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
+        if not self._read("log_files").where(F.col("run") == run).head(1):
+            raise _lost(self.state)
+
+    def _append(self, name: str, frame: DataFrame, options: dict[str, str] | None = None) -> None:
+        new = not self._exists(name)
+        writer = frame.write.format("delta").mode("append").options(**(options or {}))
+        if new:
+            writer = writer.option("delta.appendOnly", "false").option("zorder.schemaVersion", str(SCHEMA_VERSION))
+            if name == "query_log":
+                writer = writer.partitionBy("table_name")
+        with _conflicts(self.state):
+            writer.save(self.path(name))
+
+    def _next_batch(self) -> int:
+        from pyspark.sql import functions as F
+
+        if not self._exists("log_files"):
+            return 1
+        return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
+
+    def _known(self, generation: str) -> dict[str, Known]:
+        """The newest record of each log by its name."""
+        from pyspark.sql import functions as F
+
+        if not self._exists("log_files"):
+            return {}
+        rows = self._read("log_files").where(F.col("generation") == generation).orderBy("batch").collect()
+        return {row["name"]: Known(row["size"], row["position"], row["delta_version"]) for row in rows}
+
+    def _current_files(self) -> DataFrame:
+        """Records of each log's newest generation: what was read under an older configuration does not count."""
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        newest = Window.partitionBy("name").orderBy(F.col("batch").desc())
+        files = self._read("log_files").withColumn("newest", F.first("generation").over(newest))
+        return files.where(F.col("generation") == F.col("newest"))
+
+    def _exists(self, name: str) -> bool:
+        from delta.tables import DeltaTable
+
+        return DeltaTable.isDeltaTable(self.spark, self.path(name))
+
+    def _read(self, name: str) -> DataFrame:
+        frame = self.spark.read.format("delta").load(self.path(name))
+        if name == "log_files":
+            self._check_version(name)
+        return frame
+
+    @functools.cached_property
+    def _versions(self) -> dict[str, int]:
+        return {}
+
+    def _check_version(self, name: str) -> None:
+        from delta.tables import DeltaTable
+
+        if name not in self._versions:
+            row = DeltaTable.forPath(self.spark, self.path(name)).detail().select("properties").collect()[0]
+            self._versions[name] = int(row["properties"].get("zorder.schemaVersion", SCHEMA_VERSION))
+        if self._versions[name] > SCHEMA_VERSION:
+            raise ZorderError(
+                f"the state {self.state} was written by a newer version of zorder (schema {self._versions[name]}, this "
+                f"one knows {SCHEMA_VERSION}); upgrade zorder, or use another state folder"
+            )
+
+
+def _worker(parts: list[Part], catalog: Catalog) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from rows_of([parts[i] for i in batch.column(0).to_pylist()], catalog)
+
+    return read
+
+
+def _query(row: dict[str, Any]) -> LoggedQuery:
+    return LoggedQuery(
+        table=row["table_name"],
+        predicate=predicate_from_json(json.loads(row["predicate"])),
+        columns=tuple(row["columns"] or ()),
+        template=row["template"] or "",
+        timestamp=row["query_timestamp"],
+        duration_ms=row["duration_ms"],
+        user=row["user"],
+        source=f"{row['source']}:{row['position']}",
+        zone=row["zone"] or "UTC",
+        rows_read=row["rows_read"],
+        bytes_read=row["bytes_read"],
+        partial=bool(row["partial"]),
+    )
+
+
+def _log(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -> QueryLog:
+    ignored: Counter[str] = Counter()
+    quarantined: Counter[str] = Counter()
+    lines = used = 0
+    for item in totals:
+        lines += item["lines"]
+        used += item["used"]
+        ignored.update(item["ignored"])
+        quarantined.update(item["quarantined"])
+    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined))
+
+
+@contextlib.contextmanager
+def _conflicts(state: str) -> Iterator[None]:
+    """Delta's conflicts as `LostRaceError`."""
+    import delta.exceptions  # noqa: F401 - makes Delta's conflicts arrive as Python exceptions
+
+    try:
+        yield
+    except Exception as error:
+        if "Concurrent" in type(error).__name__ + str(error)[:200]:
+            raise _lost(state) from error
+        raise
+
+
+def _lost(state: str) -> LostRaceError:
+    return LostRaceError(f"another ingestion into {state} ran at the same time; nothing was doubled, run it again")

@@ -1,0 +1,182 @@
+"""Statements that differ only in literals are parsed once: a cache by template.
+
+Parsing takes milliseconds, reading the literals of a known template a tenth of that. A statement's template is its
+token sequence without literals. The second statement of a template is parsed once more with a marker in the place of
+each literal; where every marker comes back as a literal of a condition, later statements only put their own literals
+there. A template for which that gives another result than parsing does is parsed every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import OrderedDict
+from dataclasses import dataclass
+from functools import lru_cache
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.tokenizer_core import Token, TokenType
+
+from .catalog import Catalog
+from .scopes import Recipe, Scan
+from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement
+
+__all__ = ["Parser", "Template", "template_of"]
+
+CACHED = 5_000
+LITERAL = (TokenType.STRING, TokenType.NUMBER)
+_STRING, _NUMBER = "zqx{}xqz", 918_273_000_000
+UNITS = frozenset(
+    {
+        *("year", "years", "yyyy", "yy", "quarter", "quarters", "month", "months", "mon", "mm", "week", "weeks"),
+        *("day", "days", "dd", "hour", "hours", "minute", "minutes", "second", "seconds"),
+        *("millisecond", "milliseconds", "microsecond", "microseconds"),
+    }
+)
+
+
+@dataclass
+class Template:
+    """A template's recipes with the literal nodes to fill in.
+
+    Attributes:
+        slots: literal nodes by the number of the literal token whose text they take; a literal can be needed twice.
+    """
+
+    recipes: tuple[Recipe, ...]
+    slots: dict[int, list[exp.Literal]]
+
+    def scans(self, literals: list[Token], timestamp: int | None, zone: str) -> tuple[Scan, ...]:
+        """The scans of a statement of this template."""
+        for number, nodes in self.slots.items():
+            for node in nodes:
+                node.set("this", literals[number].text)
+        return tuple(recipe.scan(timestamp, zone) for recipe in self.recipes)
+
+
+class Parser:
+    """Takes statements apart, remembering templates. Not thread-safe.
+
+    >>> parser = Parser(Catalog())
+    >>> [parser.scans(f"SELECT a FROM t WHERE b > {i}")[0].predicate.to_sql() for i in (1, 2, 3)]
+    ['b > 1', 'b > 2', 'b > 3']
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self.catalog = catalog
+        self._known: OrderedDict[str, Template | Unusable | int | None] = OrderedDict()
+        self.template = ""
+
+    def scans(
+        self, statement: str, timestamp: int | None = None, zone: str = "UTC", parameters: Parameters | None = None
+    ) -> tuple[Scan, ...] | Unusable:
+        """As `parse_statement`; ``template`` holds the statement's template hash afterwards."""
+        tokens = _tokens(statement, self.catalog.dialect) if len(statement) <= MAX_LENGTH else None
+        if not tokens:
+            self.template = ""
+            return self._parsed(statement, timestamp, zone, parameters)
+        key = _key(tokens)
+        self.template = _hash(key)
+        if parameters:
+            return self._parsed(statement, timestamp, zone, parameters)
+        known = self._known.get(key)
+        if isinstance(known, Unusable):
+            return known
+        if isinstance(known, Template):
+            self._known.move_to_end(key)
+            return known.scans([t for t in tokens if t.token_type in LITERAL], timestamp, zone)
+        found = self._parsed(statement, timestamp, zone)
+        if isinstance(found, Unusable):
+            self._remember(key, found if found.ignored else None)
+        elif key not in self._known:
+            self._remember(key, 1)
+        elif known == 1:
+            self._remember(key, self._template(statement, tokens, found, timestamp, zone))
+        return found
+
+    def _parsed(
+        self, statement: str, timestamp: int | None, zone: str, parameters: Parameters | None = None
+    ) -> tuple[Scan, ...] | Unusable:
+        c = self.catalog
+        return parse_statement(
+            statement,
+            dialect=c.dialect,
+            aliases=c.aliases,
+            schemas=c.schemas,
+            views=c.views,
+            timestamp=timestamp,
+            zone=zone,
+            parameters=parameters,
+        )
+
+    def _remember(self, key: str, value: Template | Unusable | int | None) -> None:
+        self._known[key] = value
+        if len(self._known) > CACHED:
+            self._known.popitem(last=False)
+
+    def _template(
+        self, statement: str, tokens: list[Token], expected: tuple[Scan, ...], timestamp: int | None, zone: str
+    ) -> Template | None:
+        """The statement's template, or None when its literals cannot be told apart from its structure."""
+        literals = [token for token in tokens if token.token_type in LITERAL]
+        marked, end, number = [], 0, 0
+        markers: dict[str, int] = {}
+        for token in tokens:
+            if token.token_type not in LITERAL:
+                continue
+            if not _structural(token):
+                text = _STRING.format(number) if token.token_type == TokenType.STRING else str(_NUMBER + number)
+                markers[text] = number
+                quoted = f"'{text}'" if token.token_type == TokenType.STRING else text
+                marked += [statement[end : token.start], quoted]
+                end = token.end + 1
+            number += 1
+        recipes = read_statement("".join([*marked, statement[end:]]), self.catalog)
+        if isinstance(recipes, Unusable):
+            return None
+        slots: dict[int, list[exp.Literal]] = {}
+        for recipe in recipes:
+            for condition in (*recipe.conditions, *recipe.implied):
+                for node in condition.find_all(exp.Literal):
+                    if (slot := markers.get(str(node.this))) is not None:
+                        slots.setdefault(slot, []).append(node)
+        template = Template(recipes, slots)
+        return template if template.scans(literals, timestamp, zone) == expected else None
+
+
+def template_of(statement: str, dialect: str = "spark") -> str:
+    """Hash of the statement without its literals, comments and layout; "" when it cannot be cut into tokens."""
+    tokens = _tokens(statement, dialect)
+    return _hash(_key(tokens)) if tokens else ""
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(dialect: str) -> sqlglot.Tokenizer:
+    return sqlglot.Dialect.get_or_raise(dialect).tokenizer()
+
+
+def _tokens(statement: str, dialect: str) -> list[Token] | None:
+    try:
+        return _tokenizer(dialect).tokenize(statement)
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return None
+
+
+def _structural(token: Token) -> bool:
+    return token.token_type == TokenType.STRING and token.text.lower() in UNITS
+
+
+def _key(tokens: list[Token]) -> str:
+    """Token texts with literals as ``?``, those that shape the tree spelled out."""
+    parts = []
+    for token in tokens:
+        kind = token.token_type
+        if kind in LITERAL:
+            parts.append(f"?{token.text.lower()}" if _structural(token) else "?s" if kind == TokenType.STRING else "?n")
+        else:
+            parts.append("`" + token.text if kind == TokenType.IDENTIFIER else token.text.lower())
+    return "\x1f".join(parts)
+
+
+def _hash(key: str) -> str:
+    return hashlib.blake2b(key.encode("utf-8", "replace"), digest_size=8).hexdigest()
