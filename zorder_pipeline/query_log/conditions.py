@@ -85,12 +85,27 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
 def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
     """NOT of an atom; a null compares as unknown on both sides, so it stays excluded."""
     if isinstance(found, Comparison):
+        if found.op == "<=>":
+            if found.literals[0].kind == "null":
+                return Comparison(found.column, "is_not_null")
+            unequal = Comparison(found.column, "<>", found.literals, found.derived, found.solved)
+            return Or((_plain_boolean(unequal), Comparison(found.column, "is_null")))
+        if found.op in ("=", "<>") and found.literals[0].kind == "boolean":
+            return _plain_boolean(Comparison(found.column, NEGATED[found.op], found.literals))
         if found.op in NEGATED:
             return Comparison(found.column, NEGATED[found.op], found.literals, found.derived, found.solved)
         if found.op == "between" and not found.derived:
             low, high = found.literals
             return Or((Comparison(found.column, "<", (low,)), Comparison(found.column, ">", (high,))))
     return _opaque(node, context, negated=True)
+
+
+def _plain_boolean(found: Comparison) -> Comparison:
+    """``flag <> true`` as ``flag = false``."""
+    if found.op != "<>" or found.literals[0].kind != "boolean":
+        return found
+    other = "false" if found.literals[0].text == "true" else "true"
+    return Comparison(found.column, "=", (Literal("boolean", other),))
 
 
 def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:

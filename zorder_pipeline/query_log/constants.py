@@ -141,8 +141,8 @@ def _plain(node: exp.Expr) -> Literal | None:
     match node:
         case exp.Literal():
             return Literal("string" if node.is_string else "number", node.this)
-        case exp.Neg() if isinstance(node.this, exp.Literal) and not node.this.is_string:
-            return Literal("number", "-" + node.this.this)
+        case exp.Neg() if (inner := _plain(node.this.unnest())) is not None and inner.kind == "number":
+            return Literal("number", inner.text[1:] if inner.text.startswith("-") else "-" + inner.text)
         case exp.Boolean():
             return Literal("boolean", "true" if node.this else "false")
         case exp.Null():

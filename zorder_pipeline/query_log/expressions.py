@@ -54,7 +54,8 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
         name = name_of(column)
         if name is None:
             return ""
-        plain = exp.column(exp.to_identifier(name, quoted=not name.isidentifier()))
+        path = [exp.to_identifier(part, quoted=not part.isidentifier()) for part in name.split(".")]
+        plain = exp.column(*reversed(path)) if len(path) <= 4 else exp.Dot.build(path)
         if column is copy:
             copy = plain
         else:

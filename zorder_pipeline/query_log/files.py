@@ -15,7 +15,7 @@ from zorder_pipeline.errors import LogError
 
 from .codecs import opened
 
-__all__ = ["LogFile", "list_logs", "open_log"]
+__all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_log"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -70,12 +70,18 @@ def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
     if info.type == fs.FileType.File:
         kind = "events" if log_format == "spark-events" else _kind(place) or _sniffed(filesystem, place) or "sql"
         return [_file(prefix, info, kind)]
-    if _info(filesystem, f"{place}/_delta_log", path).type == fs.FileType.Directory:
+    if is_delta(path):
         return _delta_files(filesystem, prefix, place)
     found = list(_in_folder(filesystem, prefix, place, log_format))
     if not found:
         raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
     return found
+
+
+def is_delta(path: str) -> bool:
+    """Whether ``path`` is a Delta table's folder."""
+    filesystem, place = _filesystem(path)
+    return bool(_info(filesystem, f"{place.rstrip('/')}/_delta_log", path).type == fs.FileType.Directory)
 
 
 def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:

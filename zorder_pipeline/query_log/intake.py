@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from .catalog import Catalog
-from .files import LogFile, list_logs, new_delta_files
+from .files import LogFile, is_delta, list_logs, new_delta_files
 from .parts import Part
 
 __all__ = ["Intake", "Known", "batches", "find_new", "generation_of", "name_of"]
@@ -105,4 +105,4 @@ def _delta_file(table: str, path: str) -> LogFile:
 def _delta_version(path: str) -> int | None:
     from deltalake import DeltaTable
 
-    return DeltaTable(path).version() if DeltaTable.is_deltatable(path) else None
+    return DeltaTable(path).version() if is_delta(path) else None

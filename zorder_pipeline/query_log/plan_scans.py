@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import And, Comparison, Or, Predicate
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .catalog import Catalog
@@ -50,7 +50,10 @@ def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[
     Args:
         plan: ``sparkPlanInfo`` of an event.
     """
-    return [found for node, above in _nodes(plan) if (found := _scan(node, above, timestamp, zone)) is not None]
+    nodes = list(_nodes(plan))
+    joined = any("Join" in str(node.get("nodeName")) for node, _ in nodes)
+    found = (_scan(node, above, joined, timestamp, zone) for node, above in nodes)
+    return [scan for scan in found if scan is not None]
 
 
 def _nodes(plan: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], tuple[str, ...]]]:
@@ -73,7 +76,9 @@ def _nodes(plan: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], tuple[s
         stack += [(child, above, depth + 1) for child in reversed(children)]
 
 
-def _scan(node: Mapping[str, Any], above: tuple[str, ...], timestamp: int | None, zone: str) -> PlanScan | None:
+def _scan(
+    node: Mapping[str, Any], above: tuple[str, ...], joined: bool, timestamp: int | None, zone: str
+) -> PlanScan | None:
     name, text = str(node.get("nodeName") or ""), str(node.get("simpleString") or "")
     if not SCAN.match(name):
         return None
@@ -101,9 +106,10 @@ def _scan(node: Mapping[str, Any], above: tuple[str, ...], timestamp: int | None
         return known.get(path.lower(), path)
 
     scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone)
-    predicate = _without_spark_nulls(scan.predicate)
+    predicate = _without_inferred(scan.predicate, joined)
+    predicate, guessed = _without_guesses(predicate)
     top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
-    partial = filters.partial or scan.partial
+    partial = filters.partial or scan.partial or guessed
     return PlanScan(names, predicate, tuple(top), partial, _template(names, filters))
 
 
@@ -137,40 +143,57 @@ def _paths(location: str) -> Iterator[str]:
 def _filters(facts: Mapping[str, str], above: tuple[str, ...], types: Mapping[str, str]) -> Filters:
     """All filters that are known of a scan.
 
-    ``DataFilters`` and ``PartitionFilters`` hold everything; where a reader does not print them, the filter nodes
-    above and the pushed filters do.
+    ``DataFilters``, ``PartitionFilters`` and the filter nodes right above hold everything; where a reader does not
+    print them, the pushed filters have to do.
     """
     found = Filters()
     complete = any(key in facts for key in ("DataFilters", "RequiredDataFilters"))
     texts = [catalyst_filters(facts[key], types) for key in CATALYST if key in facts]
-    if not complete or any(item.partial for item in texts):
-        texts += [catalyst_filters(text, types) for text in above]
-        if "PushedFilters" in facts:
-            texts.append(source_filters(facts["PushedFilters"], types))
+    cut = not complete or any(item.partial for item in texts)
+    for text in above:  # what mixes partition columns with others stands there only
+        item = catalyst_filters(text, types)
+        texts.append(item if cut else Filters(item.conditions))
+    if cut and "PushedFilters" in facts:
+        texts.append(source_filters(facts["PushedFilters"], types))
     for item in texts:
         found.partial = found.partial or item.partial
         found.conditions += [node for node in item.conditions if node not in found.conditions]
     return found
 
 
-def _without_spark_nulls(predicate: Predicate) -> Predicate:
-    """Spark adds ``isnotnull(c)`` to every comparison of c: left out where that comparison is there."""
+def _without_inferred(predicate: Predicate, joined: bool) -> Predicate:
+    """Without the ``isnotnull(c)`` that Spark adds for every comparison of c, and for the keys of a join."""
     parts = predicate.children if isinstance(predicate, And) else (predicate,)
-    compared = {leaf.column for part in parts for leaf in _leaves(part) if leaf.op not in ("is_not_null", "is_null")}
-    kept = tuple(
-        part
-        for part in dict.fromkeys(parts)
-        if not (isinstance(part, Comparison) and part.op == "is_not_null" and part.column in compared)
-    )
+    compared = {column for part in parts for column in _columns(part)}
+
+    def inferred(part: Predicate) -> bool:
+        null = isinstance(part, Comparison) and part.op == "is_not_null"
+        return null and (joined or (isinstance(part, Comparison) and part.column in compared))
+
+    kept = tuple(part for part in dict.fromkeys(parts) if not inferred(part))
     return kept[0] if len(kept) == 1 else And(kept)
 
 
-def _leaves(predicate: Predicate) -> Iterator[Comparison]:
-    if isinstance(predicate, Comparison):
-        yield replace(predicate)
-    elif isinstance(predicate, And | Or):
-        for child in predicate.children:
-            yield from _leaves(child)
+def _without_guesses(predicate: Predicate) -> tuple[Predicate, bool]:
+    """Without columns that equal two things at once: a string with brackets in it that could be read in two ways."""
+    parts = predicate.children if isinstance(predicate, And) else (predicate,)
+    equal = [part for part in parts if isinstance(part, Comparison) and part.op == "="]
+    columns = [part.column for part in equal]
+    twice = {name for name in columns if columns.count(name) > 1}
+    kept = tuple(part for part in parts if not twice.intersection(_columns(part)))
+    return (kept[0] if len(kept) == 1 else And(kept)), bool(twice)
+
+
+def _columns(predicate: Predicate) -> Iterator[str]:
+    """Columns that more is asked of than whether they are null."""
+    match predicate:
+        case Comparison(column=column, op=op) if op != "is_not_null":
+            yield column
+        case Opaque(columns=columns):
+            yield from columns
+        case And(children) | Or(children):
+            for child in children:
+                yield from _columns(child)
 
 
 def _template(names: tuple[str, ...], filters: Filters) -> str:

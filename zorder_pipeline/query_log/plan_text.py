@@ -254,7 +254,7 @@ class _Catalyst(_Grammar):
             path = [*(part.name for part in node.parts), step.group(1)]
             yield from self._postfix(self.column(".".join(path)), step.end())
         if text.startswith(" IN (", end):
-            yield from self._in(node, end + 5, ",", ")")
+            yield from self._in(node, end + 5)
         if text.startswith(" INSET ", end):
             yield from self._inset(node, end + 7)
         for word, kind in ((" LIKE ", exp.Like), (" RLIKE ", exp.RegexpLike)):
@@ -263,25 +263,31 @@ class _Catalyst(_Grammar):
                     yield kind(this=node, expression=pattern), stop
         yield node, end
 
-    def _in(self, node: exp.Expr, position: int, separator: str, close: str) -> Iterator[Found]:
-        kind = self.type_of(node)
-
-        def items(start: int, found: list[exp.Expr]) -> Iterator[tuple[list[exp.Expr], int]]:
-            for item, stop in self.literal(start, kind, separator + close):
-                if self.text.startswith(close, stop):
-                    yield [*found, item], stop + 1
-                elif self.text.startswith(separator, stop):
-                    skip = 2 if self.text.startswith(separator + " ", stop) and kind != "string" else 1
-                    yield from items(stop + skip, [*found, item])
-                    return
-
-        for values, stop in items(position, []):
-            yield exp.In(this=node, expressions=values), stop
+    def _in(self, node: exp.Expr, position: int) -> Iterator[Found]:
+        """``b#1 IN (1,2)``; Spark writes no space after its commas, so a comma with one belongs to a string."""
+        kind, values, start = self.type_of(node), list[exp.Expr](), position
+        for item, stop in self.literal(start, kind, ",)"):
+            if self.text.startswith(", ", stop):
+                continue
+            values, start = [item], stop
+            break
+        while values and self.text.startswith(",", start):
+            ends = self.literal(start + 1, kind, ",)")
+            found = next(((item, stop) for item, stop in ends if not self.text.startswith(", ", stop)), None)
+            if found is None:
+                return
+            values.append(found[0])
+            start = found[1]
+        if values and self.text.startswith(")", start):
+            yield exp.In(this=node, expressions=values), start + 1
 
     def _inset(self, node: exp.Expr, position: int) -> Iterator[Found]:
         """A list without brackets, which ends where a text with an attribute begins."""
         kind, values, end = self.type_of(node), list[exp.Expr](), position
         while end < len(self.text):
+            if (cut := CUT.match(self.text, end)) is not None:
+                yield exp.In(this=node, expressions=[*values, exp.Literal.string(cut.group())]), cut.end()
+                return
             item = next(iter(self.literal(end, kind, ",)]")), None)
             if item is None or "#" in item[0].sql() or self.text.startswith("isnotnull(", end):
                 break

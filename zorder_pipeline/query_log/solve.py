@@ -91,7 +91,7 @@ def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     found, day = find(inner), _day(literal)
     if found is None or day is None or day >= dt.date(9999, 12, 31) or not _temporal(found[1]):
         return None
-    return _period(found[0], op, day, day + dt.timedelta(days=1))
+    return _period(found[0], op, day, day + dt.timedelta(days=1), solved=False)  # Spark does so itself
 
 
 def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -179,17 +179,17 @@ def _bounded(name: str, op: str, target: Fraction, whole: bool) -> Predicate | N
     return Comparison(name, "<", (Literal("number", str(math.ceil(target))),), derived=True, solved=True)
 
 
-def _period(name: str, op: str, start: dt.date, end: dt.date) -> Predicate | None:
+def _period(name: str, op: str, start: dt.date, end: dt.date, solved: bool = True) -> Predicate | None:
     """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v."""
     first, after = Literal("date", start.isoformat()), Literal("date", end.isoformat())
     match op:
         case "=" | "<=>":
-            return And((Comparison(name, ">=", (first,), True, True), Comparison(name, "<", (after,), True, True)))
+            return And((Comparison(name, ">=", (first,), True, solved), Comparison(name, "<", (after,), True, solved)))
         case "<>":
-            return Or((Comparison(name, "<", (first,), True, True), Comparison(name, ">=", (after,), True, True)))
+            return Or((Comparison(name, "<", (first,), True, solved), Comparison(name, ">=", (after,), True, solved)))
     chosen = {"<": ("<", first), "<=": ("<", after), ">": (">=", after), ">=": (">=", first)}
     written, literal = chosen[op]
-    return Comparison(name, written, (literal,), True, True)
+    return Comparison(name, written, (literal,), True, solved)
 
 
 def _unit_end(start: dt.date, unit: str) -> dt.date | None:

@@ -136,7 +136,10 @@ class _Reader:
         upkeep = UPKEEP.search(description) is not None
         for each in [] if upkeep else [*([plan] if isinstance(plan, Mapping) else []), *item.plans]:
             known = {scan.names for scan in scans}
-            found = dict.fromkeys(scans_of(each, timestamp, str(zone or "UTC")))  # a reused exchange is read once
+            try:
+                found = dict.fromkeys(scans_of(each, timestamp, str(zone or "UTC")))  # a reused exchange is read once
+            except (ValueError, TypeError, AttributeError, RuntimeError) as error:  # a plan of a shape not known here
+                return Execution(number, damage="unreadable_plan", description=f"{description}: {error}")
             scans += [scan for scan in found if scan.names not in known]
         text = json.dumps(plan) if not scans else ""
         internal = "delta_log" if "_delta_log" in text or "Delta Table State" in text else "no_scan"

@@ -1,0 +1,132 @@
+"""The query log in the state: incremental, exactly once, also when it is cut off or run twice at once."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.store import LogStore
+
+DAY = 86_400_000_000
+START = 1_705_312_800_000_000
+CATALOG = Catalog({"t": "t"}, {"t": TableSchema((Column("a", "int"), Column("flag", "boolean", delta_stats=False)))})
+
+
+def _lines(first: int, count: int, user: str = "ann") -> str:
+    records = (
+        {"statement": f"SELECT a FROM t WHERE a = {i}", "timestamp": START + i * DAY, "user": user}
+        for i in range(first, first + count)
+    )
+    return "".join(json.dumps(record) + "\n" for record in records)
+
+
+@pytest.fixture
+def store(spark: SparkSession, tmp_path: Path) -> LogStore:
+    return LogStore(spark, str(tmp_path / "state"))
+
+
+def _values(store: LogStore, **options: Any) -> list[str]:
+    return [query.predicate.to_sql() for query in store.load(**options).queries]
+
+
+def test_only_what_is_new_is_added(store: LogStore, tmp_path: Path) -> None:
+    folder = tmp_path / "logs"
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(_lines(0, 3) + '{"statement": "DROP TABLE t"}\n{"bad\n{"statement": "SELECT a FR')
+    first = store.ingest(str(folder), CATALOG).to_json()
+    assert (first["lines"], first["used"], first["ignored"], first["quarantined"]) == (6, 3, 1, 2)
+    again = store.ingest(str(folder), CATALOG).to_json()
+    assert (again["lines"], again["files"], again["unchanged_files"]) == (0, 0, 1)
+    with (folder / "a.jsonl").open("a") as stream:  # the cut-off line is completed, and another file comes
+        stream.write('OM t WHERE a = 77"}\n')
+    (folder / "b.jsonl.gz").write_bytes(gzip.compress(_lines(10, 2).encode()))
+    added = store.ingest(str(folder), CATALOG).to_json()
+    assert (added["lines"], added["used"], added["files"]) == (3, 3, 2)
+    assert _values(store) == ["a = 77", *(f"a = {i}" for i in (0, 1, 2, 10, 11))]
+    assert store.load().quarantined == {"malformed_json": 1, "truncated": 1}
+    rows = store.spark.read.format("delta").load(store.path("quarantine")).orderBy("position").collect()
+    assert [(row["position"], row["reason"]) for row in rows] == [(5, "malformed_json"), (6, "truncated")]
+
+
+def test_a_crash_between_two_commits_neither_loses_nor_doubles(
+    store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log.jsonl").write_text(_lines(0, 5))
+
+    def crash(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(LogStore, "_commit", crash)
+        with pytest.raises(KeyboardInterrupt):
+            store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert store.load().queries == ()
+    store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert len(_values(store)) == 5
+    assert store.purge(days=100_000)["query_log"] == 5  # the rows that the crash left
+    assert len(_values(store)) == 5
+
+
+def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "log.jsonl").write_text(_lines(0, 5))
+    other = LogStore(store.spark, store.state)
+    original = LogStore._next_batch
+    monkeypatch.setattr(LogStore, "_next_batch", lambda self: 1 if self is store else original(self))
+    other.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    monkeypatch.setattr(LogStore, "_known", lambda *_: {})
+    with pytest.raises(LostRaceError, match="at the same time"):
+        store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert len(_values(store)) == 5
+
+
+def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(_lines(0, 5) + _lines(5, 5, user="bob"))
+    store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert _values(store, days=2.5) == ["a = 7", "a = 8", "a = 9"]
+    assert _values(store, tables=["other"]) == []
+    assert store.purge(days=90, user="bob") == {"query_log": 5}
+    assert {query.user for query in store.load().queries} == {"ann"}
+    assert store.purge(days=90) == {"query_log": 5, "quarantine": 0}
+
+
+def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: LogStore, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(_lines(0, 3) + json.dumps({"statement": "SELECT * FROM u WHERE b = 1"}) + "\n")
+    assert store.ingest(str(tmp_path / "log.jsonl"), CATALOG).log.ignored == {"other_table": 1}
+    wider = Catalog({"t": "t", "u": "u"}, CATALOG.schemas)
+    store.ingest(str(tmp_path / "log.jsonl"), wider)
+    assert len(_values(store)) == 4
+    assert store.load().lines == 4
+
+
+def test_a_delta_table_as_a_log(store: LogStore, tmp_path: Path) -> None:
+    log = str(tmp_path / "history")
+
+    def append(first: int) -> None:
+        rows = [(f"SELECT a FROM t WHERE a = {i}",) for i in range(first, first + 3)]
+        store.spark.createDataFrame(rows, "statement string").coalesce(1).write.format("delta").mode("append").save(log)
+
+    append(0)
+    assert store.ingest(log, CATALOG).log.used == 3
+    append(3)
+    store.spark.sql(f"OPTIMIZE delta.`{log}`")
+    append(6)
+    assert store.ingest(log, CATALOG).log.used == 6
+    assert store.ingest(log, CATALOG).log.used == 0
+    assert sorted(_values(store)) == [f"a = {i}" for i in range(9)]
+
+
+def test_each_query_says_at_which_level_it_can_skip(store: LogStore, tmp_path: Path) -> None:
+    conditions = ["a = 1", "flag", "a % 2 = 1", "random() > a"]
+    lines = (json.dumps({"statement": f"SELECT a FROM t WHERE {text}"}) + "\n" for text in conditions)
+    (tmp_path / "log.jsonl").write_text("".join(lines))
+    store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    rows = store.spark.read.format("delta").load(store.path("query_log")).orderBy("position").collect()
+    assert [row["level"] for row in rows] == ["delta", "row_group", "enriched", "none"]

@@ -1,0 +1,141 @@
+"""Filters as Spark prints them: what they mean, and what is said of them when they are cut off."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zorder_pipeline.query_log.plan_scans import scans_of
+from zorder_pipeline.query_log.plan_text import catalyst_filters, source_filters
+
+SCHEMA = "struct<b:int,c:string,d:date,ts:timestamp,f:double,flag:boolean,odd name:string,s:struct<x:int,y:string>>"
+
+
+def _plan(**metadata: str) -> dict[str, Any]:
+    facts = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/data/my events]", "ReadSchema": SCHEMA, **metadata}
+    return {"nodeName": "Scan parquet spark_catalog.shop.events", "simpleString": "", "metadata": facts, "children": []}
+
+
+def _predicate(plan: dict[str, Any]) -> tuple[str, bool]:
+    (scan,) = scans_of(plan, None, "UTC")
+    return scan.predicate.to_sql(), scan.partial
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[isnotnull(b#1), (b#1 > 5)]", "b > 5"),
+        ("[(b#1 <=> 5)]", "b <=> 5"),
+        ("[NOT (b#1 <=> 5)]", "b <> 5 OR b IS NULL"),
+        ("[isnotnull(c#2), (c#2 = a, b)]", "c = 'a, b'"),
+        ("[isnotnull(c#2), (c#2 = x) AND (y)]", "c = 'x) AND (y'"),
+        ("[(c#2 = null)]", "c = 'null'"),
+        ("[c#2 IN (abc,a, b,it's)]", "c IN ('abc', 'a, b', 'it''s')"),
+        ("[b#1 IN (1,null)]", "b IN (1, NULL)"),
+        ("[b#1 INSET 1, 2, 3]", "b IN (1, 2, 3)"),
+        ("[b#1 INSET 1, 2, 3, isnotnull(b#1)]", "b IN (1, 2, 3)"),
+        ("[((b#1 = 1) OR ((c#2 = x) AND (b#1 < -5)))]", "b = 1 OR (c = 'x' AND b < -5)"),
+        ("[StartsWith(c#2, ab)]", "startswith(c, 'ab')"),
+        ("[NOT StartsWith(c#2, ab)]", "NOT (STARTSWITH(c, 'ab'))"),
+        ("[c#2 LIKE a_b%]", "startswith(c, 'a') AND c LIKE 'a_b%'"),
+        ("[(ts#4 >= 2024-01-02 03:04:05.678901)]", "ts >= '2024-01-02 03:04:05.678901'"),
+        ("[(year(cast(ts#4 as date)) = 2024)]", "ts >= DATE '2024-01-01' AND ts < DATE '2025-01-01'"),
+        ("[(date_trunc(month, ts#4, Some(Etc/UTC)) = 2024-02-01 00:00:00)]", None),
+        ("[NOT flag#6]", "flag = false"),
+        ("[(f#5 = NaN)]", "f = 'NaN'"),
+        ("[(odd name#7 = x y)]", "odd name = 'x y'"),
+        ("[(s#8.x = 7)]", "s.x = 7"),
+        ("[(b#1 > scalar-subquery#12 [])]", "<function over b>"),
+        ("[((b#1 % 2) = 0)]", "(b % 2) = 0"),
+        ("[((b#1 + 1) > 5)]", "b > 4"),
+        ("[(UDF(c#2) = x)]", "<function over c>"),
+    ],
+)
+def test_catalyst_filters(text: str, expected: str | None) -> None:
+    found, partial = _predicate(_plan(DataFilters=text))
+    assert found == expected or (expected is None and "ts >= DATE '2024-02-01'" in found)
+    assert not partial or "subquery" in text
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[IsNotNull(b), GreaterThan(b,5)]", "b > 5"),
+        ("[*IsNotNull(c), *EqualTo(c,a, b)]", "c = 'a, b'"),
+        ("[Or(LessThan(b,5),And(EqualTo(c,x),Not(In(b, [1,2]))))]", "b < 5 OR (c = 'x' AND b NOT IN (1, 2))"),
+        ("[StringStartsWith(c,ab), EqualNullSafe(flag,true)]", "startswith(c, 'ab') AND flag <=> true"),
+        ("[EqualTo(`odd name`,x), EqualTo(s.x,7)]", "odd name = 'x' AND s.x = 7"),
+        ("[GreaterThanOrEqual(ts,2024-01-02T03:04:05Z)]", "ts >= '2024-01-02T03:04:05Z'"),
+    ],
+)
+def test_source_filters_where_nothing_else_is_printed(text: str, expected: str) -> None:
+    assert _predicate(_plan(PushedFilters=text)) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[b#1 INSET 1, 2, 3, ... 35 more fields]",
+        "[b#1 INSET 1, 2, 3, ... 35 more fields, (c#2 = x)]",
+        "[(c#2 = abc), (b#1 > 5), (d#3 >= 20...",
+    ],
+)
+def test_what_spark_cut_off_is_partial_and_never_guessed(text: str) -> None:
+    found, partial = _predicate(_plan(DataFilters=text))
+    assert partial
+    assert "1, 2, 3" not in found
+    assert "d >=" not in found
+
+
+def test_the_filter_node_above_says_what_the_scan_does_not() -> None:
+    scan = _plan(PushedFilters="[IsNotNull(c)]")
+    plan = {"nodeName": "Filter", "simpleString": "Filter (isnotnull(c#2) AND (upper(c#2) = X))", "children": [scan]}
+    assert _predicate(plan) == ("UPPER(c) = 'X'", False)
+
+
+def test_a_photon_and_a_gpu_scan() -> None:
+    photon = _plan(RequiredDataFilters="[isnotnull(b#1), (b#1 > 5)]", DictionaryFilters="[(b#1 > 5)]")
+    photon["nodeName"] = "PhotonScan parquet shop.events"
+    assert _predicate(photon) == ("b > 5", False)
+    text = (
+        "GpuFileGpuScan parquet shop.events[b#1,c#2] Batched: true, DataFilters: [isnotnull(b#1), (b#1 > 5)], "
+        "Format: Parquet, Location: InMemoryFileIndex(1 paths)[file:/data/events], PartitionFilters: [], "
+        "PushedFilters: [IsNotNull(b), GreaterThan(b,5)], ReadSchema: struct<b:int,c:string>"
+    )
+    gpu = {"nodeName": "GpuScan parquet shop.events", "simpleString": text, "metadata": {}, "children": []}
+    (scan,) = scans_of(gpu, None, "UTC")
+    assert (scan.names, scan.predicate.to_sql()) == (("shop.events", "file:/data/events"), "b > 5")
+
+
+def test_deltas_own_log_is_no_table() -> None:
+    log = _plan(Location="DeltaLogFileIndex(1 paths)[file:/data/events/_delta_log]")
+    assert scans_of(log, None, "UTC") == []
+
+
+@given(st.text(max_size=200))
+def test_no_text_crashes_or_hangs_the_grammars(text: str) -> None:
+    types = {"b": "int", "c": "string"}
+    started = time.monotonic()
+    for given_text in (text, f"[{text}]", f"[(c#2 = {text})]", f"[(b#1 > {text})]"):
+        catalyst_filters(given_text, types)
+        source_filters(given_text, types)
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text", ["[" + "(" * 5000, "[" + "NOT " * 5000, "[(c#1 = " + ")" * 5000, "[c#1 IN (" + "a," * 9999]
+)
+def test_bombs(text: str) -> None:
+    started = time.monotonic()
+    assert catalyst_filters(text, {"c": "string"}).partial
+    assert time.monotonic() - started < 10
+
+
+@given(st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="()[],\n"), min_size=1, max_size=30))
+def test_a_string_without_brackets_and_commas_is_read_as_it_was(value: str) -> None:
+    found = catalyst_filters(f"[isnotnull(c#1), (c#1 = {value})]", {"c": "string"})
+    assert found.conditions[-1].unnest().expression.this == value

@@ -1,0 +1,136 @@
+"""Logs as lines: every format, every compression, and whatever is damaged."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import struct
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.reader import read_log
+
+RECORDS = [
+    {"statement": "SELECT a FROM t WHERE a = 1", "timestamp": "2024-01-15T10:00:00Z", "user": "ann"},
+    {"statement": "SELECT a FROM t WHERE a = 2", "timestamp": 1_705_312_800, "duration_ms": 12.5},
+    {"statement": "INSERT INTO t VALUES (1)", "timestamp": 1_705_312_800_000},
+]
+LINES = "".join(json.dumps(record) + "\n" for record in RECORDS).encode()
+
+
+def _lz4_java(data: bytes) -> bytes:
+    packed = pa.Codec("lz4_raw").compress(data, asbytes=True)
+    block = b"LZ4Block" + struct.pack("<BiiI", 0x25, len(packed), len(data), 0) + packed
+    plain = b"LZ4Block" + struct.pack("<BiiI", 0x15, len(data), len(data), 0) + data
+    return block + plain + b"LZ4Block" + struct.pack("<BiiI", 0x15, 0, 0, 0)
+
+
+def _snappy_java(data: bytes) -> bytes:
+    packed = pa.Codec("snappy").compress(data, asbytes=True)
+    head = b"\x82SNAPPY\x00" + struct.pack(">ii", 1, 1)
+    return head + struct.pack(">i", len(packed)) + packed + head + struct.pack(">i", len(packed)) + packed
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("log.jsonl", LINES),
+        ("log.json.gz", gzip.compress(LINES)),
+        ("log.jsonl.zst", pa.Codec("zstd").compress(LINES, asbytes=True)),
+        ("log.jsonl.bz2", bz2.compress(LINES)),
+        ("log.jsonl.lz4", pa.Codec("lz4").compress(LINES, asbytes=True)),
+        ("log.ndjson", LINES.replace(b"\n", b"\r\n") + b"\n\n"),
+        ("log", LINES),
+        ("log.jsonl", "\ufeff".encode() + LINES),
+    ],
+)
+def test_json_lines_in_every_compression(tmp_path: Path, name: str, data: bytes) -> None:
+    (tmp_path / name).write_bytes(data)
+    log = ingest([str(tmp_path / name)])
+    assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
+    assert [query.timestamp for query in log.queries] == [1_705_312_800_000_000] * 2
+    assert (log.queries[0].user, log.queries[1].duration_ms) == ("ann", 12.5)
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("lz4", _lz4_java), ("snappy", _snappy_java)])
+def test_the_java_framings_of_sparks_event_logs(tmp_path: Path, suffix: str, pack: object) -> None:
+    (tmp_path / f"log.jsonl.{suffix}").write_bytes(pack(LINES))  # type: ignore[operator]
+    assert ingest([str(tmp_path / f"log.jsonl.{suffix}")]).lines == 6
+
+
+@pytest.mark.parametrize("suffix", ["gz", "lz4", "snappy", "zst"])
+def test_a_truncated_stream_gives_what_can_be_read_and_says_so(tmp_path: Path, suffix: str) -> None:
+    many = b"".join(
+        json.dumps({"statement": f"SELECT a FROM t WHERE a = {i} AND c = '{i * 7919 % 1000003:x}'"}).encode() + b"\n"
+        for i in range(20_000)
+    )
+    pack = {
+        "gz": gzip.compress,
+        "lz4": lambda data: b"".join(_lz4_java(data[i : i + 30_000])[:-21] for i in range(0, len(data), 30_000)),
+        "snappy": lambda data: b"".join(_snappy_java(data[i : i + 30_000]) for i in range(0, len(data), 30_000)),
+        "zst": lambda data: pa.Codec("zstd").compress(data, asbytes=True),
+    }[suffix]
+    whole = pack(many)
+    (tmp_path / f"log.jsonl.{suffix}").write_bytes(whole[: len(whole) // 2])
+    log = ingest([str(tmp_path / f"log.jsonl.{suffix}")])
+    assert log.lines == log.used + sum(log.ignored.values()) + sum(log.quarantined.values())
+    assert log.quarantined.keys() & {"damaged_file", "truncated", "malformed_json"}
+    if suffix != "zst":  # one block: all or nothing
+        assert log.used > 1000
+
+
+def test_csv_parquet_and_scripts(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(
+        'statement_text,start_time,read_rows,read_bytes,execution_status\n"SELECT a\nFROM t WHERE a = 1",'
+        "2024-01-15 10:00:00,100,2000,FINISHED\nSELECT a FROM t,2024-01-15 10:00:01,1,1,FAILED\n,,,,\n"
+    )
+    table = pa.table({"query_text": ["SELECT a FROM t WHERE a = 2"], "start_time": [pa.scalar(1_705_312_800_000_000)]})
+    pq.write_table(table, tmp_path / "b.parquet")
+    (tmp_path / "c.sql").write_text("-- first\nSELECT a FROM t WHERE a = ';';\n\n/* ; */ SELECT 1; ;\n-- nothing")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".hidden.jsonl").write_text("{")
+    log = ingest([str(tmp_path)])
+    assert (log.lines, log.used) == (6, 3)
+    assert log.ignored == {"failed": 1, "no_table": 1}
+    assert log.quarantined == {"no_statement": 1}
+    assert (log.queries[0].rows_read, log.queries[0].bytes_read) == (100, 2000)
+
+
+def test_bad_lines_are_quarantined_with_their_position_and_nothing_after_them_is_lost(tmp_path: Path) -> None:
+    good = json.dumps({"statement": "SELECT a FROM t WHERE a = 1"}).encode()
+    bad = [b"{", b"[1, 2]", b'{"statement": 5}', b'{"x": "\xff\xfe"}', b'"SELECT a FROM t"', b"[" * 100_000, b"null"]
+    (tmp_path / "log.jsonl").write_bytes(b"\n".join([*bad, good]) + b"\n" + good[:20])
+    log = ingest([str(tmp_path / "log.jsonl")])
+    assert (log.lines, log.used) == (9, 2)
+    assert log.quarantined == {"malformed_json": 2, "no_statement": 3, "invalid_utf8": 1, "truncated": 1}
+    assert {position for _, position, _, _ in log.quarantine} == {1, 2, 3, 4, 6, 7, 9}
+
+
+def test_a_line_beyond_all_measure_is_left_out(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_bytes(b'{"statement": "' + b"x" * 9_000_000 + b'"}\n' + LINES)
+    log = ingest([str(tmp_path / "log.jsonl")])
+    assert (log.lines, log.used, log.quarantined) == (4, 2, {"too_long": 1})
+
+
+@pytest.mark.parametrize("name", ["nowhere", "empty"])
+def test_no_log_is_one_sentence(tmp_path: Path, name: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(LogError, match=name):
+        list(read_log(str(tmp_path / name)))
+
+
+def test_parameters_of_prepared_statements(tmp_path: Path) -> None:
+    records = [
+        {"statement": "SELECT a FROM t WHERE a = ?", "parameters": [5]},
+        {"statement": "SELECT a FROM t WHERE a = :x", "parameters": '{"x": "v"}'},
+        {"statement": "SELECT a FROM t WHERE a = :x", "query_parameters": [{"name": "x", "value": 7}]},
+    ]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    log = ingest([str(tmp_path / "log.jsonl")])
+    assert [query.predicate.to_sql() for query in log.queries] == ["a = 5", "a = 'v'", "a = 7"]
