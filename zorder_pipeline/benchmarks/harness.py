@@ -34,7 +34,8 @@ Progress: TypeAlias = Callable[[str], None]
 OURS = "ours"
 RESAMPLES = 2000
 PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
-FIGURES = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
+FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
+FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
 
 
 @dataclass(frozen=True)
@@ -212,14 +213,15 @@ def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
     steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
     header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
-    header.append("rows read, as a multiple of ours (95%)")
+    if any(measure == "rows" for measure, _ in measures):
+        header.append("rows read, as a multiple of ours (95%)")
     rows = []
     for name, contender in report["contenders"].items():
         figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
         times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
         compared = contender["ours_to_it"].get("rows")
-        times_more = "" if name == OURS or compared is None else _inverse(compared)
-        rows.append([contender["label"], *figures, *times, times_more])
+        times_more = [] if compared is None else ["" if name == OURS else _inverse(compared)]
+        rows.append([contender["label"], *figures, *times, *times_more])
     return header, rows
 
 
@@ -230,6 +232,8 @@ def markdown(report: Mapping[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     seeds = len(report["seeds"])
     text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
+    if not any(title == "rows/query" for title in header):
+        return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     return text + (
         f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
         "seeds with a paired bootstrap interval over queries.\n"

@@ -16,6 +16,8 @@ __all__ = ["Intake", "Known", "batches", "find_new", "generation_of", "name_of"]
 
 BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
+SHARE_BYTES = 4 << 20
+MAX_SHARES = 16
 
 
 @dataclass(frozen=True)
@@ -64,7 +66,9 @@ def find_new(path: str, log_format: str, zone: str, known: Mapping[str, Known]) 
         if before is not None and before.size == log.size:
             unchanged += 1
         else:
-            parts.append(Part(log, zone, before.position if before is not None else 0))
+            after = before.position if before is not None else 0
+            shares = min(MAX_SHARES, 1 + log.size // SHARE_BYTES) if log.kind == "json" else 1
+            parts += [Part(log, zone, after, (i, shares)) for i in range(shares)]
     return Intake(tuple(parts), unchanged, _delta_version(path))
 
 
@@ -73,11 +77,12 @@ def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
     batch: list[Part] = []
     size = 0
     for part in parts:
-        if batch and (size + part.log.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+        whole = part.share[0] == 0  # the shares of a log are committed together
+        if batch and whole and (size + part.log.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
             yield batch
             batch, size = [], 0
         batch.append(part)
-        size += part.log.size
+        size += part.log.size // part.share[1]
     if batch:
         yield batch
 

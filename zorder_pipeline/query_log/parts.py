@@ -59,11 +59,13 @@ class Part:
 
     Attributes:
         after: lines up to and including this position were ingested before.
+        share: (i, n) for the i-th of n equal shares of the lines.
     """
 
     log: LogFile
     zone: str
     after: int = 0
+    share: tuple[int, int] = (0, 1)
 
 
 def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:
@@ -84,9 +86,7 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     lines = used = 0
     last = part.after
     watermark: int | None = None
-    for line in lines_of(part.log):
-        if line.position <= part.after:
-            continue
+    for line in lines_of(part.log, part.after, part.share):
         lines += 1
         found = interpreter.one(line)
         if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then

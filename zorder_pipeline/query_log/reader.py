@@ -6,10 +6,10 @@ import csv
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, BinaryIO
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -77,41 +77,50 @@ def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
         yield from lines_of(log)
 
 
-def lines_of(log: LogFile) -> Iterator[LogLine]:
+def lines_of(log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)) -> Iterator[LogLine]:
     """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
+
+    Args:
+        after: only lines beyond this position.
+        share: (i, n) for the i-th of n equal shares of the lines.
 
     Raises:
         LogError: the file cannot be opened.
     """
-    if log.kind == "parquet":
-        yield from _parquet(log)
+
+    def wanted(number: int) -> bool:
+        return number > after and number % share[1] == share[0]
+
+    if log.kind == "json":
+        yield from _json_lines(log, wanted)
         return
-    if log.kind == "events":
-        yield from _events(log)
-        return
-    position = 0
-    readers = {"json": _json_lines, "csv": _csv, "sql": _sql}
-    for part in log.parts:
-        with open_log(log, part) as stream:
-            try:
-                for line in readers[log.kind](log.source, stream):
-                    position = max(position, line.position)
-                    yield line
-            except (OSError, EOFError, pa.ArrowException) as error:
-                yield LogLine(log.source, position + 1, reason="damaged_file", raw=str(error).splitlines()[0])
+    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "events": _events}
+    yield from (line for line in readers[log.kind](log) if wanted(line.position))
 
 
-def _json_lines(source: str, stream: BinaryIO) -> Iterator[LogLine]:
+def _json_lines(log: LogFile, wanted: Callable[[int], bool]) -> Iterator[LogLine]:
     number = 0
-    while raw := stream.readline(MAX_LINE):
-        number += 1
-        if len(raw) == MAX_LINE and not raw.endswith(b"\n"):
-            while (rest := stream.readline(MAX_LINE)) and not rest.endswith(b"\n"):
-                pass
-            yield LogLine(source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
-            continue
-        if raw.strip():
-            yield _json_line(source, number, raw)
+    with open_log(log, log.parts[0]) as stream:
+        try:
+            while raw := stream.readline(MAX_LINE):
+                number += 1
+                whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
+                while not whole:
+                    rest = stream.readline(MAX_LINE)
+                    whole = not rest or rest.endswith(b"\n")
+                if not wanted(number):
+                    continue
+                if len(raw) == MAX_LINE:
+                    yield LogLine(log.source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
+                elif raw.strip():
+                    yield _json_line(log.source, number, raw)
+        except (OSError, EOFError, pa.ArrowException) as error:
+            if wanted(number + 1):
+                yield _damaged(log, number, error)
+
+
+def _damaged(log: LogFile, number: int, error: Exception) -> LogLine:
+    return LogLine(log.source, number + 1, reason="damaged_file", raw=(str(error).splitlines() or [""])[0])
 
 
 def _json_line(source: str, number: int, raw: bytes) -> LogLine:
@@ -127,35 +136,38 @@ def _json_line(source: str, number: int, raw: bytes) -> LogLine:
     return _line(source, number, record if isinstance(record, Mapping) else {"value": record})
 
 
-def _csv(source: str, stream: BinaryIO) -> Iterator[LogLine]:
+def _csv(log: LogFile) -> Iterator[LogLine]:
     csv.field_size_limit(MAX_LINE)
-    text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-    reader = csv.DictReader(line.replace("\0", "\ufffd") for line in text)
     number = 0
-    while True:
-        number += 1
-        try:
-            record = next(reader, None)
-        except csv.Error as error:
-            yield LogLine(source, number, reason="malformed_csv", raw=str(error))
-            continue
-        if record is None:
-            return
-        yield _line(source, number, record)
+    with open_log(log, log.parts[0]) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        reader = csv.DictReader(line.replace("\0", "\ufffd") for line in text)
+        while True:
+            number += 1
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                yield LogLine(log.source, number, reason="malformed_csv", raw=str(error))
+                continue
+            except (OSError, EOFError, pa.ArrowException) as error:
+                yield _damaged(log, number - 1, error)
+                return
+            if record is None:
+                return
+            yield _line(log.source, number, record)
 
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:
     number = 0
-    for part in log.parts:
-        filesystem = fs.FileSystem.from_uri(log.source)[0] if "://" in log.source else fs.LocalFileSystem()
-        try:
-            with filesystem.open_input_file(part) as stream:
-                for batch in pq.ParquetFile(stream).iter_batches(BATCH):
-                    for record in batch.to_pylist():
-                        number += 1
-                        yield _line(log.source, number, record)
-        except (pa.ArrowException, OSError) as error:
-            yield LogLine(log.source, number + 1, reason="damaged_file", raw=str(error).splitlines()[0])
+    filesystem = fs.FileSystem.from_uri(log.source)[0] if "://" in log.source else fs.LocalFileSystem()
+    try:
+        with filesystem.open_input_file(log.parts[0]) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(BATCH):
+                for record in batch.to_pylist():
+                    number += 1
+                    yield _line(log.source, number, record)
+    except (pa.ArrowException, OSError) as error:
+        yield _damaged(log, number, error)
 
 
 def _events(log: LogFile) -> Iterator[LogLine]:
@@ -178,12 +190,18 @@ def _events(log: LogFile) -> Iterator[LogLine]:
         )
 
 
-def _sql(source: str, stream: BinaryIO) -> Iterator[LogLine]:
-    data = stream.read(MAX_SCRIPT + 1)
+def _sql(log: LogFile) -> Iterator[LogLine]:
+    number = 0
+    with open_log(log, log.parts[0]) as stream:
+        try:
+            data = stream.read(MAX_SCRIPT + 1)
+        except (OSError, EOFError, pa.ArrowException) as error:
+            yield _damaged(log, 0, error)
+            return
     for number, statement in enumerate(_statements(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
-        yield LogLine(source, number, statement)
+        yield LogLine(log.source, number, statement)
     if len(data) > MAX_SCRIPT:
-        yield LogLine(source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")
+        yield LogLine(log.source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")
 
 
 def _statements(text: str) -> Iterator[str]:

@@ -21,6 +21,7 @@ from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .catalog import Catalog
+from .files import LogFile
 from .intake import Known, batches, find_new, generation_of, name_of
 from .parts import DDL, Part, rows_of
 
@@ -33,6 +34,7 @@ __all__ = ["LogStore", "StoredLog"]
 SCHEMA_VERSION = 1
 APP = "zorder-ingest"
 DAY = 86_400_000_000
+MAX_TASKS = 256
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
 PLACE = ("run", "source", "position", "query_date")
@@ -176,25 +178,20 @@ class LogStore:
         from pyspark.sql import functions as F
 
         run = uuid.uuid4().hex
-        tasks = max(1, min(len(parts), 4 * self.spark.sparkContext.defaultParallelism))
-        numbers = self.spark.createDataFrame([(i,) for i in range(len(parts))], "part int").repartition(tasks, "part")
+        numbers = self.spark.range(0, len(parts), 1, min(len(parts), MAX_TASKS))
         rows = numbers.mapInArrow(_worker(parts, catalog), DDL).withColumn("run", F.lit(run))
         rows = rows.persist(StorageLevel.DISK_ONLY)
         try:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
-            sizes = {part.log.source: part.log.size for part in parts}
-            records: list[Record] = [
-                (row["source"], sizes[row["source"]], row["position"], None, row["query_timestamp"], row["counts"])
-                for row in done.collect()
-            ]
-            self._commit(run, generation, records)
+            counted = done.collect()
+            self._commit(run, generation, [_record(part.log, counted) for part in parts if part.share[0] == 0])
         finally:
             rows.unpersist()
-        totals = [json.loads(record[-1]) for record in records]
+        totals = [json.loads(row["counts"]) for row in counted]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
-        return StoredLog(_log(totals, ()), dict(tables), len(parts))
+        return StoredLog(_log(totals, ()), dict(tables), len({part.log.source for part in parts}))
 
     def _commit(self, run: str, generation: str, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""
@@ -283,6 +280,17 @@ def _worker(parts: list[Part], catalog: Catalog) -> Callable[[Iterator[pa.Record
             yield from rows_of([parts[i] for i in batch.column(0).to_pylist()], catalog)
 
     return read
+
+
+def _record(log: LogFile, counted: Sequence[Any]) -> Record:
+    """What ``log_files`` keeps of a log, from the rows of its shares."""
+    rows = [row for row in counted if row["source"] == log.source]
+    total = _log([json.loads(row["counts"]) for row in rows], ())
+    tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
+    kept = {"lines": total.lines, "used": total.used, "ignored": total.ignored, "quarantined": total.quarantined}
+    watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
+    position = max(row["position"] for row in rows)
+    return log.source, log.size, position, None, watermark, json.dumps(kept | {"tables": dict(tables)})
 
 
 def _query(row: dict[str, Any]) -> LoggedQuery:

@@ -1,9 +1,9 @@
 """Statements that differ only in literals are parsed once: a cache by template.
 
 Parsing takes milliseconds, reading the literals of a known template a tenth of that. A statement's template is its
-token sequence without literals. The second statement of a template is parsed once more with a marker in the place of
-each literal; where every marker comes back as a literal of a condition, later statements only put their own literals
-there. A template for which that gives another result than parsing does is parsed every time.
+token sequence without literals. The second statement of a template is parsed with a marker in the place of each
+literal; the markers that come back as literals of conditions are the places where later statements only put their own.
+A template that gives another result for its first statement than parsing did is parsed every time.
 """
 
 from __future__ import annotations
@@ -54,6 +54,16 @@ class Template:
         return tuple(recipe.scan(timestamp, zone) for recipe in self.recipes)
 
 
+@dataclass(frozen=True)
+class First:
+    """The first statement of a template, to check the template by."""
+
+    literals: list[Token]
+    scans: tuple[Scan, ...]
+    timestamp: int | None
+    zone: str
+
+
 class Parser:
     """Takes statements apart, remembering templates. Not thread-safe.
 
@@ -64,7 +74,7 @@ class Parser:
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
-        self._known: OrderedDict[str, Template | Unusable | int | None] = OrderedDict()
+        self._known: OrderedDict[str, Template | Unusable | First | None] = OrderedDict()
         self.template = ""
 
     def scans(
@@ -82,16 +92,18 @@ class Parser:
         known = self._known.get(key)
         if isinstance(known, Unusable):
             return known
+        literals = [token for token in tokens if token.token_type in LITERAL]
+        if isinstance(known, First):
+            known = self._template(statement, tokens, known)
+            self._remember(key, known)
         if isinstance(known, Template):
             self._known.move_to_end(key)
-            return known.scans([t for t in tokens if t.token_type in LITERAL], timestamp, zone)
+            return known.scans(literals, timestamp, zone)
         found = self._parsed(statement, timestamp, zone)
         if isinstance(found, Unusable):
             self._remember(key, found if found.ignored else None)
         elif key not in self._known:
-            self._remember(key, 1)
-        elif known == 1:
-            self._remember(key, self._template(statement, tokens, found, timestamp, zone))
+            self._remember(key, First(literals, found, timestamp, zone))
         return found
 
     def _parsed(
@@ -109,16 +121,13 @@ class Parser:
             parameters=parameters,
         )
 
-    def _remember(self, key: str, value: Template | Unusable | int | None) -> None:
+    def _remember(self, key: str, value: Template | Unusable | First | None) -> None:
         self._known[key] = value
         if len(self._known) > CACHED:
             self._known.popitem(last=False)
 
-    def _template(
-        self, statement: str, tokens: list[Token], expected: tuple[Scan, ...], timestamp: int | None, zone: str
-    ) -> Template | None:
+    def _template(self, statement: str, tokens: list[Token], first: First) -> Template | None:
         """The statement's template, or None when its literals cannot be told apart from its structure."""
-        literals = [token for token in tokens if token.token_type in LITERAL]
         marked, end, number = [], 0, 0
         markers: dict[str, int] = {}
         for token in tokens:
@@ -141,7 +150,7 @@ class Parser:
                     if (slot := markers.get(str(node.this))) is not None:
                         slots.setdefault(slot, []).append(node)
         template = Template(recipes, slots)
-        return template if template.scans(literals, timestamp, zone) == expected else None
+        return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
 
 
 def template_of(statement: str, dialect: str = "spark") -> str:
