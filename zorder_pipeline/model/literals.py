@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import struct
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -59,7 +60,9 @@ def type_literal(literal: Literal, value_type: ValueType, zone: str = "UTC") -> 
             found = truth.get(text.lower()) if literal.kind in ("boolean", "string", "number") else None
             return None if found is None else TypedLiteral(found)
         case "integer" | "decimal" | "float":
-            return _number(text, value_type) if literal.kind in ("number", "string") else None
+            if literal.kind not in ("number", "string") or _compared_as_double(literal, value_type):
+                return None
+            return _number(text, value_type)
         case "date" | "timestamp" | "timestamp_ntz":
             if literal.kind not in ("string", "date", "timestamp", "timestamp_ntz"):
                 return None
@@ -67,10 +70,23 @@ def type_literal(literal: Literal, value_type: ValueType, zone: str = "UTC") -> 
     return None
 
 
+def _compared_as_double(literal: Literal, value_type: ValueType) -> bool:
+    """Whether Spark casts the column to double: a decimal against a string, it or a bigint against ``1e3``."""
+    if value_type.family == "decimal" and literal.kind == "string":
+        return True
+    return literal.kind == "number" and "e" in literal.text.lower() and _wider_than_double(value_type)
+
+
+def _wider_than_double(value_type: ValueType) -> bool:
+    return value_type.family == "decimal" or value_type.name == "bigint"
+
+
 def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
     try:
         if value_type.family == "float":
-            return TypedLiteral(float(text) + 0.0)
+            value = float(text) + 0.0
+            narrow = value_type.name == "float" and not math.isnan(value)
+            return TypedLiteral(value, exact=not narrow or _is_single(value))
         number = Decimal(text)
     except (InvalidOperation, ValueError):
         return None
@@ -80,7 +96,17 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
     if scaled.adjusted() > 60:
         return None
     floor = math.floor(scaled)
+    if value_type.family == "decimal" and (limits := value_type.bounds) and not limits[0] <= floor <= limits[1]:
+        return None  # Spark widens the column
     return TypedLiteral(floor, exact=scaled == floor)
+
+
+def _is_single(value: float) -> bool:
+    """Whether a 32-bit float can hold the value."""
+    try:
+        return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
+    except OverflowError:
+        return False
 
 
 def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None:

@@ -6,19 +6,20 @@ only *weaken* it (an unknown condition becomes TRUE), so that skipping by boxes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import product
+from itertools import pairwise, product
 
 from .literals import TypedLiteral, type_literal
 from .predicate import And, Comparison, Opaque, Or, Predicate
-from .schema import TableSchema
-from .values import Value, ValueType
+from .schema import Column, TableSchema
+from .values import Value, ValueType, order_key
 
 __all__ = ["Box", "Boxes", "Interval", "Range", "to_boxes"]
 
 MAX_BOXES = 64
 """A predicate that would become more boxes is weakened to its cheaper conjuncts."""
+MOMENTS = {"timestamp", "timestamp_ntz"}
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,7 @@ class Range:
             return self.intervals
         lows = [i.low for i in self.intervals if i.low is not None]
         highs = [i.high for i in self.intervals if i.high is not None]
-        return (Interval(min(lows), max(highs)),)
+        return (Interval(min(lows, key=order_key), max(highs, key=order_key)),)
 
 
 Box = tuple[Range, ...]
@@ -76,9 +77,10 @@ def to_boxes(predicate: Predicate, schema: TableSchema, zone: str = "UTC", *, so
     ((Range(column='a', type='int', intervals=(Interval(low=None, high=5, low_open=False, high_open=False),), \
 nulls=False, hull=False),),)
     """
-    if not solved:
-        predicate = _as_written(predicate)
-    return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
+    if solved:
+        return tuple(_merged(box) for box in _disjuncts(predicate, schema, zone))
+    boxes = tuple(_merged(box) for box in _disjuncts(_as_written(predicate), schema, zone))
+    return _parted(boxes, frozenset(schema.partition_columns))
 
 
 def _as_written(predicate: Predicate) -> Predicate:
@@ -91,6 +93,24 @@ def _as_written(predicate: Predicate) -> Predicate:
         case Or(children):
             return Or(tuple(_as_written(child) for child in children))
     return predicate
+
+
+def _parted(boxes: Boxes, partition: frozenset[str]) -> Boxes:
+    """Boxes as Delta tests them: what a disjunction says of partition columns, and apart from that what it says of the
+    others, so that ``p = 'a' OR x = 5`` says nothing.
+    """
+    if len(boxes) < 2 or not any(item.column in partition for box in boxes for item in box):
+        return boxes
+    coarse = _distinct(tuple(item for item in box if item.column in partition) for box in boxes)
+    fine = _distinct(tuple(item for item in box if item.column not in partition) for box in boxes)
+    if len(coarse) * len(fine) > MAX_BOXES:
+        fine = ((),)
+    return tuple(left + right for left, right in product(coarse, fine))
+
+
+def _distinct(boxes: Iterable[Box]) -> Boxes:
+    found = tuple(dict.fromkeys(boxes))
+    return ((),) if () in found else found
 
 
 def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str) -> Boxes:
@@ -128,21 +148,21 @@ def _merged(box: Box) -> Box:
 
 
 def _intersection(a: Interval, b: Interval) -> Interval:
-    low, low_open = max(((i.low, i.low_open) for i in (a, b) if i.low is not None), default=(None, False))
-    highs = [(i.high, not i.high_open) for i in (a, b) if i.high is not None]
-    high, high_closed = min(highs, default=(None, True))
+    lows = [(order_key(i.low), i.low_open, i.low) for i in (a, b) if i.low is not None]
+    highs = [(order_key(i.high), not i.high_open, i.high) for i in (a, b) if i.high is not None]
+    _, low_open, low = max(lows, default=(None, False, None))
+    _, high_closed, high = min(highs, default=(None, True, None))
     return Interval(low, high, low_open, not high_closed)
 
 
 def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | None:
-    """None when the comparison says nothing about an order of the column."""
+    """None when the comparison says nothing about an order of the column that Delta could use."""
     column = schema.find(comparison.column)
     if column is None:
         return None
-    everything = (Interval(),)
     if comparison.op in ("is_null", "is_not_null"):
         wanted = comparison.op == "is_null"
-        return Range(column.name, column.type, () if wanted else everything, nulls=wanted)
+        return Range(column.name, column.type, () if wanted else (Interval(),), nulls=wanted)
     if not column.value_type.orderable:
         return None
     has_null = any(literal.kind == "null" for literal in comparison.literals)
@@ -155,14 +175,28 @@ def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | No
     present = [item for item in typed if item is not None]
     if len(present) < len(typed):
         return None
+    if comparison.op in ("in", "not_in"):
+        return _listed(comparison, column, present)
     if comparison.op == "starts_with":
         intervals = _prefix(present[0].value)
-    elif comparison.op in ("in", "not_in"):
-        points = sorted({item.value for item in present if item.exact})
-        intervals = tuple(Interval(p, p) for p in points) if comparison.op == "in" else everything
     else:
         intervals = _intervals(comparison.op, present, column.value_type)
-    return Range(column.name, column.type, intervals, hull=comparison.op == "in")
+    return Range(column.name, column.type, intervals)
+
+
+def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral]) -> Range | None:
+    """IN and NOT IN: a set where the column partitions the table, else one range, and nothing for NOT IN."""
+    points = sorted({item.value for item in items if item.exact}, key=order_key)
+    kinds = {literal.kind for literal in comparison.literals}
+    if comparison.op == "in":
+        if len(points) > 1 and column.type == "date" and not column.partition and kinds & MOMENTS:
+            return None  # Spark compares all of them as timestamps
+        return Range(column.name, column.type, tuple(Interval(p, p) for p in points), hull=not column.partition)
+    if not column.partition and len({item.value for item in items}) > 1:
+        return None
+    bounds = [None, *points, None]
+    gaps = tuple(Interval(low, high, low is not None, high is not None) for low, high in pairwise(bounds))
+    return Range(column.name, column.type, gaps)
 
 
 def _prefix(prefix: Value) -> tuple[Interval, ...]:

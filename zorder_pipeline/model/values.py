@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Value", "ValueType", "canonical_array", "sort_unique", "value_from_json", "value_to_json"]
+__all__ = ["Value", "ValueType", "canonical_array", "order_key", "sort_unique", "value_from_json", "value_to_json"]
 
 Value: TypeAlias = int | float | str | bytes
 """A canonical value (see the module's docstring)."""
@@ -162,6 +162,15 @@ def _unscaled(column: pa.Array, value_type: ValueType) -> npt.NDArray[Any]:
         return low
     factor = 10 ** max(0, value_type.scale)
     return np.array([0 if item is None else int(item * factor) for item in wide.to_pylist()], dtype=object)
+
+
+def order_key(value: Value) -> tuple[bool, Any]:
+    """Key by which Python's own sorting and ``min`` follow the total order (NaN compares false with everything).
+
+    >>> sorted([float("nan"), 1.0, float("inf")], key=order_key)
+    [1.0, inf, nan]
+    """
+    return isinstance(value, float) and math.isnan(value), value
 
 
 def value_to_json(value: Value | None) -> Any:

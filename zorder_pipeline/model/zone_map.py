@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .ranges import Box, Boxes, Interval, Range
+from .ranges import Boxes, Interval, Range
+from .values import ValueType
 
 __all__ = ["ColumnZones", "ZoneMap"]
 
@@ -26,12 +27,14 @@ class ColumnZones:
             timestamps at milliseconds).
         known: whether the block has bounds.
         null_count: nulls per block; -1 where unknown.
+        exact: a block has one value, known without statistics (a partition column).
     """
 
     low: npt.NDArray[Any]
     high: npt.NDArray[Any]
     known: Mask
     null_count: npt.NDArray[np.int64]
+    exact: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,12 +46,15 @@ class ZoneMap:
         bytes: size per block in bytes.
         columns: zones by column name; a column without an entry has no statistics anywhere.
         physical_rows: rows the statistics were taken over; None when the same as ``rows``.
+        all_or_none: Delta's rule for files: one that lacks a statistic a query asks for is read, whatever its other
+            statistics say, and columns whose type has no min/max answer for nulls alone.
     """
 
     rows: npt.NDArray[np.int64]
     bytes: npt.NDArray[np.int64]
     columns: Mapping[str, ColumnZones]
     physical_rows: npt.NDArray[np.int64] | None = None
+    all_or_none: bool = False
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -58,28 +64,54 @@ class ZoneMap:
 
         A block without statistics is read; a block whose column is all null matches no interval.
         """
+        result = self._any(boxes, exact=False)
+        if self.all_or_none:
+            result |= self._lacking(boxes)
+        return result & self._any(boxes, exact=True)
+
+    def _any(self, boxes: Boxes, exact: bool) -> Mask:
         result = np.zeros(len(self), dtype=np.bool_)
         for box in boxes:
-            result |= self._matching_box(box)
-        return result
-
-    def _matching_box(self, box: Box) -> Mask:
-        result = np.ones(len(self), dtype=np.bool_)
-        for item in box:
-            if (zones := self.columns.get(item.column)) is not None:
-                result &= self._matching_range(zones, item)
+            hit = np.ones(len(self), dtype=np.bool_)
+            for item in box:
+                if (zones := self.columns.get(item.column)) is not None and zones.exact == exact:
+                    hit &= self._matching_range(zones, item)
+            result |= hit
         return result
 
     def _matching_range(self, zones: ColumnZones, item: Range) -> Mask:
-        counted = zones.null_count >= 0
-        physical = self.rows if self.physical_rows is None else self.physical_rows
-        all_null = counted & (zones.null_count >= physical)
         result = (zones.null_count != 0) if item.nulls else np.zeros(len(self), dtype=np.bool_)
         for interval in item.tested:
-            unbounded = interval.low is None and interval.high is None
-            hit = np.ones(len(self), dtype=np.bool_) if unbounded else ~zones.known | _overlap(zones, interval)
-            result = result | (hit & ~all_null)
+            if _unbounded(interval):
+                result |= ~self._all_null(zones)
+            elif self._has_bounds(zones, item):
+                result |= (~zones.known | _overlap(zones, interval)) & ~self._all_null(zones)
+            else:
+                result |= True
         return result
+
+    def _lacking(self, boxes: Boxes) -> Mask:
+        """Blocks without a statistic that the boxes ask for."""
+        result = np.zeros(len(self), dtype=np.bool_)
+        for item in {item for box in boxes for item in box}:
+            zones = self.columns.get(item.column)
+            if zones is None or zones.exact:
+                continue
+            result |= zones.null_count < 0
+            if self._has_bounds(zones, item) and not all(_unbounded(interval) for interval in item.tested):
+                result |= ~zones.known & ~self._all_null(zones)
+        return result
+
+    def _has_bounds(self, zones: ColumnZones, item: Range) -> bool:
+        return zones.exact or not self.all_or_none or ValueType.parse(item.type).delta_min_max
+
+    def _all_null(self, zones: ColumnZones) -> Mask:
+        physical = self.rows if self.physical_rows is None else self.physical_rows
+        return (zones.null_count >= 0) & (zones.null_count >= physical)
+
+
+def _unbounded(interval: Interval) -> bool:
+    return interval.low is None and interval.high is None
 
 
 def _overlap(zones: ColumnZones, interval: Interval) -> Mask:

@@ -11,7 +11,7 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .catalog import Catalog
 from .reader import LogLine, read_log
-from .scopes import Scan
+from .recipe import Scan
 from .spark_events import Execution
 from .sql import Unusable
 from .templates import Parser

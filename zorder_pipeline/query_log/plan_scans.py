@@ -14,8 +14,10 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .catalog import Catalog
-from .plan_text import Filters, catalyst_filters, source_filters
-from .scopes import Recipe
+from .plan_grammar import Filters
+from .plan_sources import source_filters
+from .plan_text import catalyst_filters
+from .recipe import Recipe
 
 __all__ = ["PlanScan", "scans_of"]
 

@@ -1,34 +1,21 @@
-"""Filters as Spark prints them in plans, read back as SQL trees.
-
-A grammar of Catalyst's ``toString`` (``[isnotnull(b#1), (b#1 > 5), c#2 IN (x,y)]``) and of the data source filters
-(``[IsNotNull(b), GreaterThan(b,5), In(c, [x,y])]``). Both print strings without quotes, so the text is ambiguous where
-a string holds a bracket or a comma: the parser backtracks, taking the shortest literal with which everything after it
-still can be read. A filter that cannot be read, or that Spark cut off, is left out and reported as missing.
-"""
+"""Catalyst's expressions as Spark prints them in plans, read back as SQL trees."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-__all__ = ["Filters", "catalyst_filters", "source_filters"]
+from .plan_grammar import CUT, NAME, Filters, Found, Grammar, SpentError
 
-Found = tuple[exp.Expr, int]
-BUDGET = 20_000
-"""Alternatives tried before a text is given up."""
-MAX_TEXT = 200_000
+__all__ = ["catalyst_filters"]
+
 MAX_NESTED = 60
-CUT = re.compile(r"\.\.\. \d+ more fields?|\.\.\.(?=[\])]|$)")
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*#\d+L?|[A-Za-z_]\w*(?= (?:INSET|IN) )")
 _SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )?(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
-_NAME = re.compile(r"[A-Za-z_]\w*(?=\()")
-_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LDFSY])?(?![\w.:-])")
 _TYPE = re.compile(r"[a-z_]+(?:\(\d+(?:,\s*-?\d+)?\))?")
-_NUMERIC = re.compile(r"tinyint|smallint|int|integer|bigint|float|double|decimal.*|byte|short|long")
 OPERATORS: dict[str, type[exp.Binary]] = {
     "=": exp.EQ,
     "<=>": exp.NullSafeEQ,
@@ -46,30 +33,6 @@ OPERATORS: dict[str, type[exp.Binary]] = {
     "&&": exp.And,
     "||": exp.Or,
 }
-SOURCES: dict[str, type[exp.Expr]] = {
-    "EqualTo": exp.EQ,
-    "EqualNullSafe": exp.NullSafeEQ,
-    "GreaterThan": exp.GT,
-    "GreaterThanOrEqual": exp.GTE,
-    "LessThan": exp.LT,
-    "LessThanOrEqual": exp.LTE,
-    "StringStartsWith": exp.StartsWith,
-    "StringEndsWith": exp.EndsWith,
-    "StringContains": exp.Contains,
-}
-
-
-@dataclass
-class Filters:
-    """Filters read from a plan.
-
-    Attributes:
-        conditions: all of them held.
-        partial: at least one more filter was there that could not be read.
-    """
-
-    conditions: list[exp.Expr] = field(default_factory=list)
-    partial: bool = False
 
 
 def catalyst_filters(text: str, types: Mapping[str, str]) -> Filters:
@@ -85,119 +48,14 @@ def catalyst_filters(text: str, types: Mapping[str, str]) -> Filters:
     return _Catalyst(text, types).filters()
 
 
-def source_filters(text: str, types: Mapping[str, str]) -> Filters:
-    r"""A list of data source filters (``PushedFilters``).
-
-    >>> found = source_filters("[IsNotNull(b), Or(LessThan(b,5),In(c, [x,y]))]", {"b": "int", "c": "string"})
-    >>> [condition.sql() for condition in found.conditions]
-    ['NOT "b" IS NULL', '("b" < 5 OR "c" IN (\'x\', \'y\'))']
-    """
-    return _Source(text, types).filters()
-
-
-class _SpentError(Exception):
-    """Too many alternatives."""
-
-
-class _Grammar:
-    """Backtracking over one text: every rule yields what it can read from a position, and where that ends."""
-
-    def __init__(self, text: str, types: Mapping[str, str]) -> None:
-        self.text, self.tries, self.depth = text.strip()[:MAX_TEXT], 0, 0
-        self.types = {name.lower(): kind for name, kind in types.items()}
-        odd = [name for name in types if not re.fullmatch(r"[A-Za-z_]\w*", name)]
-        self.odd = sorted(odd, key=len, reverse=True)
-
-    def filters(self) -> Filters:
-        """All filters of the text, as far as they can be read."""
-        text, found = self.text, Filters()
-        listed = text.startswith("[")
-        if not text or text == "[]":
-            return found
-        position = 1 if listed else 0
-        end = len(text) - 1 if listed and text.endswith("]") else len(text)
-        while position < end:
-            best = self._item(position, end)
-            if best is None:
-                found.partial = True
-                following = text.find(", ", position)
-                if following < 0 or following >= end:
-                    break
-                position = following + 2
-                continue
-            node, position = best
-            if CUT.search(node.sql()):
-                found.partial = True
-            elif not isinstance(node, exp.Boolean):
-                found.conditions.append(node)
-            position += 2 if text.startswith(", ", position) else 1
-        found.partial = found.partial or (listed and not text.endswith("]"))
-        return found
-
-    def _item(self, position: int, end: int) -> Found | None:
-        """The shortest reading of the next filter after which another one, or the end, follows."""
-        try:
-            for node, stop in self.expression(position):
-                self.spend()
-                if stop == end or self.text.startswith(", ", stop):
-                    return node, stop
-        except (_SpentError, RecursionError):
-            return None
-        return None
-
-    def spend(self) -> None:
-        self.tries += 1
-        if self.tries > BUDGET:
-            raise _SpentError
-
-    def expression(self, position: int) -> Iterator[Found]:
-        raise NotImplementedError
-
-    def column(self, name: str) -> exp.Expr:
-        parts = [part.replace("`", "") for part in re.findall(r"`[^`]+`|[^.`]+", name)]
-        if name.lower() in self.types or len(parts) > 4:
-            return exp.column(exp.to_identifier(name, quoted=True))
-        return exp.column(*(exp.to_identifier(part, quoted=True) for part in reversed(parts)))
-
-    def type_of(self, node: exp.Expr | None) -> str:
-        if isinstance(node, exp.Cast):
-            return node.to.sql("spark").lower()
-        if not isinstance(node, exp.Column):
-            return ""
-        path = ".".join(part.name for part in node.parts).lower()
-        return self.types.get(path, "")
-
-    def literal(self, position: int, kind: str, stops: str) -> Iterator[Found]:
-        """A literal from ``position`` to one of the ``stops``; the shortest first."""
-        text = self.text
-        if kind not in ("", "string") and text.startswith("null", position):  # of strings, 'null' is a value
-            yield exp.Null(), position + 4
-        if kind == "boolean" or (not kind and re.compile(r"(true|false)(?=[,)])").match(text, position)):
-            for word in ("true", "false"):
-                if text.startswith(word, position):
-                    yield exp.Boolean(this=word == "true"), position + len(word)
-            return
-        if (not kind or _NUMERIC.fullmatch(kind)) and (number := _NUMBER.match(text, position)):
-            yield _number(number.group()), number.end()
-        if kind and _NUMERIC.fullmatch(kind):
-            for word in ("NaN", "Infinity", "-Infinity"):
-                if text.startswith(word, position):
-                    yield exp.Literal.string(word), position + len(word)
-            return
-        for end in range(position, len(text) + 1):
-            if end == len(text) or text[end] in stops:
-                self.spend()
-                yield exp.Literal.string(text[position:end]), end
-
-
-class _Catalyst(_Grammar):
+class _Catalyst(Grammar):
     """``toString`` of Catalyst expressions."""
 
     def expression(self, position: int) -> Iterator[Found]:
         self.spend()
         self.depth += 1
         if self.depth > MAX_NESTED:
-            raise _SpentError
+            raise SpentError
         try:
             for node, end in self._primary(position):
                 yield from self._postfix(node, end)
@@ -229,7 +87,7 @@ class _Catalyst(_Grammar):
                     return
         if (attribute := _ATTRIBUTE.match(text, position)) is not None:
             yield self.column(attribute.group().split("#")[0]), attribute.end()
-        elif (name_of := _NAME.match(text, position)) is not None:
+        elif (name_of := NAME.match(text, position)) is not None:
             yield from self._call(name_of.group(), name_of.end() + 1)
 
     def _binary(self, position: int) -> Iterator[Found]:
@@ -320,75 +178,6 @@ class _Catalyst(_Grammar):
                 yield [*found, node], end + 1
             elif self.text.startswith(", ", end):
                 yield from self._arguments(end + 2, [*found, node])
-
-
-class _Source(_Grammar):
-    """``toString`` of ``org.apache.spark.sql.sources.Filter``."""
-
-    def expression(self, position: int) -> Iterator[Found]:
-        self.spend()
-        if self.text.startswith("*", position):  # Spark 2 marks what the source handles alone
-            position += 1
-        name = _NAME.match(self.text, position)
-        if name is None:
-            return
-        word, start = name.group(), name.end() + 1
-        if word in ("And", "Or"):
-            kind = exp.And if word == "And" else exp.Or
-            for left, end in self.expression(start):
-                if self.text.startswith(",", end):
-                    for right, stop in self.expression(end + 1):
-                        if self.text.startswith(")", stop):
-                            yield exp.Paren(this=kind(this=left, expression=right)), stop + 1
-        elif word == "Not":
-            for node, end in self.expression(start):
-                if self.text.startswith(")", end):
-                    yield exp.Not(this=node), end + 1
-        elif word in ("AlwaysTrue", "AlwaysFalse"):
-            yield exp.Boolean(this=word == "AlwaysTrue"), self.text.index(")", start) + 1
-        else:
-            yield from self._leaf(word, start)
-
-    def _leaf(self, word: str, position: int) -> Iterator[Found]:
-        if word in ("IsNull", "IsNotNull"):
-            for column, end in self._attribute(position, ")"):
-                node = exp.Is(this=column, expression=exp.Null())
-                yield (exp.Not(this=node) if word == "IsNotNull" else node), end + 1
-        elif word == "In":
-            for column, end in self._attribute(position, ","):
-                opening = end + (2 if self.text.startswith(", [", end) else 1)
-                if self.text.startswith("[", opening):
-                    close = self.text.find("])", opening)
-                    values = self.text[opening + 1 : close] if close > 0 else ""
-                    items = [self._value(item, self.type_of(column)) for item in values.split(",")]
-                    if close > 0:
-                        yield exp.In(this=column, expressions=items), close + 2
-        elif word in SOURCES:
-            for column, end in self._attribute(position, ","):
-                for literal, stop in self.literal(end + 1, self.type_of(column) or "string", ")"):
-                    yield SOURCES[word](this=column, expression=literal), stop + 1
-
-    def _attribute(self, position: int, stop: str) -> Iterator[Found]:
-        for name in self.odd:
-            if self.text.startswith(name + stop, position):
-                yield self.column(name), position + len(name)
-                return
-        end = self.text.find(stop, position)
-        if end > position:
-            yield self.column(self.text[position:end]), end
-
-    def _value(self, text: str, kind: str) -> exp.Expr:
-        if text == "null":
-            return exp.Null()
-        if kind and _NUMERIC.fullmatch(kind) and _NUMBER.fullmatch(text.strip()):
-            return _number(text.strip())
-        return exp.Literal.string(text)
-
-
-def _number(text: str) -> exp.Expr:
-    digits = re.sub(r"(BD|[LDFSY])$", "", text)
-    plain = exp.Literal.number(digits.lstrip("+-"))
-    return exp.Neg(this=plain) if digits.startswith("-") else plain
 
 
 def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:

@@ -14,7 +14,8 @@ from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
 from .joins import flat
-from .scopes import Recipe, Scan, recipes_of
+from .recipe import Recipe, Scan
+from .scopes import recipes_of
 
 __all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement"]
 

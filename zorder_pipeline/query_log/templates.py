@@ -18,7 +18,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from .catalog import Catalog
-from .scopes import Recipe, Scan
+from .recipe import Recipe, Scan
 from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement
 
 __all__ = ["Parser", "Template", "template_of"]

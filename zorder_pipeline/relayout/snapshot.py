@@ -73,7 +73,7 @@ class FileList:
 
     def zone_map(self) -> ZoneMap:
         """Zone maps of the files with Delta's skipping semantics."""
-        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted)
+        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted, all_or_none=True)
 
 
 class TableSnapshot:
@@ -251,7 +251,7 @@ class TableSnapshot:
         index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
         known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
         nulls = np.where([text is None or text == "" for text in texts.to_pylist()], rows, 0)
-        return ColumnZones(values[index], values[index], known, nulls.astype(np.int64))
+        return ColumnZones(values[index], values[index], known, nulls.astype(np.int64), exact=True)
 
 
 def jvm(spark: SparkSession) -> Any:

@@ -1,0 +1,84 @@
+"""What a SELECT or a set operation hands out, and when a condition on its output is one on its input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope
+
+__all__ = ["FOREIGN", "group_keys", "lets_through", "safe_output", "select_of", "sources_of", "substituted"]
+
+FOREIGN = "__foreign__"
+BLOCKING = ("limit", "offset", "qualify", "windows", "pivots", "match")
+
+
+def sources_of(scope: Scope) -> dict[str, exp.Expr | Scope]:
+    """What a SELECT reads, by alias; sqlglot keeps the right sides of SEMI and ANTI joins apart."""
+    found: dict[str, exp.Expr | Scope] = {alias: source for alias, (_, source) in scope.selected_sources.items()}
+    for join in scope.expression.args.get("joins") or []:
+        name = join.this.alias_or_name
+        if name not in found and name in scope.sources:
+            found[name] = scope.sources[name]
+    return found
+
+
+def select_of(scope: Scope) -> exp.Select:
+    """The SELECT that names the scope's output columns: of a set operation, its first one."""
+    node = scope.expression
+    while not isinstance(node, exp.Select):
+        node = node.this
+    return node
+
+
+def substituted(part: exp.Expr, place: Callable[[exp.Column], exp.Expr | None]) -> exp.Expr:
+    """``part`` with its columns replaced; one without a replacement becomes a name that nothing resolves."""
+
+    def swap(node: exp.Expr) -> exp.Expr:
+        if not isinstance(node, exp.Column):
+            return node
+        found = place(node)
+        if found is None:
+            return exp.column("x", table=FOREIGN)
+        return found.copy() if isinstance(found, exp.Column | exp.Literal) else exp.Paren(this=found.copy())
+
+    return part.copy().transform(swap, copy=False)
+
+
+def lets_through(scope: Scope) -> bool:
+    """Whether filtering the output equals filtering the input."""
+    select = scope.expression
+    if not isinstance(select, exp.Select) or any(select.args.get(name) for name in BLOCKING):
+        return False
+    distinct = select.args.get("distinct")
+    if distinct is not None and distinct.args.get("on"):
+        return False
+    return not any(item.find(exp.Window, exp.Explode, exp.UDTF) for item in select.expressions)
+
+
+def group_keys(select: exp.Expr) -> list[exp.Expr] | None:
+    """Expressions of GROUP BY; None when the select aggregates without them, or by more than one set of them."""
+    group = select.args.get("group")
+    if group is None:
+        return None
+    if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals", "all")):
+        return None
+    keys = []
+    for item in group.expressions:
+        if isinstance(item, exp.Literal) and item.this.isdigit() and int(item.this) <= len(select.expressions):
+            item = select.expressions[int(item.this) - 1].unalias()
+        keys.append(item)
+    return keys
+
+
+def safe_output(node: exp.Expr | None, scope: Scope) -> exp.Expr | None:
+    """An output expression, when it means the same for an input row: no aggregate, and a key where there is a group."""
+    if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
+        return None
+    select = scope.expression
+    keys = group_keys(select)
+    if keys is not None:
+        return node if node in keys else None
+    if select.args.get("group") or any(item.find(exp.AggFunc) for item in select.expressions):
+        return None
+    return node
