@@ -1,7 +1,8 @@
 """Compressed streams as Spark writes its event logs, and as everybody else writes theirs.
 
 Spark's lz4 and snappy are framed by the Java libraries lz4-java (``LZ4Block``) and snappy-java, not by the standard
-frame formats. A stream that ends too early yields what came before, and then raises `EOFError`.
+frame formats; its lzf is LibLZF in blocks. A stream that ends too early yields what came before, and then raises
+`EOFError`.
 """
 
 from __future__ import annotations
@@ -27,15 +28,15 @@ def opened(stream: Any, codec: str) -> BinaryIO:
 
     Args:
         stream: a binary file-like object.
-        codec: gzip, zstd, lz4, snappy, bz2, or "" when it is plain.
+        codec: gzip, zstd, lz4, snappy, lzf, bz2, or "" when it is plain.
     """
     raw = cast("BinaryIO", stream)
     if codec == "":
         chunks = _plain(raw)
     elif codec == "gzip":
         return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    elif codec in ("lz4", "snappy"):
-        chunks = _lz4(raw) if codec == "lz4" else _snappy(raw)
+    elif codec in _JAVA:
+        chunks = _JAVA[codec](raw)
     else:
         chunks = _arrow(raw, codec)
     return io.BufferedReader(_Chunks(chunks), READ)
@@ -131,6 +132,47 @@ def _varint(data: bytes) -> int:
     if result > MAX_BLOCK:
         raise EOFError("a block of impossible size")
     return result
+
+
+def _lzf(stream: BinaryIO) -> Iterator[bytes]:
+    while head := stream.read(5):
+        if len(head) < 5 or bytes(head[:2]) != b"ZV" or head[2] > 1:
+            raise EOFError("a block does not begin with ZV")
+        packed = int.from_bytes(head[3:], "big")
+        if head[2] == 0:
+            yield _exactly(stream, packed)
+        else:
+            size = int.from_bytes(_exactly(stream, 2), "big")
+            yield _lzf_block(_exactly(stream, packed), size)
+
+
+def _lzf_block(data: bytes, size: int) -> bytes:
+    """One block of LibLZF: literal runs, and copies of what was written up to 8 KiB before."""
+    out, i = bytearray(), 0
+    try:
+        while i < len(data):
+            control = data[i]
+            i += 1
+            if control < 32:
+                out += data[i : i + control + 1]
+                i += control + 1
+                continue
+            length = control >> 5
+            if length == 7:
+                length += data[i]
+                i += 1
+            back = ((control & 0x1F) << 8 | data[i]) + 1
+            i += 1
+            for _ in range(length + 2):
+                out.append(out[-back])
+    except IndexError as error:
+        raise EOFError("a damaged LZF block") from error
+    if len(out) != size:
+        raise EOFError("a damaged LZF block")
+    return bytes(out)
+
+
+_JAVA = {"lz4": _lz4, "snappy": _snappy, "lzf": _lzf}
 
 
 class _Joined:

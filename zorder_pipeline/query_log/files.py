@@ -20,9 +20,11 @@ __all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_log"]
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
 CODECS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".snappy": "snappy"}
-CODECS |= {".bz2": "bz2"}
+CODECS |= {".lzf": "lzf", ".bz2": "bz2"}
 ROLLING = re.compile(r"eventlog_v2_.+")
 ROLLED = re.compile(r"events_(\d+)_.+")
+COMPACT = ".compact"
+"""Ends the name of a file that stands for all rolled files up to its number."""
 EXPECTED = ".jsonl, .csv, .parquet or .sql files (also compressed), Spark event logs, or a Delta table"
 
 
@@ -95,7 +97,9 @@ def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: s
     listing = sorted(filesystem.get_file_info(fs.FileSelector(place)), key=lambda info: str(info.path))
     rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
     if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
-        parts = [listing[i] for _, i in rolled]
+        compacted = max((n for n, i in rolled if listing[i].base_name.endswith(COMPACT)), default=-1)
+        kept = [(n, i) for n, i in rolled if n > compacted or listing[i].base_name.endswith(COMPACT)]
+        parts = [listing[i] for n, i in kept if n >= compacted]
         size = sum(part.size or 0 for part in parts)
         yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size, _codec(parts[0].path))
         return
@@ -115,7 +119,7 @@ def _file(prefix: str, info: fs.FileInfo, kind: str) -> LogFile:
 
 
 def _suffixes(path: str) -> list[str]:
-    name = path.rsplit("/", 1)[-1].lower().removesuffix(".inprogress")
+    name = path.rsplit("/", 1)[-1].lower().removesuffix(".inprogress").removesuffix(COMPACT)
     return ["." + part for part in name.split(".")[1:]]
 
 

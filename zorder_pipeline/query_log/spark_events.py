@@ -32,12 +32,12 @@ class Execution:
     """One SQL execution.
 
     Attributes:
-        position: line of the event that ended it, or the last line when none did.
+        position: line of the event that ended it.
         kind: why it has no scan of data: ``no_scan``, ``delta_log`` for Delta's own bookkeeping, ``maintenance`` for
             OPTIMIZE and rewrites.
         timestamp: start, microseconds since 1970 UTC.
         failed: it ended with an error.
-        damage: why the log could not be read from here on; there is no execution then.
+        damage: why there is no execution here: the log is damaged, or ends before the execution did.
         zone: session time zone, when the log says.
     """
 
@@ -55,6 +55,7 @@ class Execution:
 
 @dataclass
 class _Open:
+    number: int
     start: Mapping[str, Any]
     plans: list[Mapping[str, Any]] = field(default_factory=list)
 
@@ -67,10 +68,15 @@ def executions(lines: Iterable[bytes]) -> Iterator[Execution]:
         for number, raw in enumerate(lines, 1):
             yield from reader.line(number, raw)
     except (OSError, EOFError) as error:
-        yield from reader.rest(number)
+        yield from reader.rest()
         yield Execution(number + 1, damage="damaged_file", description=str(error))
         return
-    yield from reader.rest(number)
+    yield from reader.rest()
+
+
+def _unfinished(item: _Open) -> Execution:
+    """Under the line of its beginning: it comes under that of its end when the log goes on."""
+    return Execution(item.number, damage="unfinished", description=str(item.start.get("description") or ""))
 
 
 class _Reader:
@@ -109,24 +115,22 @@ class _Reader:
             return
         if name == "SparkListenerSQLExecutionStart":
             if len(self.open) >= MAX_OPEN:
-                yield self._closed(number, self.open.pop(next(iter(self.open))), None)
-            self.open[key] = _Open(event)
+                yield _unfinished(self.open.pop(next(iter(self.open))))
+            self.open[key] = _Open(number, event)
         elif name == "SparkListenerSQLAdaptiveExecutionUpdate" and key in self.open:
             if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
                 self.open[key].plans = [plan]  # the last one is the plan that ran
         elif name == "SparkListenerSQLExecutionEnd" and key in self.open:
             yield self._closed(number, self.open.pop(key), event)
 
-    def rest(self, number: int) -> Iterator[Execution]:
+    def rest(self) -> Iterator[Execution]:
         """Executions without an end: the log is in progress, or was cut off."""
-        for item in self.open.values():
-            yield self._closed(number, item, None)
+        yield from map(_unfinished, self.open.values())
         self.open.clear()
 
-    def _closed(self, number: int, item: _Open, end: Mapping[str, Any] | None) -> Execution:
+    def _closed(self, number: int, item: _Open, end: Mapping[str, Any]) -> Execution:
         start = item.start
-        began = start.get("time")
-        ended = end.get("time") if end is not None else None
+        began, ended = start.get("time"), end.get("time")
         timestamp = began * 1000 if isinstance(began, int) else None
         changed = start.get("modifiedConfigs")
         zone = (changed.get(ZONE) if isinstance(changed, Mapping) else None) or self.zone
@@ -150,7 +154,7 @@ class _Reader:
             timestamp=timestamp,
             duration_ms=float(ended - began) if isinstance(ended, int) and isinstance(began, int) else None,
             user=self.user,
-            failed=bool(end is not None and end.get("errorMessage")),
+            failed=bool(end.get("errorMessage")),
             zone=str(zone) if zone else None,
             scans=tuple(scans),
         )
