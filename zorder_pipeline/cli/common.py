@@ -42,6 +42,7 @@ __all__ = [
 Payload = dict[str, Any]
 """What a command found, as the JSON object that it prints."""
 
+DIALECTS = click.Choice(["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"])
 LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
 err = Console(stderr=True, highlight=False)
 out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
@@ -95,16 +96,21 @@ alias_option = click.option("--alias", "aliases", multiple=True, help="Another n
 out_option = click.option("--out", "target", required=True, type=click.Path(), help="Where to write plan.json.")
 
 
-def log_options(function: Callable[..., Any]) -> Callable[..., Any]:
+def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The options that `log_sources` takes: ``logs``, ``log_format``, ``dialect`` and ``zone``."""
-    for option in (
+    options = (
         click.option("--time-zone", "zone", default="UTC", show_default=True, help="Session time zone of the log."),
-        click.option("--dialect", default="spark", show_default=True, help="SQL dialect of the log."),
+        click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log."),
         click.option("--log-format", type=LOG_FORMATS, default="auto", show_default=True),
-        click.option("--log", "logs", multiple=True, required=True, help="Query log: a file or a folder."),
-    ):
-        function = option(function)
-    return function
+        click.option("--log", "logs", multiple=True, required=required, help="Query log: a file or a folder."),
+    )
+
+    def decorate(function: Callable[..., Any]) -> Callable[..., Any]:
+        for option in options:
+            function = option(function)
+        return function
+
+    return decorate
 
 
 def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) -> list[LogSource]:

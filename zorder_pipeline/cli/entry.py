@@ -16,6 +16,7 @@ from .learning import layout, learn
 from .logs import ingest, purge
 from .runs import bench, demo, run, ui
 from .tables import apply, evaluate, inspect, rollback
+from .triage import triage
 
 __all__ = ["main", "zorder"]
 
@@ -28,7 +29,7 @@ def zorder() -> None:
     """Learn from the queries really asked how a Delta table should lie, prove that it pays, rewrite what needs it."""
 
 
-for _each in (demo, run, ingest, learn, layout, apply, evaluate, inspect, rollback, purge, bench, ui):
+for _each in (demo, run, ingest, triage, learn, layout, apply, evaluate, inspect, rollback, purge, bench, ui):
     zorder.add_command(_each)
 
 

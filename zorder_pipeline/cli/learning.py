@@ -32,7 +32,7 @@ __all__ = ["layout", "learn"]
 
 @command
 @table_option
-@log_options
+@log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
 @click.option("--seed", type=int, default=0, show_default=True)

@@ -12,7 +12,7 @@ __all__ = ["ingest", "purge"]
 
 
 @command
-@log_options
+@log_options()
 @click.option("--state", help="Folder of the pipeline's state: what is new in the log is added there, exactly once.")
 def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None) -> Payload:
     """Read a query log: how many statements can be used, for which tables, and why the others cannot."""

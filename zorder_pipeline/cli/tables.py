@@ -62,7 +62,7 @@ def apply(table: str, plan_path: str, **options: Any) -> Payload:
 
 @command
 @table_option
-@log_options
+@log_options()
 @alias_option
 def evaluate(
     table: str, logs: tuple[str, ...], log_format: str, dialect: str, zone: str, aliases: tuple[str, ...]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numba
@@ -49,6 +50,8 @@ class SampledTable:
         rows_per_file: sample rows in a file of the target size.
         stored: file in which each sample row lies now, int32, shape (rows,).
         stored_files: number of such files.
+        partition: table partition of each sample row, int32 from 0, shape (rows,): a file has rows of one only. None
+            when the table has one partition.
     """
 
     encodings: tuple[Encoding, ...]
@@ -56,6 +59,7 @@ class SampledTable:
     rows_per_file: float
     stored: npt.NDArray[np.int32]
     stored_files: int
+    partition: npt.NDArray[np.int32] | None = None
 
     @staticmethod
     def build(
@@ -64,6 +68,7 @@ class SampledTable:
         features: Sequence[str],
         stored: npt.NDArray[np.int32],
         files: int,
+        partition: npt.NDArray[np.int32] | None = None,
     ) -> SampledTable:
         """Encode ``features`` of a sample that stands for a table of ``files`` files; constants are left out.
 
@@ -71,6 +76,7 @@ class SampledTable:
             columns: canonical values and validity by column name.
             types: Spark type by column name.
             stored: present file of each row.
+            partition: table partition of each row.
         """
         encodings = [rank_encoding(name, types[name], *columns[name]) for name in features]
         kept = [encoding for encoding in encodings if encoding.useful_bits > 0]
@@ -78,7 +84,9 @@ class SampledTable:
         fine = np.empty((len(kept), rows), dtype=np.int32)
         for i, encoding in enumerate(kept):
             fine[i] = encoding.fine(*columns[encoding.column])
-        return SampledTable(tuple(kept), fine, rows / max(1, files), stored, int(stored.max()) + 1 if rows else 0)
+        present = int(stored.max()) + 1 if rows else 0
+        several = partition if partition is not None and len(np.unique(partition)) > 1 else None
+        return SampledTable(tuple(kept), fine, rows / max(1, files), stored, present, several)
 
     @property
     def rows(self) -> int:
@@ -87,8 +95,16 @@ class SampledTable:
 
     @property
     def files(self) -> int:
-        """Files a layout is cut into."""
+        """Files a layout is cut into, as far as partitions do not make them more."""
         return max(1, round(self.rows / self.rows_per_file))
+
+    @cached_property
+    def _members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Rows by partition, and where each partition begins."""
+        assert self.partition is not None
+        order = np.argsort(self.partition, kind="stable").astype(np.int64)
+        starts = np.flatnonzero(np.diff(self.partition[order], prepend=-1)).astype(np.int64)
+        return order, np.append(starts, self.rows)
 
     def keys(self, draft: Draft) -> npt.NDArray[np.int64]:
         """Key of every sample row under ``draft``, shape (rows,)."""
@@ -103,6 +119,9 @@ class SampledTable:
         """File of every sample row under ``draft``, shape (rows,), and their number."""
         keys = self.keys(draft)
         tolerance = TOLERANCE if draft.aligned else 0.0
+        if self.partition is not None:
+            block, number = _blocks_by_partition(keys, *self._members, self.rows_per_file, tolerance)
+            return block, int(number)
         if draft.curve == "interleave" and len(draft.order) <= DENSE_BITS:
             block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
             return block, int(number)
@@ -149,6 +168,35 @@ def _keys(fine: Any, order: Any) -> Any:  # pragma: no cover - compiled
             for i in range(rows):
                 key[i] |= np.int64((fine[f, i] >> shift) & 1) << weight
     return key
+
+
+@numba.njit(cache=True, nogil=True)
+def _blocks_by_partition(
+    keys: Any, members: Any, starts: Any, rows_per_file: float, tolerance: float
+) -> Any:  # pragma: no cover - compiled
+    block = np.empty(len(keys), dtype=np.int32)
+    number = 0
+    for p in range(len(starts) - 1):
+        rows = members[starts[p] : starts[p + 1]]
+        order = rows[np.argsort(keys[rows])]
+        cells = np.empty(len(order), dtype=np.int64)
+        counts = np.zeros(len(order), dtype=np.int64)
+        found = 0
+        for i in order:
+            if found == 0 or cells[found - 1] != keys[i]:
+                cells[found] = keys[i]
+                found += 1
+            counts[found - 1] += 1
+        first, _ = cut_positions(cells[:found], counts[:found], rows_per_file, tolerance)
+        cell, file = -1, -1
+        for i in order:
+            if cell < 0 or cells[cell] != keys[i]:
+                cell += 1
+                if file + 1 < len(first) and first[file + 1] == cell:
+                    file += 1
+            block[i] = number + file
+        number += len(first)
+    return block, number
 
 
 @numba.njit(cache=True, nogil=True)

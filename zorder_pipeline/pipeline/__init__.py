@@ -2,12 +2,13 @@
 
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
 the chain: `records` (what is given and handed on), `logs`, `sizes`, `learning`, `by_hand`, `rewriting`, `measure`,
-`words`.
+`first_look`, `words`.
 """
 
 from zorder_pipeline.gate.decision import judge
 
 from .by_hand import layout_by_hand
+from .first_look import triage
 from .learning import analyse, learn, learn_layout_for
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
@@ -37,4 +38,5 @@ __all__ = [
     "purge",
     "stored_log",
     "target_rows",
+    "triage",
 ]

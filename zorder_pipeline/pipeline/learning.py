@@ -7,10 +7,12 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.features.sample import take_sample
+from zorder_pipeline.features.correlation import ranks
+from zorder_pipeline.features.sample import Sample, take_sample
 from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.gate.benefit import observed_rate, promise
@@ -73,18 +75,20 @@ def analyse(
     log: QueryLog,
     names: Sequence[str],
     settings: LearnSettings | None = None,
+    read_only: bool = False,
 ) -> TableAnalysis:
     """Sample the table and find candidates and correlations among what its queries filter by.
 
     Args:
         names: what the log calls the table.
+        read_only: the table will not be rewritten, so it may have any feature.
 
     Raises:
         TableError: the log holds no usable query of this table, or the table is empty.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
     settings = settings or LearnSettings()
-    if (reason := snapshot.unsupported()) is not None:
+    if not read_only and (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
     queries = log.of_table(names)
     usable = [query for query in queries if query.usable]
@@ -99,9 +103,9 @@ def analyse(
         raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
     boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
     filtered = {item.column for query in boxes for box in query for item in box}
-    columns = [column.name for column in snapshot.schema.columns if column.name in filtered]
-    if not columns:
+    if not filtered:
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
+    columns = [column.name for column in snapshot.schema.columns if column.name in filtered or column.partition]
     least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
     wanted = min(rows, max(settings.sample_rows, least))
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
@@ -127,7 +131,8 @@ def learn_layout_for(
     target = target_rows(snapshot, settings)
     files = max(1, round(sample.total_rows / target))
     features = [name for name in analysis.features.ranked if name in columns][: settings.max_features]
-    table = SampledTable.build(columns, types, features, sample.file, files)
+    partition = _partitions(sample, snapshot.schema.partition_columns)
+    table = SampledTable.build(columns, types, features, sample.file, files, partition)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
     weights = np.ones(len(analysis.queries))
     search = SearchSettings(settings.trials, settings.seed, settings.seconds)
@@ -162,3 +167,16 @@ def learn_layout_for(
         notes=tuple(notes),
     )
     return plan, learned
+
+
+def _partitions(sample: Sample, names: Sequence[str]) -> npt.NDArray[np.int32] | None:
+    """Number of the partition that each sampled row lies in; None for a table without partitions."""
+    found: npt.NDArray[np.int64] | None = None
+    for name in names:
+        column = sample.columns.get(name)
+        if column is None:
+            continue
+        codes = np.where(column.valid, ranks(column.values) + 1, 0)
+        found = codes if found is None else found * (int(codes.max()) + 1) + codes
+        found = np.unique(found, return_inverse=True)[1].ravel().astype(np.int64)
+    return None if found is None else found.astype(np.int32)

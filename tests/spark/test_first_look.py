@@ -1,0 +1,87 @@
+"""``zorder triage``: many tables at once, nothing written, the one with most to gain first."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.triage import TableTriage
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lake")
+    rows = spark.range(0, 20_000, 1, 1).select(
+        F.col("id"),
+        F.pmod(F.xxhash64("id"), F.lit(5000)).alias("part"),
+        (F.col("id") % 40).cast("string").alias("day"),
+    )
+    messy = rows.repartitionByRange(16, "id")
+    messy.write.format("delta").save(str(folder / "messy"))
+    rows.repartitionByRange(16, "part").write.format("delta").save(str(folder / "tidy"))
+    rows.repartition(1).write.format("delta").partitionBy("day").save(str(folder / "fine"))
+    spark.createDataFrame([], "a int").write.format("delta").save(str(folder / "empty"))
+    lines = []
+    for i in range(240):
+        low, minute = (i * 37) % 4900, 1_760_000_000_000 + i * 60_000
+        for table in ("messy", "tidy", "fine"):
+            text = f"SELECT id FROM {table} WHERE part BETWEEN {low} AND {low + 20 + i % 7}"
+            lines.append(json.dumps({"statement": text, "timestamp": minute}))
+    lines.append(json.dumps({"statement": "SELECT * FROM nowhere.to_be_found WHERE x = 1"}))
+    (folder / "log.jsonl").write_text("\n".join(lines) + "\n")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def found(spark: SparkSession, lake: Path) -> dict[str, TableTriage]:
+    tables = [str(lake / name) for name in ("tidy", "fine", "messy", "empty")]
+    looked = pipeline.triage(spark, [str(lake / "log.jsonl")], [*tables, "nowhere.to_be_found"])
+    assert looked[0].table.endswith("messy")
+    return {item.table.rsplit("/", 1)[-1]: item for item in looked}
+
+
+def test_the_messy_table_has_most_to_gain(found: dict[str, TableTriage]) -> None:
+    messy, tidy = found["messy"], found["tidy"]
+    assert messy.queries == messy.filtered == 240
+    assert messy.columns == ("part",)
+    assert messy.read_now == pytest.approx(1.0)
+    assert messy.bound is not None
+    assert messy.learned is not None
+    assert 0 < messy.bound <= messy.learned < 0.5
+    assert messy.saved_bytes_per_day > 10 * tidy.saved_bytes_per_day
+    assert any("zorder learn" in sentence for sentence in messy.advice)
+    assert messy.statements[0].endswith("CLUSTER BY (`part`)")
+    assert tidy.read_now is not None
+    assert tidy.read_now < 0.5
+    assert tidy.statements == ()
+
+
+def test_partitions_that_are_too_fine_and_never_filtered_are_named(found: dict[str, TableTriage]) -> None:
+    advice = " ".join(found["fine"].advice)
+    assert "by which no query filters" in advice
+    assert "40 partitions by day" in advice
+    assert not any("CLUSTER BY" in statement for statement in found["fine"].statements)
+
+
+def test_tables_of_which_nothing_can_be_said_say_why(found: dict[str, TableTriage]) -> None:
+    assert found["empty"].problem == "the table is empty"
+    assert "nowhere" in str(found["nowhere.to_be_found"].problem)
+    assert found["nowhere.to_be_found"].queries == 1
+
+
+def test_nothing_was_written(spark: SparkSession, lake: Path, found: dict[str, TableTriage]) -> None:
+    assert found
+    for name in ("messy", "tidy", "fine"):
+        assert DeltaTable.forPath(spark, str(lake / name)).history().count() == 1
+
+
+def test_without_a_log_there_is_one_sentence(spark: SparkSession) -> None:
+    with pytest.raises(ZorderError, match="--log"):
+        pipeline.triage(spark)
