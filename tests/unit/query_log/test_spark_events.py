@@ -1,0 +1,135 @@
+"""Event logs of Spark 3.5 and 4.2 give the predicates of the SQL text that was asked (see ``cases/event_logs``)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.reader import read_log
+from zorder_pipeline.query_log.spark_events import Execution
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+
+LOGS = Path(__file__).parents[2] / "cases" / "event_logs"
+COLUMNS = {"id": "bigint", "b": "int", "c": "string", "d": "date", "ts": "timestamp", "ntz": "timestamp_ntz"}
+COLUMNS |= {"f": "double", "flag": "boolean", "price": "decimal(12,2)", "odd name": "string"}
+COLUMNS |= {"s.x": "int", "s.y": "string"}
+EVENTS = TableSchema((*(Column(name, kind) for name, kind in COLUMNS.items()), Column("region", "string", True)))
+SCHEMAS = {"events": EVENTS, "dims": TableSchema((Column("id", "bigint"), Column("name", "string")))}
+ALIASES = {"events": "events", "my events": "events", "shop.dims": "dims", "dims": "dims"}
+DIFFERENT = {
+    "in_one": "the optimizer makes an equality of an IN list of one",
+    "date_in": "Spark 3.5 casts the date column to a string here, so nothing can skip by it",
+    "in_strings": "two adjacent strings are one string in Spark 3.5, a quoted quote in Spark 4",
+    "str_quote": "the same",
+    "str_nasty_mix": "a string that looks like a further filter is left out, and the scan is partial",
+    "str_in_nasty": "a string with brackets in an IN list",
+    "tuple_in": "a comparison of tuples is printed as structs",
+    "many_ands": "IS NOT NULL is left out where the column is compared, too",
+    "cte_twice": "the optimizer pushes a join's filter into one of two reads of an expression",
+}
+
+
+def _executions(path: Path) -> list[Execution]:
+    lines = read_log(str(path), "spark-events")
+    return [line.execution for line in lines if line.execution is not None and line.execution.scans]
+
+
+def _planned(executions: list[Execution], statement: dict[str, Any], table: str) -> set[str]:
+    start, end = statement["start"] * 1000, statement["end"] * 1000
+    endings = (f".{table}", "/my events" if table == "events" else f"/{table}")
+    return {
+        str(to_boxes(scan.predicate, SCHEMAS[table], execution.zone or "UTC"))  # as text NaN equals itself
+        for execution in executions
+        if execution.timestamp is not None and start <= execution.timestamp <= end
+        for scan in execution.scans
+        if any(name.endswith(endings) for name in scan.names)
+    }
+
+
+@pytest.mark.parametrize("log", sorted(LOGS.glob("spark-*.gz")), ids=lambda path: path.stem)
+def test_plans_say_what_the_statements_say(log: Path) -> None:
+    executions = _executions(log)
+    told = json.loads(log.with_suffix(".statements.json").read_text(encoding="utf-8"))
+    zones = {execution.zone for execution in executions}
+    compared, different = 0, []
+    for statement in told["statements"]:
+        zone = next((e.zone for e in executions if e.zone), "UTC") if len(zones) == 1 else "UTC"
+        scans = parse_statement(
+            statement["sql"], aliases=ALIASES, schemas=SCHEMAS, timestamp=statement["start"] * 1000, zone=zone or "UTC"
+        )
+        if isinstance(scans, Unusable):
+            continue
+        for table in SCHEMAS:
+            wanted = {str(to_boxes(s.predicate, SCHEMAS[table], zone or "UTC")) for s in scans if s.table == table}
+            found = _planned(executions, statement, table)
+            if found and wanted:
+                compared += 1
+                if found != wanted and statement["name"] not in DIFFERENT:
+                    different.append((statement["name"], statement["sql"], wanted, found))
+    assert different == []
+    assert compared >= (150 if "full" in log.name else 15)
+
+
+@pytest.mark.parametrize("log", sorted(LOGS.glob("local-*")), ids=lambda path: path.suffix)
+def test_every_compression_that_spark_writes(log: Path) -> None:
+    found = ingest([str(log)])
+    assert (found.lines, found.used, found.quarantined) == (14, 3, {})
+    assert found.ignored == {"no_scan": 6, "delta_log": 5}
+
+
+def test_a_history_server_folder(tmp_path: Path) -> None:
+    """A rolling log, one in progress and cut off, a compacted one, and what Spark puts beside them."""
+    lines = gzip.decompress((LOGS / "spark-4.2.0-full.gz").read_bytes()).splitlines(keepends=True)
+    rolling = tmp_path / "eventlog_v2_local-1"
+    rolling.mkdir()
+    (rolling / "appstatus_local-1").write_bytes(b"")
+    (rolling / ".appstatus_local-1.crc").write_bytes(b"crc")
+    for number, part in enumerate((lines[:100], lines[100:101], lines[101:]), 1):
+        name = f"events_{number if number < 3 else 10}_local-1"
+        (rolling / name).write_bytes(b"".join(part))
+    whole = ingest([str(LOGS / "spark-4.2.0-full.gz")], log_format="spark-events")
+    rolled = ingest([str(tmp_path)])
+    assert (rolled.lines, rolled.used) == (whole.lines, whole.used)
+    (tmp_path / "app-2.inprogress").write_bytes(b"".join(lines)[:-7_000])
+    cut = ingest([str(tmp_path / "app-2.inprogress")])
+    assert whole.used - 20 < cut.used < whole.used
+    assert cut.quarantined.keys() <= {"unfinished", "truncated"}
+    assert cut.quarantined
+    compacted = tmp_path / "eventlog_v2_local-3"
+    compacted.mkdir()
+    (compacted / "events_1_local-3").write_bytes(b"".join(lines[:100]))
+    (compacted / "events_1_local-3.compact").write_bytes(b"".join(lines[:3]))
+    (compacted / "events_2_local-3").write_bytes(b"".join(lines[100:]))
+    assert ingest([str(compacted)]).used < whole.used
+
+
+def test_damage_is_counted_and_nothing_crashes(tmp_path: Path) -> None:
+    lines = gzip.decompress((LOGS / "spark-3.5.9-full.gz").read_bytes()).splitlines(keepends=True)
+    broken = [line[: len(line) // 2] + b"\n" if i % 7 == 3 else line for i, line in enumerate(lines)]
+    broken[5:5] = [b"\xff\xfe\x00garbage\n", b"{}\n", b"null\n", b"[1]\n", b'{"Event": 5}\n', b"\n"]
+    (tmp_path / "app-1").write_bytes(b"".join(broken))
+    found = ingest([str(tmp_path / "app-1")], log_format="spark-events")
+    assert found.lines == found.used + sum(found.ignored.values()) + sum(found.quarantined.values())
+    assert found.used > 100
+    assert found.quarantined["malformed_json"] > 20
+
+
+def test_tables_match_by_location_and_by_catalog_name() -> None:
+    log = str(LOGS / "spark-4.2.0-full.gz")
+    by_name = ingest([log], log_format="spark-events", aliases={"default.events": "e"}, schemas={"e": EVENTS})
+    by_path = ingest([log], log_format="spark-events", aliases={"/tmp/ev/data/4.2.0/my events": "e"})
+    unknown = ingest([log], log_format="spark-events", aliases={"elsewhere": "e"})
+    assert by_name.used > 100
+    assert by_path.used >= by_name.used
+    assert unknown.used == 0
+    assert unknown.ignored["other_table"] >= by_name.used
+    assert Counter(query.table for query in by_name.queries).keys() == {"e"}
+    assert all(query.zone and query.timestamp and query.duration_ms is not None for query in by_name.queries)
