@@ -124,7 +124,6 @@ def predicates(queries: Sequence[LoggedQuery], redact: bool) -> str:
 
 def log_facts(log: QueryLog, config: PipelineConfig) -> dict[str, Any]:
     """Materialization metadata of the query log."""
-    known = {table.name for table in config.tables}
     scans: dict[str, int] = {}
     for query in log.queries:
         scans[query.table] = scans.get(query.table, 0) + 1
@@ -134,10 +133,8 @@ def log_facts(log: QueryLog, config: PipelineConfig) -> dict[str, Any]:
         "used": log.used,
         "ignored": sum(log.ignored.values()),
         "quarantined": sum(log.quarantined.values()),
-        "scans by table": counts({name: n for name, n in scans.items() if name in known}, "table", "scans"),
-        "scans of tables that are not configured": counts(
-            {name: n for name, n in scans.items() if name not in known}, "table", "scans"
-        ),
+        "scans by table": counts(scans, "table", "scans"),
+        "statements of tables that are not configured": counts(log.unmatched, "table", "statements"),
         "ignored by kind": counts(log.ignored, "kind", "statements"),
         "quarantined by reason": counts(log.quarantined, "reason", "statements"),
         "queries by form": md(predicates(log.queries, config.redact_literals)),

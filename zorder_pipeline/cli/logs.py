@@ -30,7 +30,11 @@ def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, stat
     names = {query.table for query in log.queries}
     payload["insight"] = {name: insight(log.of_table([name])) for name in sorted(names)}
     print_figures("Query log", [(key, f"{payload[key]:,}") for key in ("lines", "used", "ignored", "quarantined")])
-    for title, counts in (("Tables", payload["tables"]), ("Reasons", payload["reasons"])):
+    for title, counts in (
+        ("Tables", payload["tables"]),
+        ("Reasons", payload["reasons"]),
+        ("Tables that are not known", payload["unmatched"]),
+    ):
         if counts:
             ranked = sorted(counts.items(), key=lambda item: -item[1])
             print_figures(title, [(name, f"{count:,}") for name, count in ranked])

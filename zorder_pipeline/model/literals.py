@@ -30,7 +30,7 @@ class TypedLiteral:
     Attributes:
         value: the largest canonical value not above the literal.
         exact: whether the literal *is* ``value``; otherwise it lies between ``value`` and the next one (5.5 for an int
-            column), so no row equals it.
+            column) or outside the type, so no row equals it.
     """
 
     value: Value
@@ -96,9 +96,10 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
     if scaled.adjusted() > 60:
         return None
     floor = math.floor(scaled)
-    if value_type.family == "decimal" and (limits := value_type.bounds) and not limits[0] <= floor <= limits[1]:
+    inside = (limits := value_type.bounds) is None or limits[0] <= floor <= limits[1]
+    if value_type.family == "decimal" and not inside:
         return None  # Spark widens the column
-    return TypedLiteral(floor, exact=scaled == floor)
+    return TypedLiteral(floor, exact=inside and scaled == floor)
 
 
 def _is_single(value: float) -> bool:

@@ -173,6 +173,9 @@ def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | No
     known = [literal for literal in comparison.literals if literal.kind != "null"]
     typed = [type_literal(literal, column.value_type, zone) for literal in known]
     present = [item for item in typed if item is not None]
+    if comparison.op == "between" and len(present) == 1:
+        half = "<=" if typed[0] is None else ">="
+        return Range(column.name, column.type, _intervals(half, present, column.value_type))
     if len(present) < len(typed):
         return None
     if comparison.op in ("in", "not_in"):
@@ -192,7 +195,7 @@ def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral
         if len(points) > 1 and column.type == "date" and not column.partition and kinds & MOMENTS:
             return None  # Spark compares all of them as timestamps
         return Range(column.name, column.type, tuple(Interval(p, p) for p in points), hull=not column.partition)
-    if not column.partition and len({item.value for item in items}) > 1:
+    if not column.partition and len(points) > 1:
         return None
     bounds = [None, *points, None]
     gaps = tuple(Interval(low, high, low is not None, high is not None) for low, high in pairwise(bounds))

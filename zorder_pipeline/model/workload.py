@@ -13,6 +13,8 @@ from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, pred
 
 __all__ = ["LoggedQuery", "QueryLog"]
 
+SHOWN = 50
+
 
 @dataclass(frozen=True)
 class LoggedQuery:
@@ -88,6 +90,7 @@ class QueryLog:
         ignored: statements that read no table (DDL, SET, INSERT VALUES, ...), by kind.
         quarantined: statements that could not be used, by reason.
         quarantine: the single lines: (source, position, reason, statement text).
+        unmatched: statements by the table that they read and that is not known: what a user may want to configure.
     """
 
     queries: tuple[LoggedQuery, ...]
@@ -96,15 +99,18 @@ class QueryLog:
     ignored: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
     quarantine: tuple[tuple[str, int, str, str], ...] = ()
+    unmatched: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
     def merged(parts: Sequence[QueryLog]) -> QueryLog:
         """Several logs as one, in their order."""
         ignored: Counter[str] = Counter()
         quarantined: Counter[str] = Counter()
+        unmatched: Counter[str] = Counter()
         for part in parts:
             ignored.update(part.ignored)
             quarantined.update(part.quarantined)
+            unmatched.update(part.unmatched)
         return QueryLog(
             queries=tuple(query for part in parts for query in part.queries),
             lines=sum(part.lines for part in parts),
@@ -112,6 +118,7 @@ class QueryLog:
             ignored=dict(ignored),
             quarantined=dict(quarantined),
             quarantine=tuple(line for part in parts for line in part.quarantine),
+            unmatched=dict(unmatched),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -123,6 +130,7 @@ class QueryLog:
             "quarantined": sum(self.quarantined.values()),
             "reasons": {**self.ignored, **self.quarantined},
             "tables": dict(Counter(query.table for query in self.queries)),
+            "unmatched": dict(Counter(self.unmatched).most_common(SHOWN)),
         }
 
     def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:

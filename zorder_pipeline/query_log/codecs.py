@@ -10,7 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
@@ -21,25 +21,22 @@ LZ4_MAGIC, SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
 LZ4_RAW, LZ4_PACKED = 0x10, 0x20
 MAX_BLOCK = 1 << 27
 READ = 1 << 20
+SMALL = 1 << 13
+HEAD = 8
 
 
-def opened(stream: Any, codec: str) -> BinaryIO:
-    """``stream`` uncompressed.
+def opened(stream: Any) -> BinaryIO:
+    """``stream`` uncompressed, whatever its name says: the codec is known by the first bytes.
 
     Args:
-        stream: a binary file-like object.
-        codec: gzip, zstd, lz4, snappy, lzf, bz2, or "" when it is plain.
+        stream: a binary file-like object, compressed by gzip, zstd, lz4, snappy, lzf or bz2, or plain.
     """
-    raw = cast("BinaryIO", stream)
-    if codec == "":
-        chunks = _plain(raw)
-    elif codec == "gzip":
-        return cast("BinaryIO", gzip.GzipFile(fileobj=raw))
-    elif codec in _JAVA:
-        chunks = _JAVA[codec](raw)
-    else:
-        chunks = _arrow(raw, codec)
-    return io.BufferedReader(_Chunks(chunks), READ)
+    head = bytes(stream.read(HEAD))
+    whole = cast("BinaryIO", _Joined(head, stream))
+    for magic, read in _CODECS:
+        if head.startswith(magic):
+            return io.BufferedReader(_Chunks(read(whole)), READ)
+    return io.BufferedReader(_Chunks(_plain(whole)), READ)
 
 
 class _Chunks(io.RawIOBase):
@@ -68,16 +65,25 @@ def _plain(stream: BinaryIO) -> Iterator[bytes]:
         yield bytes(chunk)
 
 
-def _arrow(stream: BinaryIO, codec: str) -> Iterator[bytes]:
-    inner = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), codec)
-    while True:
-        try:
-            chunk = inner.read(READ)
-        except (OSError, pa.ArrowException) as error:
-            raise EOFError(f"the {codec} stream is damaged or ends too early") from error
-        if not chunk:
-            return
-        yield chunk
+def _gzip(stream: BinaryIO) -> Iterator[bytes]:
+    with gzip.GzipFile(fileobj=stream) as inner:
+        while chunk := inner.read1(READ):
+            yield chunk
+
+
+def _arrow(codec: str) -> Callable[[BinaryIO], Iterator[bytes]]:
+    def read(stream: BinaryIO) -> Iterator[bytes]:
+        inner = pa.CompressedInputStream(pa.PythonFile(stream, mode="r"), codec)
+        while True:
+            try:
+                chunk = inner.read(SMALL)  # of a damaged stream, what came before the damage is to be had
+            except (OSError, pa.ArrowException) as error:
+                raise EOFError(f"the {codec} stream is damaged or ends too early") from error
+            if not chunk:
+                return
+            yield chunk
+
+    return read
 
 
 def _exactly(stream: BinaryIO, size: int) -> bytes:
@@ -89,11 +95,7 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
 
 def _lz4(stream: BinaryIO) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
-    head = stream.read(len(LZ4_MAGIC))
-    if head != LZ4_MAGIC:  # the standard frame format
-        yield from _arrow(cast("BinaryIO", _Joined(bytes(head), stream)), "lz4")
-        return
-    while head:
+    while head := stream.read(len(LZ4_MAGIC)):
         if head != LZ4_MAGIC:
             raise EOFError("a block does not begin with LZ4Block")
         token, packed, size, _ = struct.unpack("<BiiI", _exactly(stream, 13))
@@ -104,14 +106,11 @@ def _lz4(stream: BinaryIO) -> Iterator[bytes]:
             yield codec.decompress(data, size, asbytes=True)
         elif token & 0xF0 == LZ4_RAW and data:
             yield data
-        head = stream.read(len(LZ4_MAGIC))
 
 
 def _snappy(stream: BinaryIO) -> Iterator[bytes]:
     codec = pa.Codec("snappy")
-    head = stream.read(len(SNAPPY_MAGIC) + 8)
-    if not head.startswith(SNAPPY_MAGIC):
-        raise EOFError("the stream is not framed as snappy-java does")
+    _exactly(stream, len(SNAPPY_MAGIC) + 8)
     while length := stream.read(4):
         if bytes(length) == SNAPPY_MAGIC[:4]:  # a stream appended to another begins with the header again
             _exactly(stream, len(SNAPPY_MAGIC) + 4)
@@ -172,7 +171,16 @@ def _lzf_block(data: bytes, size: int) -> bytes:
     return bytes(out)
 
 
-_JAVA = {"lz4": _lz4, "snappy": _snappy, "lzf": _lzf}
+_CODECS: tuple[tuple[bytes, Callable[[BinaryIO], Iterator[bytes]]], ...] = (
+    (b"\x1f\x8b", _gzip),
+    (b"\x28\xb5\x2f\xfd", _arrow("zstd")),
+    (LZ4_MAGIC, _lz4),
+    (b"\x04\x22\x4d\x18", _arrow("lz4")),
+    (SNAPPY_MAGIC, _snappy),
+    (b"ZV\x00", _lzf),
+    (b"ZV\x01", _lzf),
+    (b"BZh", _arrow("bz2")),
+)
 
 
 class _Joined:
@@ -180,14 +188,16 @@ class _Joined:
 
     closed = False
 
-    def __init__(self, head: bytes, stream: BinaryIO) -> None:
+    def __init__(self, head: bytes, stream: Any) -> None:
         self.head, self.stream = head, stream
 
     def read(self, size: int = -1) -> bytes:
-        if self.head:
-            found, self.head = self.head[:size], self.head[size:]
-            return found
-        return bytes(self.stream.read(size))
+        found, self.head = (self.head, b"") if size < 0 else (self.head[:size], self.head[size:])
+        if size < 0:
+            return found + bytes(self.stream.read())
+        while len(found) < size and (more := bytes(self.stream.read(size - len(found)))):
+            found += more
+        return found
 
     def close(self) -> None:
         self.stream.close()

@@ -19,8 +19,7 @@ __all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_log"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
-CODECS = {".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".lz4": "lz4", ".snappy": "snappy"}
-CODECS |= {".lzf": "lzf", ".bz2": "bz2"}
+CODECS = frozenset({".gz", ".gzip", ".zst", ".zstd", ".lz4", ".snappy", ".lzf", ".bz2"})
 ROLLING = re.compile(r"eventlog_v2_.+")
 ROLLED = re.compile(r"events_(\d+)_.+")
 COMPACT = ".compact"
@@ -37,14 +36,12 @@ class LogFile:
         kind: json, csv, parquet, sql or events.
         parts: paths to read one after the other, in the filesystem of ``source``.
         size: bytes of all parts.
-        codec: compression of the parts, "" when there is none.
     """
 
     source: str
     kind: str
     parts: tuple[str, ...]
     size: int
-    codec: str = ""
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
@@ -101,7 +98,7 @@ def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: s
         kept = [(n, i) for n, i in rolled if n > compacted or listing[i].base_name.endswith(COMPACT)]
         parts = [listing[i] for n, i in kept if n >= compacted]
         size = sum(part.size or 0 for part in parts)
-        yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size, _codec(parts[0].path))
+        yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size)
         return
     for info in listing:
         if info.base_name.startswith((".", "_")):
@@ -115,17 +112,12 @@ def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: s
 
 
 def _file(prefix: str, info: fs.FileInfo, kind: str) -> LogFile:
-    return LogFile(prefix + info.path, kind, (info.path,), info.size or 0, _codec(info.path))
+    return LogFile(prefix + info.path, kind, (info.path,), info.size or 0)
 
 
 def _suffixes(path: str) -> list[str]:
     name = path.rsplit("/", 1)[-1].lower().removesuffix(".inprogress").removesuffix(COMPACT)
     return ["." + part for part in name.split(".")[1:]]
-
-
-def _codec(path: str) -> str:
-    suffixes = _suffixes(path)
-    return CODECS.get(suffixes[-1], "") if suffixes else ""
 
 
 def _kind(path: str) -> str | None:
@@ -138,7 +130,7 @@ def _kind(path: str) -> str | None:
 def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:
     """Kind by the first bytes, for files whose name says nothing: event logs have no suffix."""
     try:
-        with opened(filesystem.open_input_stream(place, compression=None), _codec(place)) as stream:
+        with opened(filesystem.open_input_stream(place, compression=None)) as stream:
             head = stream.read(4096).lstrip()
     except (OSError, EOFError, pa.ArrowException):
         return None
@@ -198,6 +190,6 @@ def open_log(log: LogFile, part: str) -> BinaryIO:
     """
     filesystem, _ = _filesystem(log.source)
     try:
-        return opened(filesystem.open_input_stream(part, compression=None), log.codec)
+        return opened(filesystem.open_input_stream(part, compression=None))
     except (OSError, pa.ArrowException) as error:
         raise LogError(f"query log {part} cannot be read: {str(error).splitlines()[0]}") from error

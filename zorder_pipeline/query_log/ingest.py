@@ -63,7 +63,8 @@ class Interpreter:
                 found.append(query)
         if found:
             return found
-        return Unusable("other_table" if execution.scans else execution.kind, ignored=True)
+        others = tuple(dict.fromkeys(scan.names[0] for scan in execution.scans))
+        return Unusable("other_table" if others else execution.kind, ignored=True, tables=others)
 
     def _query(self, line: LogLine, scan: Scan, template: str, zone: str) -> LoggedQuery:
         return LoggedQuery(
@@ -111,6 +112,7 @@ def ingest(
     queries: list[LoggedQuery] = []
     ignored: Counter[str] = Counter()
     quarantined: Counter[str] = Counter()
+    unmatched: Counter[str] = Counter()
     kept: list[tuple[str, int, str, str]] = []
     lines = used = 0
     for path in paths:
@@ -118,9 +120,10 @@ def ingest(
             lines += 1
             if isinstance(found, Unusable):
                 (ignored if found.ignored else quarantined)[found.reason] += 1
+                unmatched.update(found.tables)
                 if not found.ignored and len(kept) < MAX_KEPT:
                     kept.append((line.source, line.position, found.reason, (line.statement or line.raw)[:SHOWN]))
                 continue
             used += 1
             queries.extend(found)
-    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), tuple(kept))
+    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), tuple(kept), dict(unmatched))

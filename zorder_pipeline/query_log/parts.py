@@ -82,7 +82,7 @@ def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]
 
 
 def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
-    counts: dict[str, Counter[str]] = {"ignored": Counter(), "quarantined": Counter(), "tables": Counter()}
+    counts: dict[str, Counter[str]] = {name: Counter() for name in ("ignored", "quarantined", "tables", "unmatched")}
     lines = used = 0
     last = part.after
     watermark: int | None = None
@@ -100,6 +100,7 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
                 yield _query(query, line.source, line.position, interpreter.catalog)
         elif found.ignored:
             counts["ignored"][found.reason] += 1
+            counts["unmatched"].update(found.tables)
         else:
             counts["quarantined"][found.reason] += 1
             text = (line.statement or line.raw)[:TEXT]

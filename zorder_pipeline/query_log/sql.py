@@ -22,6 +22,7 @@ __all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement"
 MAX_LENGTH = 200_000
 MAX_DEPTH = 400
 MAX_STATEMENTS = 100
+MAX_TABLES = 20
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 _PARENTHESIS = re.compile(r"[()\[\]]")
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
@@ -29,10 +30,15 @@ _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge
 
 @dataclass(frozen=True)
 class Unusable:
-    """A statement without scans: ignored by kind, or quarantined for a reason."""
+    """A statement without scans: ignored by kind, or quarantined for a reason.
+
+    Attributes:
+        tables: what it reads instead of a known table.
+    """
 
     reason: str
     ignored: bool
+    tables: tuple[str, ...] = ()
 
 
 def parse_statement(
@@ -115,7 +121,10 @@ def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
         return recipes
     if isinstance(root, exp.Create | exp.Insert | exp.Cache):
         return Unusable(_kind(root), ignored=True)
-    return Unusable("other_table" if root.find(exp.Table) else "no_table", ignored=True)
+    ctes = {cte.alias.lower() for cte in root.find_all(exp.CTE)}
+    names = (".".join(part.name for part in table.parts).lower() for table in root.find_all(exp.Table))
+    others = tuple(dict.fromkeys(name for name in names if name and name not in ctes))
+    return Unusable("other_table" if others else "no_table", ignored=True, tables=others[:MAX_TABLES])
 
 
 def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:

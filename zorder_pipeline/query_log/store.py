@@ -42,7 +42,7 @@ QUERIES = (
     *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
     *("rows_read", "bytes_read", "partial", "level"),
 )
-NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}})
+NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}})
 Record = tuple[str, int, int, int | None, int | None, str]
 """Source, size, position, Delta version, watermark and counts of a log."""
 QUARANTINE = (*PLACE, "reason", "text")
@@ -287,7 +287,8 @@ def _record(log: LogFile, counted: Sequence[Any]) -> Record:
     rows = [row for row in counted if row["source"] == log.source]
     total = _log([json.loads(row["counts"]) for row in rows], ())
     tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
-    kept = {"lines": total.lines, "used": total.used, "ignored": total.ignored, "quarantined": total.quarantined}
+    kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
+    kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
     watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
     position = max(row["position"] for row in rows)
     return log.source, log.size, position, None, watermark, json.dumps(kept | {"tables": dict(tables)})
@@ -313,13 +314,15 @@ def _query(row: dict[str, Any]) -> LoggedQuery:
 def _log(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -> QueryLog:
     ignored: Counter[str] = Counter()
     quarantined: Counter[str] = Counter()
+    unmatched: Counter[str] = Counter()
     lines = used = 0
     for item in totals:
         lines += item["lines"]
         used += item["used"]
         ignored.update(item["ignored"])
         quarantined.update(item["quarantined"])
-    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined))
+        unmatched.update(item["unmatched"])
+    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), unmatched=dict(unmatched))
 
 
 @contextlib.contextmanager
