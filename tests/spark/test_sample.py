@@ -67,6 +67,24 @@ def test_everything_in_canonical_values(spark: SparkSession, table: TableSnapsho
     assert all(len(set(values["region"][sample.file == i])) == 1 for i in set(sample.file.tolist()))
 
 
+def test_of_a_large_table_some_files_are_read_and_every_partition(
+    spark: SparkSession, table: TableSnapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zorder_pipeline.features.sample.MIN_FILES", 2)
+    monkeypatch.setattr("zorder_pipeline.features.sample.MAX_SCANNED", 1)
+    sample = take_sample(spark, table, COLUMNS, rows=ROWS, seed=3, total_rows=ROWS - 10)
+    assert 4 <= sample.files_read < len(table.files())
+    assert len(set(sample.file.tolist())) == sample.files_read
+    assert set(sample.columns["region"].values.tolist()) == {"r0", "r1", "r2", "r3"}
+    ids = sample.columns["id"].values
+    assert ids.min() >= 10  # deleted rows stay hidden
+    assert np.array_equal(sample.columns["amount"].values, ids)
+    few = take_sample(spark, table, ["id"], rows=200, seed=3, total_rows=ROWS - 10)
+    assert 120 < few.rows < 300
+    assert set(few.columns["id"].values.tolist()) <= set(ids.tolist())
+    assert take_sample(spark, table, ["id"], rows=200, seed=3, total_rows=ROWS - 10).rows == few.rows
+
+
 def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapshot) -> None:
     def draw(rows: int, seed: int) -> list[int]:
         sample = take_sample(spark, table, ["id"], rows=rows, seed=seed, total_rows=ROWS - 10)

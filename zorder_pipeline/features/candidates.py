@@ -1,15 +1,13 @@
-"""Feature candidates: the columns and predicates a workload filters by (seed 004, algorithm 1: P1, P2, P5, P6)."""
+"""Column candidates: what a workload filters by, and whether an order of it pays (seed 004, algorithm 1: P1, P2)."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from zorder_pipeline.model.literals import type_literal
-from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, comparisons, predicate_to_json
-from zorder_pipeline.model.ranges import Box, Interval, Range
+from zorder_pipeline.model.predicate import Comparison, comparisons
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
@@ -17,8 +15,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .profile import Profile, profile
 from .sample import Sample
 
-__all__ = ["Candidate", "PredicateCandidate", "column_candidates", "implies", "predicate_candidates"]
-__all__ += ["query_weights"]
+__all__ = ["MIN_MAX_OPS", "Candidate", "column_candidates", "query_weights"]
 
 MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
 DAY = 86_400_000_000
@@ -56,27 +53,6 @@ class Candidate:
     level: str
     chosen: bool
     reason: str
-
-
-@dataclass(frozen=True)
-class PredicateCandidate:
-    """A whole predicate that might be worth a one-bit feature (SOP), because no order of a column serves it.
-
-    Attributes:
-        predicate: one `Comparison` or `Opaque`; may hold literals, so hide them where it is shown.
-        frequency, queries, share: of the queries that contain it, as in `Candidate`.
-    """
-
-    predicate: Predicate
-    frequency: float
-    queries: int
-    share: float
-
-    def to_json(self, redact: bool = False) -> dict[str, Any]:
-        """JSON-ready form; with ``redact`` without literals."""
-        told: dict[str, Any] = {"sql": self.predicate.to_sql(redact)}
-        told |= {} if redact else {"predicate": predicate_to_json(self.predicate)}
-        return {**told, "frequency": self.frequency, "queries": self.queries, "share": self.share}
 
 
 @dataclass
@@ -187,99 +163,3 @@ def _notes(shape: Profile) -> Iterator[str]:
         yield f"{shape.null_share:.0%} of its rows are null"
     if shape.top_share >= MOSTLY and shape.distinct > 1:
         yield f"one value has {shape.top_share:.0%} of the rows"
-
-
-def predicate_candidates(
-    queries: Sequence[LoggedQuery],
-    weights: Sequence[float],
-    schema: TableSchema,
-    candidates: Sequence[Candidate],
-    *,
-    gamma: float = 0.01,
-) -> tuple[PredicateCandidate, ...]:
-    """Predicates that no key column serves, most frequent first (P5, P6).
-
-    These are conditions without min/max form, and comparisons of a column that is not chosen; comparisons that the
-    statement only implies, and those of partition columns, do not count.
-
-    Args:
-        gamma: weighted share of the queries that must contain the predicate.
-    """
-    chosen: Mapping[str, bool] = {candidate.column: candidate.chosen for candidate in candidates}
-    found: dict[Predicate, list[int]] = defaultdict(list)
-    for i, query in enumerate(queries):
-        for leaf in dict.fromkeys(_leaves(query.predicate)):
-            if isinstance(leaf, Comparison):
-                column = schema.find(leaf.column)
-                served = column is not None and chosen.get(column.name, False) and leaf.op in MIN_MAX_OPS
-                if column is None or column.partition or served or leaf.derived:
-                    continue
-            found[leaf].append(i)
-    total = sum(weights) or 1.0
-    counted = [(leaf, sum(weights[i] for i in where), len(where)) for leaf, where in found.items()]
-    kept = [PredicateCandidate(leaf, often, n, often / total) for leaf, often, n in counted if often / total >= gamma]
-    return tuple(sorted(kept, key=lambda candidate: -candidate.frequency))
-
-
-def _leaves(predicate: Predicate) -> Iterator[Comparison | Opaque]:
-    if isinstance(predicate, And | Or):
-        for child in predicate.children:
-            yield from _leaves(child)
-    else:
-        yield predicate
-
-
-def implies(a: Box, b: Box) -> bool:
-    """Whether every row that matches ``a`` surely matches ``b``, as boxes; False where it cannot be told.
-
-    A box may be weaker than the predicate it came from, so for predicates this holds only when ``b`` is exact.
-
-    >>> small, large = (Interval(2, 3),), (Interval(1, None),)
-    >>> implies((Range("x", "int", small),), (Range("x", "int", large),))
-    True
-    """
-    if any(_empty(item) for item in a):
-        return True
-    return all(_universal(item) or any(_within(mine, item) for mine in a) for item in b)
-
-
-def _empty(item: Range) -> bool:
-    return not item.nulls and all(_hollow(interval) for interval in item.intervals)
-
-
-def _universal(item: Range) -> bool:
-    return item.nulls and any(interval.low is None and interval.high is None for interval in item.intervals)
-
-
-def _within(a: Range, b: Range) -> bool:
-    if a.column != b.column or (a.nulls and not b.nulls):
-        return False
-    return all(_hollow(inner) or any(_inside(inner, outer) for outer in b.intervals) for inner in a.intervals)
-
-
-def _inside(inner: Interval, outer: Interval) -> bool:
-    if outer.low is not None:
-        if inner.low is None:
-            return False
-        low, bound = _place(inner.low), _place(outer.low)
-        if low < bound or (low == bound and outer.low_open and not inner.low_open):
-            return False
-    if outer.high is not None:
-        if inner.high is None:
-            return False
-        high, bound = _place(inner.high), _place(outer.high)
-        if high > bound or (high == bound and outer.high_open and not inner.high_open):
-            return False
-    return True
-
-
-def _hollow(interval: Interval) -> bool:
-    if interval.low is None or interval.high is None:
-        return False
-    low, high = _place(interval.low), _place(interval.high)
-    return bool(low > high or (low == high and (interval.low_open or interval.high_open)))
-
-
-def _place(value: Value) -> tuple[Any, ...]:
-    """Sort key of a bound: NaN after every other number."""
-    return (1,) if isinstance(value, float) and value != value else (0, value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,9 +19,33 @@ from zorder_pipeline.model.values import canonical_array
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Sample", "SampleColumn", "Snapshot", "take_sample"]
+__all__ = ["Files", "Sample", "SampleColumn", "Snapshot", "chosen_files", "take_sample"]
 
 HASH_SPACE = 1 << 31
+MAX_SCANNED = 4 << 30
+"""Bytes of data files that a sample reads at most (partitions that would be missed add a file each)."""
+MIN_FILES = 200
+"""Files that a sample reads at least, where the table has them: rows of one file are alike."""
+
+
+class Files(Protocol):
+    """The live files of a table version, one array entry per file."""
+
+    @property
+    def path(self) -> npt.NDArray[Any]:
+        """Paths, as `Snapshot.read_files` takes them."""
+
+    @property
+    def bytes(self) -> npt.NDArray[np.int64]:
+        """Sizes."""
+
+    @property
+    def rows(self) -> npt.NDArray[np.int64]:
+        """Live rows."""
+
+    @property
+    def partitions(self) -> tuple[tuple[str | None, ...], ...]:
+        """Partition values, empty tuples without partition columns."""
 
 
 class Snapshot(Protocol):
@@ -36,8 +61,14 @@ class Snapshot(Protocol):
     def paths(self) -> Mapping[str, tuple[str, ...]]:
         """Path of each column by its name in `schema`."""
 
+    def files(self) -> Files:
+        """Its live files."""
+
     def read(self) -> DataFrame:
         """The rows of exactly this version."""
+
+    def read_files(self, paths: Sequence[str]) -> DataFrame:
+        """The live rows of some of its files."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +95,7 @@ class Sample:
         total_rows: rows of the table.
         seed: what the rows were chosen by.
         version: table version they were read from.
+        files_read: data files that rows were taken from; all of them unless the table is large.
     """
 
     columns: Mapping[str, SampleColumn] = field(repr=False)
@@ -72,6 +104,7 @@ class Sample:
     total_rows: int
     seed: int = 0
     version: int = 0
+    files_read: int = 0
 
 
 def take_sample(
@@ -86,7 +119,8 @@ def take_sample(
     """About ``rows`` rows of a table version, the same ones for the same seed however the cluster reads them.
 
     A row is taken when the hash of its file's name, its place in the file and the seed is small enough, so no shuffle
-    is needed and two samples of different size nest. All files are scanned, but only in these columns.
+    is needed and two samples of different size nest. Only these columns are scanned, and of a large table only some
+    files, see `chosen_files`.
 
     Args:
         columns: names as in ``snapshot.schema``; those whose type has no order (maps, arrays) are left out.
@@ -102,15 +136,18 @@ def take_sample(
     if missing := [name for name in columns if name not in known]:
         raise TableError(f"column {missing[0]} cannot be sampled: the table has only {', '.join(known)}")
     columns = [name for name in columns if known[name].value_type.orderable]
-    frame = snapshot.read()
+    files = snapshot.files()
+    some = chosen_files(files, MAX_SCANNED, seed)
+    frame = snapshot.read() if len(some) == len(files.path) else snapshot.read_files(files.path[some].tolist())
+    scanned = int(files.rows[some].sum())
     origin = frame.metadataColumn("_metadata")
     path = origin.getField("file_path")
     # Delta shows a row's place in its file only where deletion vectors are possible; elsewhere its place in the scan
     # serves, which is the same as long as the session splits files alike
     place = origin.getField("row_index") if _has_row_index(frame) else F.monotonically_increasing_id()
-    if rows < total_rows:
+    if rows < scanned:
         number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
-        frame = frame.where(number < F.lit(int(rows / total_rows * HASH_SPACE)))
+        frame = frame.where(number < F.lit(int(rows / scanned * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
     table = frame.select(path.alias("path"), place.alias("place"), *asked).toArrow()
     file = _numbered(table["path"])
@@ -119,7 +156,27 @@ def take_sample(
     for i, name in enumerate(columns):
         values, valid = canonical_array(table[f"c{i}"], known[name].value_type)
         result[name] = SampleColumn(values[order], valid[order])
-    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version)
+    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some))
+
+
+def chosen_files(files: Files, most_bytes: int, seed: int) -> npt.NDArray[np.int64]:
+    """Indices of the files to sample from, ascending: all, or as many at random as ``most_bytes`` hold.
+
+    At least `MIN_FILES` are chosen, and at least one of every partition. The choice depends on paths and seed only.
+    """
+    count = len(files.path)
+    if count <= MIN_FILES or int(files.bytes.sum()) <= most_bytes:
+        return np.arange(count)
+    hashes = [blake2b(f"{seed}/{path}".encode(), digest_size=8).digest() for path in files.path]
+    order = np.array(sorted(range(count), key=hashes.__getitem__), dtype=np.int64)
+    enough = max(MIN_FILES, int(np.searchsorted(np.cumsum(files.bytes[order]), most_bytes, "right")))
+    chosen = [int(i) for i in order[:enough]]
+    present = {files.partitions[i] for i in chosen}
+    for i in order[enough:]:
+        if files.partitions[i] not in present:
+            present.add(files.partitions[i])
+            chosen.append(int(i))
+    return np.sort(np.array(chosen, dtype=np.int64))
 
 
 def _has_row_index(frame: DataFrame) -> bool:

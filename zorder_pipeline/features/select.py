@@ -11,8 +11,9 @@ import networkx as nx
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .candidates import Candidate, PredicateCandidate, column_candidates, predicate_candidates, query_weights
+from .candidates import Candidate, column_candidates, query_weights
 from .correlation import Policy, build_graph, traverse
+from .predicates import PredicateCandidate, predicate_candidates
 from .sample import Sample
 
 __all__ = ["Analysis", "AnalysisSettings", "Edge", "analyse"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
@@ -56,6 +57,8 @@ class Interpreter:
 
     def _executed(self, line: LogLine, execution: Execution) -> list[LoggedQuery] | Unusable:
         found = []
+        if len(execution.scans) > 1:  # what was read is known of all of them together
+            line = replace(line, rows_read=None, bytes_read=None)
         for scan in execution.scans:
             table = next((t for name in scan.names if (t := self.catalog.named(name)) is not None), None)
             if table is not None:

@@ -19,7 +19,7 @@ from .plan_sources import source_filters
 from .plan_text import catalyst_filters
 from .recipe import Recipe
 
-__all__ = ["PlanScan", "scans_of"]
+__all__ = ["PlanScan", "counters_of", "scans_of"]
 
 SCAN = re.compile(r"(?:Gpu|Photon|Columnar|Native|Comet|Velox)?\s?(?:File|Batch|Delta)?Scan(?:Exec\w*)?\b", re.I)
 LOCATION = re.compile(r"\[([^\]]*)\]?")
@@ -37,6 +37,8 @@ class PlanScan:
 
     Attributes:
         names: what the table may be called: catalog name, location.
+        counters: ids of the accumulators of the rows and the bytes that it read, None where it has none. A scan that a
+            plan shows twice, because its result is used twice, has the same ones.
     """
 
     names: tuple[str, ...]
@@ -44,6 +46,21 @@ class PlanScan:
     columns: tuple[str, ...]
     partial: bool
     template: str
+    counters: tuple[int | None, int | None] = (None, None)
+
+
+def counters_of(plan: Mapping[str, Any]) -> set[int]:
+    """Ids of the accumulators that the plan's scans count with."""
+    return {
+        found for node, _ in _nodes(plan) if SCAN.match(str(node.get("nodeName"))) for found in _counters(node) if found
+    }
+
+
+def _counters(node: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    metrics = [metric for metric in node.get("metrics") or [] if isinstance(metric, Mapping)]
+    ids = {metric.get("name"): metric.get("accumulatorId") for metric in metrics}
+    rows, size = ids.get("number of output rows"), ids.get("size of files read")
+    return rows if isinstance(rows, int) else None, size if isinstance(size, int) else None
 
 
 def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[PlanScan]:
@@ -112,7 +129,7 @@ def _scan(
     predicate, guessed = _without_guesses(predicate)
     top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
     partial = filters.partial or scan.partial or guessed
-    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters))
+    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters), _counters(node))
 
 
 def _in_text(text: str, key: str) -> str | None:

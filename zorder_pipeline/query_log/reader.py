@@ -184,6 +184,8 @@ def _events(log: LogFile) -> Iterator[LogLine]:
             timestamp=found.timestamp,
             duration_ms=found.duration_ms,
             user=found.user,
+            rows_read=found.rows_read,
+            bytes_read=found.bytes_read,
             failed=found.failed,
             reason=found.damage,
             raw=found.description[:RAW] if found.damage else "",

@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .plan_scans import PlanScan, scans_of
+from .plan_scans import PlanScan, counters_of, scans_of
 
 __all__ = ["Execution", "executions"]
 
 START, UPDATE, END = b"SparkListenerSQLExecutionStart", b"SparkListenerSQLAdaptiveExecutionUpdate", b"SQLExecutionEnd"
 ENVIRONMENT = b'"SparkListenerEnvironmentUpdate"'
+DRIVER, STAGE = b"SparkListenerDriverAccumUpdates", b'"SparkListenerStageCompleted"'
 USER = b'"SparkListenerApplicationStart"'
+WANTED = (START, UPDATE, END, ENVIRONMENT, USER, DRIVER, STAGE)
 HEAD = 160
 """The event's name stands at the beginning of its line."""
 ZONE = "spark.sql.session.timeZone"
@@ -39,6 +41,7 @@ class Execution:
         failed: it ended with an error.
         damage: why there is no execution here: the log is damaged, or ends before the execution did.
         zone: session time zone, when the log says.
+        rows_read, bytes_read: what its scans read, when the log says.
     """
 
     position: int
@@ -50,6 +53,8 @@ class Execution:
     failed: bool = False
     damage: str | None = None
     zone: str | None = None
+    rows_read: int | None = None
+    bytes_read: int | None = None
     scans: tuple[PlanScan, ...] = ()
 
 
@@ -84,11 +89,11 @@ class _Reader:
         self.open: dict[int, _Open] = {}
         self.zone: str | None = None
         self.user: str | None = None
+        self.counts: dict[int, int] = {}
 
     def line(self, number: int, raw: bytes) -> Iterator[Execution]:
         head = raw[:HEAD]
-        wanted = START in head or UPDATE in head or END in head or ENVIRONMENT in head or USER in head
-        if not wanted:
+        if not any(name in head for name in WANTED):
             if raw.strip() and not raw.lstrip().startswith(b"{"):
                 yield Execution(number, damage="malformed_json", description=raw[:HEAD].decode("utf-8", "replace"))
             return
@@ -110,6 +115,10 @@ class _Reader:
             self.zone = zone or (system.get("user.timezone") if isinstance(system, Mapping) else None) or self.zone
         elif name == "SparkListenerApplicationStart":
             self.user = str(event.get("User") or "") or None
+        elif name == "SparkListenerStageCompleted" and isinstance(stage := event.get("Stage Info"), Mapping):
+            self._count((item.get("ID"), item.get("Value")) for item in stage.get("Accumulables") or [])
+        elif name == "SparkListenerDriverAccumUpdates":
+            self._count(tuple(pair) for pair in event.get("accumUpdates") or [] if len(pair) == 2)
         key = event.get("executionId")
         if not isinstance(key, int):
             return
@@ -117,11 +126,23 @@ class _Reader:
             if len(self.open) >= MAX_OPEN:
                 yield _unfinished(self.open.pop(next(iter(self.open))))
             self.open[key] = _Open(number, event)
+            self._expect(event)
         elif name == "SparkListenerSQLAdaptiveExecutionUpdate" and key in self.open:
             if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
                 self.open[key].plans = [plan]  # the last one is the plan that ran
+                self._expect(event)
         elif name == "SparkListenerSQLExecutionEnd" and key in self.open:
             yield self._closed(number, self.open.pop(key), event)
+
+    def _expect(self, event: Mapping[str, Any]) -> None:
+        """Note which accumulators count what this plan's scans read."""
+        if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
+            self.counts |= dict.fromkeys(counters_of(plan) - self.counts.keys(), 0)
+
+    def _count(self, values: Iterable[tuple[Any, Any]]) -> None:
+        for counter, value in values:
+            if counter in self.counts and str(value).isdigit():
+                self.counts[counter] = max(self.counts[counter], int(value))
 
     def rest(self) -> Iterator[Execution]:
         """Executions without an end: the log is in progress, or was cut off."""
@@ -145,6 +166,7 @@ class _Reader:
             except (ValueError, TypeError, AttributeError, RuntimeError) as error:  # a plan of a shape not known here
                 return Execution(number, damage="unreadable_plan", description=f"{description}: {error}")
             scans += [scan for scan in found if scan.names not in known]
+        rows, size = [[self.counts.pop(c, 0) for s in scans if (c := s.counters[i]) is not None] for i in (0, 1)]
         text = json.dumps(plan) if not scans else ""
         internal = "delta_log" if "_delta_log" in text or "Delta Table State" in text else "no_scan"
         return Execution(
@@ -156,5 +178,7 @@ class _Reader:
             user=self.user,
             failed=bool(end.get("errorMessage")),
             zone=str(zone) if zone else None,
+            rows_read=sum(rows) if any(rows) else None,
+            bytes_read=sum(size) if any(size) else None,
             scans=tuple(scans),
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -142,6 +142,15 @@ class TableSnapshot:
     def read(self) -> DataFrame:
         """The rows of exactly this version."""
         return self.spark.read.format("delta").option("versionAsOf", self.version).load(self.location)
+
+    def read_files(self, paths: Sequence[str]) -> DataFrame:
+        """The live rows of some files of this version, by their paths as in `files`."""
+        from pyspark.sql import DataFrame
+
+        java = jvm(self.spark)
+        actions = self.jsnapshot.getSpecificFilesWithStats(java.PythonUtils.toSeq(list(paths)))
+        none = java.scala.Option.empty()
+        return DataFrame(self.jlog.createDataFrame(self.jsnapshot, actions, False, none), self.spark)
 
     @cached_property
     def _stats_frame(self) -> DataFrame:

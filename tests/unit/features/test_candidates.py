@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.features.candidates import Candidate, implies, query_weights
+from zorder_pipeline.features.candidates import Candidate, query_weights
+from zorder_pipeline.features.predicates import implies
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis, AnalysisSettings, analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate

@@ -127,6 +127,13 @@ def test_a_history_server_folder(tmp_path: Path) -> None:
     assert ingest([str(compacted)]).used < whole.used
 
 
+def test_what_was_read_is_known_where_the_log_says_it() -> None:
+    found = ingest([str(LOGS / "default")])
+    assert found.used == 3
+    assert all(query.rows_read and query.bytes_read and query.duration_ms for query in found.queries)
+    assert all(query.rows_read is None for query in ingest([str(LOGS / "spark-4.2.0-tz.gz")]).queries)
+
+
 def test_damage_is_counted_and_nothing_crashes(tmp_path: Path) -> None:
     lines = gzip.decompress((LOGS / "spark-3.5.9-full.gz").read_bytes()).splitlines(keepends=True)
     broken = [line[: len(line) // 2] + b"\n" if i % 7 == 3 else line for i, line in enumerate(lines)]

@@ -1,0 +1,157 @@
+"""What Delta's file selection does and does not do with a condition; tests/spark/test_skipping.py asks Delta itself."""
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.model.literals import TypedLiteral, type_literal
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.ranges import MAX_BOXES, Interval, Range, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+SCHEMA = TableSchema(
+    (
+        Column("i", "int"),
+        Column("d", "double"),
+        Column("day", "date"),
+        Column("flag", "boolean", delta_stats=False),
+        Column("p", "string", partition=True),
+        Column("q", "date", partition=True),
+    )
+)
+
+
+def test(column: str, op: str, *values: object, kind: str = "number") -> Comparison:
+    return Comparison(column, op, tuple(Literal("null") if v is None else Literal(kind, str(v)) for v in values))
+
+
+test.__test__ = False  # type: ignore[attr-defined]  # it reads as a condition, and is none of pytest's
+
+
+def only_range(predicate: Predicate) -> Range:
+    ((found,),) = to_boxes(predicate, SCHEMA)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("literal", "type_name", "expected"),
+    [
+        (("number", "5e0"), "int", TypedLiteral(5)),
+        (("number", "5e0"), "bigint", None),  # CAST(column AS DOUBLE) = 5.0
+        (("number", "9.1e0"), "decimal(12,2)", None),
+        (("string", "9.1"), "decimal(12,2)", None),
+        (("string", "5"), "bigint", TypedLiteral(5)),
+        (("number", "99999999999"), "decimal(12,2)", None),  # CAST(column AS DECIMAL(13,2))
+        (("number", "3000000000"), "int", TypedLiteral(3_000_000_000, exact=False)),
+        (("number", "0.1"), "double", TypedLiteral(0.1)),
+        (("number", "0.1"), "float", TypedLiteral(0.1, exact=False)),
+        (("number", "0.5"), "float", TypedLiteral(0.5)),
+        (("number", "1e300"), "float", TypedLiteral(1e300, exact=False)),
+    ],
+)
+def test_a_literal_for_which_spark_casts_the_column_has_no_place_in_its_order(
+    literal: tuple[str, str], type_name: str, expected: TypedLiteral | None
+) -> None:
+    assert type_literal(Literal(*literal), ValueType(type_name)) == expected
+
+
+def test_nan_is_the_largest_value_wherever_it_stands() -> None:
+    for values in (("nan", "1"), ("1", "nan")):
+        (hull,) = only_range(test("d", "in", *values)).tested
+        assert hull.low == 1.0
+        assert isinstance(hull.high, float)
+        assert math.isnan(hull.high)
+    above, below = test("d", ">=", "nan"), test("d", "<=", "5")
+    for both in (And((above, below)), And((below, above))):
+        (interval,) = only_range(both).intervals
+        assert (math.isnan(float(interval.low or 0)), interval.high) == (True, 5.0)
+
+
+def test_not_in_says_something_only_of_one_value() -> None:
+    assert to_boxes(test("i", "not_in", 1, 2), SCHEMA) == ((),)
+    assert only_range(test("i", "not_in", 1, 1)).intervals == (
+        Interval(None, 1, high_open=True),
+        Interval(1, None, low_open=True),
+    )
+    assert only_range(test("i", "not_in", "1.5")).intervals == (Interval(),)
+    assert to_boxes(test("i", "not_in", 1, None), SCHEMA) == ()
+
+
+def test_partition_columns_are_tested_value_by_value() -> None:
+    inside = only_range(test("p", "in", "a", "z", kind="string"))
+    assert inside.tested == (Interval("a", "a"), Interval("z", "z"))
+    outside = only_range(test("p", "not_in", "z", "a", kind="string"))
+    assert [(i.low, i.high) for i in outside.tested] == [(None, "a"), ("a", "z"), ("z", None)]
+
+
+def test_a_between_with_one_usable_bound_is_that_bound() -> None:
+    schema = TableSchema((Column("dec", "decimal(5,1)"),))
+    low, high = Literal("string", "1"), Literal("number", "2.5")
+    assert to_boxes(Comparison("dec", "between", (low, high)), schema)[0][0].intervals == (Interval(None, 25),)
+    assert to_boxes(Comparison("dec", "between", (high, low)), schema)[0][0].intervals == (Interval(25, None),)
+
+
+def test_dates_in_a_list_with_timestamps_are_compared_as_timestamps() -> None:
+    moments = (Literal("date", "2024-01-01"), Literal("timestamp_ntz", "2024-01-02 00:00:00"))
+    assert to_boxes(Comparison("day", "in", moments), SCHEMA) == ((),)
+    assert to_boxes(Comparison("day", "in", moments[1:]), SCHEMA) != ((),)
+    assert len(only_range(Comparison("q", "in", moments)).tested) == 2
+
+
+def test_a_disjunction_is_parted_into_partition_columns_and_others() -> None:
+    a, b = test("p", "=", "a", kind="string"), test("p", "=", "b", kind="string")
+    one, two = test("i", "=", 1), test("i", "=", 2)
+    assert to_boxes(Or((a, one)), SCHEMA) == ((),)
+    boxes = to_boxes(Or((And((a, one)), And((b, two)))), SCHEMA)
+    assert len(boxes) == 4  # p in (a, b) and i in (1, 2)
+    assert to_boxes(Or((And((a, one)), b)), SCHEMA) == to_boxes(Or((a, b)), SCHEMA)
+    many = Or(tuple(And((test("p", "=", n, kind="string"), test("i", "=", n))) for n in range(20)))
+    boxes = to_boxes(many, SCHEMA)
+    assert len(boxes) <= MAX_BOXES
+    assert {item.column for box in boxes for item in box} == {"p"}
+
+
+def zones(low: list[Any], high: list[Any], nulls: list[int], exact: bool = False) -> ColumnZones:
+    known = np.array([value is not None for value in low])
+    filled = [np.array([value or 0 for value in values]) for values in (low, high)]
+    return ColumnZones(filled[0], filled[1], known, np.array(nulls), exact)
+
+
+def selected(predicate: Predicate, all_or_none: bool = True) -> list[int]:
+    """Files: 0 has i in 0..9, 1 has it in 20..29 and no statistics of d, 2 has none of i, 3 is all null in flag."""
+    rows = np.full(4, 10)
+    columns = {
+        "i": zones([0, 20, None, 0], [9, 29, None, 9], [0, 0, -1, 0]),
+        "d": zones([0.5, None, 0.5, 0.5], [1.5, None, 1.5, 1.5], [0, -1, 0, 0]),
+        "flag": zones([None] * 4, [None] * 4, [0, 3, 0, 10]),
+        "q": zones([1, 1, 2, 2], [1, 1, 2, 2], [0] * 4, exact=True),
+    }
+    zone_map = ZoneMap(rows, rows, columns, all_or_none=all_or_none)
+    return np.flatnonzero(zone_map.matching(to_boxes(predicate, SCHEMA))).tolist()
+
+
+def test_a_file_without_one_of_the_statistics_asked_for_is_read_whatever_the_others_say() -> None:
+    small, unknown = test("i", "=", 5), test("d", ">", 1)
+    assert selected(small) == [0, 2, 3]
+    assert selected(And((small, unknown))) == [0, 1, 2, 3]
+    assert selected(And((small, unknown)), all_or_none=False) == [0, 2, 3]  # row groups know each column alone
+    assert selected(And((small, test("d", "is_null")))) == [1]
+    assert selected(Or((test("i", ">", 50), test("d", ">", 9)))) == [1, 2]
+
+
+def test_partitions_are_left_out_even_of_files_without_statistics() -> None:
+    first = test("q", "<=", "1970-01-02", kind="string")
+    assert selected(And((first, test("i", "=", 5)))) == [0]
+    assert selected(And((first, test("d", ">", 9)))) == [1]
+
+
+def test_columns_without_minimum_and_maximum_answer_for_nulls_alone() -> None:
+    true = test("flag", "=", "true", kind="boolean")
+    assert selected(true) == [0, 1, 2, 3]
+    assert selected(true, all_or_none=False) == [0, 1, 2]
+    assert selected(test("flag", "is_null")) == [1, 3]
+    assert selected(test("flag", "is_not_null")) == [0, 1, 2]
