@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["WORKLOADS", "find_workload"]
 
-WORKLOADS: tuple[tuple[str, str], ...] = (("demo", "demo_workload"), ("ingest", "ingest"))
+WORKLOADS: tuple[tuple[str, str], ...] = (("demo", "demo_workload"), ("ingest", "ingest"), ("features", "features"))
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""
 
 

@@ -1,0 +1,91 @@
+"""Of forty columns the six useful ones are found: no copies, no constants, nothing empty or rarely asked."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.features.sample import Sample, SampleColumn
+from zorder_pipeline.features.select import AnalysisSettings, analyse
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+
+USEFUL = tuple(f"u{i}" for i in range(6))
+ROWS = 6000
+
+
+def _sample(rng: np.random.Generator) -> Sample:
+    base = {name: rng.integers(0, 2000, ROWS) for name in USEFUL}
+    columns = {name: SampleColumn(values, np.ones(ROWS, dtype=np.bool_)) for name, values in base.items()}
+    for i, (name, values) in enumerate(base.items()):  # each has a copy that follows it, and one that runs against it
+        columns[f"same{i}"] = SampleColumn(values * 3 + rng.integers(0, 2, ROWS), columns[name].valid)
+        columns[f"against{i}"] = SampleColumn(-values, columns[name].valid)
+    for i in range(6):
+        columns[f"constant{i}"] = SampleColumn(np.full(ROWS, 7), np.ones(ROWS, dtype=np.bool_))
+        columns[f"empty{i}"] = SampleColumn(rng.integers(0, 99, ROWS), np.zeros(ROWS, dtype=np.bool_))
+        columns[f"rare{i}"] = SampleColumn(rng.integers(0, 2000, ROWS), np.ones(ROWS, dtype=np.bool_))
+    for i in range(4):
+        columns[f"single{i}"] = SampleColumn(rng.integers(0, 2000, ROWS), np.ones(ROWS, dtype=np.bool_))
+    file = np.sort(rng.integers(0, 20, ROWS)).astype(np.int32)
+    return Sample(columns, file, ROWS, ROWS)
+
+
+def _is(column: str, value: int) -> Comparison:
+    return Comparison(column, "=", (Literal("number", str(value)),))
+
+
+def _queries(rng: np.random.Generator) -> list[LoggedQuery]:
+    """Useful columns in half of the queries, their copies in a quarter, every decoy as often but for what is wrong."""
+    found: list[LoggedQuery] = []
+    for i in range(1000):
+        name = USEFUL[i % 6]
+        parts: list[Predicate] = [_is(name, int(rng.integers(0, 2000)))]
+        if i % 2:
+            parts.append(_is(f"same{i % 6}" if i % 4 == 1 else f"against{i % 6}", int(rng.integers(0, 2000))))
+        parts.append(_is(f"constant{i % 6}", int(rng.integers(0, 50))))
+        parts.append(_is(f"empty{i % 6}", int(rng.integers(0, 50))))
+        parts.append(_is(f"single{i % 4}", 42))
+        if i % 300 == 0:
+            parts.append(_is(f"rare{i % 6}", int(rng.integers(0, 50))))
+        found.append(LoggedQuery("t", And(tuple(parts))))
+    return found
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_primary_features_are_the_six(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    sample = _sample(rng)
+    schema = TableSchema(tuple(Column(name, "int") for name in sample.columns))
+    assert len(schema.columns) == 40
+    analysis = analyse(_queries(rng), schema, sample, AnalysisSettings())
+    assert sorted(analysis.primary) == sorted(USEFUL)
+    told = {candidate.column: candidate.reason for candidate in analysis.candidates}
+    assert "constant" in told["constant0"]
+    assert "null" in told["empty0"]
+    assert "distinct value" in told["single0"]
+    assert "follows" in told["same1"]
+    assert "follows" in told["against1"]
+    assert "of the queries" in told["rare0"]
+
+
+def test_a_weaker_predicate_serves_those_who_ask_for_more() -> None:
+    schema = TableSchema((Column("x", "int"), Column("y", "int"), Column("flag", "boolean", delta_stats=False)))
+    five, three = (Comparison("x", ">", (Literal("number", str(n)),)) for n in (5, 3))
+    either = Or((_is("x", 1), _is("y", 2)))
+    inside = Or((_is("x", 1), Opaque("like", ("y",), "y LIKE '%1'")))
+    flag = Comparison("flag", "=", (Literal("boolean", "true"),))
+    asked = [five] * 30 + [three] * 10 + [either] * 5 + [inside] * 4 + [flag] * 3
+    sample = Sample({}, np.zeros(0, np.int32), 0, 0)
+    queries = [LoggedQuery("t", predicate) for predicate in asked]
+    found = analyse(queries, schema, sample, AnalysisSettings(theta=10)).predicate_candidates
+    assert {candidate.predicate: candidate.queries for candidate in found} == {
+        three: 40,
+        five: 30,
+        either: 5,
+        inside: 4,
+        flag: 3,
+    }
+    assert "42" not in json.dumps([candidate.to_json(redact=True) for candidate in found])
