@@ -261,7 +261,9 @@ def _log_ratio(a: Any, b: Any) -> Any:
 def _figure(measure: str, value: float | None) -> str:
     if value is None:
         return ""
-    return f"{value / 1e6:,.2f}" if measure == "bytes" else f"{value:,.1f}" if measure == "files" else f"{value:,.0f}"
+    if measure == "bytes":
+        return f"{value / 1e6:,.2f}"
+    return f"{value:,.1f}" if measure in ("files", "mb_per_second") else f"{value:,.0f}"
 
 
 def _inverse(r: Mapping[str, float]) -> str:

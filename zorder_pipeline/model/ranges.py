@@ -190,10 +190,10 @@ def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | No
 def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral]) -> Range | None:
     """IN and NOT IN: a set where the column partitions the table, else one range, and nothing for NOT IN."""
     points = sorted({item.value for item in items if item.exact}, key=order_key)
-    kinds = {literal.kind for literal in comparison.literals}
+    mixed = column.type == "date" and len(set(items)) > 1 and any(item.kind in MOMENTS for item in comparison.literals)
+    if mixed and not column.partition:
+        return None  # Spark compares all of them as timestamps
     if comparison.op == "in":
-        if len(points) > 1 and column.type == "date" and not column.partition and kinds & MOMENTS:
-            return None  # Spark compares all of them as timestamps
         return Range(column.name, column.type, tuple(Interval(p, p) for p in points), hull=not column.partition)
     if not column.partition and len(points) > 1:
         return None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +14,7 @@ from sqlglot import exp
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.schema import Column, TableSchema
 
-__all__ = ["MAX_VIEW_DEPTH", "Catalog"]
+__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of"]
 
 MAX_VIEW_DEPTH = 16
 
@@ -114,3 +116,9 @@ class Catalog:
             return sqlglot.parse_one(text, read=self.dialect)
         except sqlglot.errors.SqlglotError as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
+
+
+def generation_of(catalog: Catalog, zone: str) -> str:
+    """Hash of what queries depend on besides the log; under another one (new tables, views) logs are read again."""
+    text = json.dumps([sorted(catalog.aliases.items()), sorted(catalog.views.items()), catalog.dialect, zone])
+    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

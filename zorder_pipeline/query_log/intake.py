@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from .catalog import Catalog
 from .files import LogFile, is_delta, list_logs, new_delta_files
 from .parts import Part
 
-__all__ = ["Intake", "Known", "batches", "find_new", "generation_of", "name_of"]
+__all__ = ["Intake", "Known", "batches", "find_new", "name_of"]
 
 BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
-SHARE_BYTES = 4 << 20
+SHARE_BYTES = 8 << 20
 MAX_SHARES = 16
 
 
@@ -85,12 +82,6 @@ def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
         size += part.log.size // part.share[1]
     if batch:
         yield batch
-
-
-def generation_of(catalog: Catalog, zone: str) -> str:
-    """Hash of what queries depend on besides the log; under another one (new tables, views) logs are read again."""
-    text = json.dumps([sorted(catalog.aliases.items()), sorted(catalog.views.items()), catalog.dialect, zone])
-    return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
 def name_of(source: str) -> str:

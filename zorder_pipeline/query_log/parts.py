@@ -14,7 +14,7 @@ import pyarrow as pa
 from zorder_pipeline.model.predicate import predicate_to_json
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .catalog import Catalog
+from .catalog import Catalog, generation_of
 from .files import LogFile
 from .ingest import Interpreter
 from .insight import query_level
@@ -72,13 +72,26 @@ def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]
     """Rows of kind ``query`` and ``quarantine``, and one of kind ``file`` per part with its counts."""
     rows: list[dict[str, Any]] = []
     for part in parts:
-        for row in _rows(part, Interpreter(catalog, part.zone)):
+        for row in _rows(part, _interpreter(catalog, part.zone)):
             rows.append(row)
             if len(rows) >= CHUNK:
                 yield pa.RecordBatch.from_pylist(rows, SCHEMA)
                 rows = []
     if rows:
         yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+_INTERPRETERS: dict[str, Interpreter] = {}
+"""Of this process: Spark's Python workers live for many tasks, and templates are worth keeping."""
+
+
+def _interpreter(catalog: Catalog, zone: str) -> Interpreter:
+    schemas = sorted((name, schema.fingerprint) for name, schema in catalog.schemas.items())
+    key = json.dumps([generation_of(catalog, zone), schemas])
+    if key not in _INTERPRETERS:
+        _INTERPRETERS.clear()
+        _INTERPRETERS[key] = Interpreter(catalog, zone)
+    return _INTERPRETERS[key]
 
 
 def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:

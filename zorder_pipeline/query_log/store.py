@@ -20,9 +20,9 @@ from zorder_pipeline.errors import LostRaceError, ZorderError
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
-from .catalog import Catalog
+from .catalog import Catalog, generation_of
 from .files import LogFile
-from .intake import Known, batches, find_new, generation_of, name_of
+from .intake import Known, batches, find_new, name_of
 from .parts import DDL, Part, rows_of
 
 if TYPE_CHECKING:
