@@ -37,6 +37,7 @@ CASES: dict[str, Callable[[], bytes]] = {
     "no column": lambda: pictures.correlation_graph({}, {}),
     "zones": lambda: pictures.zone_map({"before": SPANS, "after": {"day": SPANS["day"] / 3}}),
     "one file": lambda: pictures.zone_map({"now": {"day": np.array([0.5])}}),
+    "tables": lambda: pictures.tables_to_gain([("sales", 0.98, 0.2, 0.02), ("orders", 0.5, 0.45, 0.1)]),
 }
 
 
