@@ -99,6 +99,8 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
     inside = (limits := value_type.bounds) is None or limits[0] <= floor <= limits[1]
     if value_type.family == "decimal" and not inside:
         return None  # Spark widens the column
+    if value_type.family == "integer" and not -(1 << 63) <= floor < 1 << 63:
+        return None  # Spark knows the answer without the column: NULL < 1e20 is true to it
     return TypedLiteral(floor, exact=inside and scaled == floor)
 
 

@@ -14,6 +14,8 @@ from sqlglot import exp
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.schema import Column, TableSchema
 
+from .dialects import dialect_of
+
 __all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of"]
 
 MAX_VIEW_DEPTH = 16
@@ -113,7 +115,7 @@ class Catalog:
 
     def _parsed(self, name: str, text: str) -> exp.Expr:
         try:
-            return sqlglot.parse_one(text, read=self.dialect)
+            return sqlglot.parse_one(text, read=dialect_of(self.dialect))
         except sqlglot.errors.SqlglotError as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
 

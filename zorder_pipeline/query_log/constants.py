@@ -24,6 +24,7 @@ MOMENT_TYPES = {
     exp.DataType.Type.TIMESTAMPNTZ,
     exp.DataType.Type.DATETIME,
 }
+DOUBLES = {exp.DataType.Type.DOUBLE, exp.DataType.Type.FLOAT, exp.DataType.Type.UDOUBLE}
 NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
 VARYING = (exp.Column, exp.Select, exp.AggFunc, exp.Anonymous, exp.Parameter, exp.Placeholder, exp.Rand)
 SPANS = {"DAY": 86_400, "WEEK": 604_800, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
@@ -161,8 +162,11 @@ def _cast(literal: exp.Literal, to: exp.DType) -> Literal | None:
         zoned = re.search(r"\d:\d{2}.*(Z|[+-]\d{1,2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_]+)$", literal.this.strip())
         return Literal("timestamp" if zoned else "timestamp_ntz", literal.this.strip())
     if to in exp.DataType.NUMERIC_TYPES:
-        whole = to in exp.DataType.INTEGER_TYPES and not re.fullmatch(r"[+-]?\d+", literal.this.strip())
-        return None if whole else Literal("number", literal.this.strip())
+        text = literal.this.strip()
+        if to in DOUBLES and re.fullmatch(r"[+-]?[\d.]+", text):
+            return Literal("number", text + "e0")  # a double, also where it looks like a whole number
+        whole = to in exp.DataType.INTEGER_TYPES and not re.fullmatch(r"[+-]?\d+", text)
+        return None if whole else Literal("number", text)
     if to in exp.DataType.TEXT_TYPES:
         return Literal("string", literal.this) if literal.is_string else None
     return None

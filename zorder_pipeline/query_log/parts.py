@@ -21,11 +21,8 @@ from .insight import query_level
 from .reader import lines_of
 from .sql import Unusable
 
-__all__ = ["DDL", "Part", "rows_of"]
+__all__ = ["SCHEMA", "Part", "rows_of"]
 
-DDL = """kind string, source string, position bigint, query_date date, table_name string, template string,
-    query_timestamp bigint, duration_ms double, user string, zone string, columns array<string>, predicate string,
-    rows_read bigint, bytes_read bigint, partial boolean, level string, reason string, text string, counts string"""
 SCHEMA = pa.schema(
     [
         ("kind", pa.string()),

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 import sqlglot
 from pyarrow import fs
 
+from .dialects import dialect_of
 from .files import LogFile, list_logs, open_log
 from .spark_events import Execution, executions
 
@@ -209,7 +210,7 @@ def _sql(log: LogFile) -> Iterator[LogLine]:
 def _statements(text: str) -> Iterator[str]:
     """Statements of a script, split at semicolons outside of strings and comments."""
     try:
-        tokens = sqlglot.tokenize(text, read="spark")
+        tokens = dialect_of("spark").tokenize(text)
     except sqlglot.errors.SqlglotError:
         yield from (part.strip() for part in text.split(";") if part.strip())
         return

@@ -13,6 +13,7 @@ from sqlglot import exp
 from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
+from .dialects import dialect_of
 from .joins import flat
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
@@ -86,7 +87,7 @@ def read_statement(
     if _depth(statement) > MAX_DEPTH:
         return Unusable("too_deeply_nested", ignored=False)
     try:
-        trees = [tree for tree in sqlglot.parse(statement, read=catalog.dialect) if tree is not None]
+        trees = [tree for tree in sqlglot.parse(statement, read=dialect_of(catalog.dialect)) if tree is not None]
         if parameters:
             trees = [_filled(tree, parameters) for tree in trees]
         return _together(trees, catalog)

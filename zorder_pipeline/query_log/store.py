@@ -23,7 +23,7 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from .catalog import Catalog, generation_of
 from .files import LogFile
 from .intake import Known, batches, find_new, name_of
-from .parts import DDL, Part, rows_of
+from .parts import SCHEMA, Part, rows_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -176,10 +176,11 @@ class LogStore:
         """Read one batch on Spark and commit it."""
         from pyspark import StorageLevel
         from pyspark.sql import functions as F
+        from pyspark.sql.pandas.types import from_arrow_schema
 
         run = uuid.uuid4().hex
         numbers = self.spark.range(0, len(parts), 1, min(len(parts), MAX_TASKS))
-        rows = numbers.mapInArrow(_worker(parts, catalog), DDL).withColumn("run", F.lit(run))
+        rows = numbers.mapInArrow(_worker(parts, catalog), from_arrow_schema(SCHEMA)).withColumn("run", F.lit(run))
         rows = rows.persist(StorageLevel.DISK_ONLY)
         try:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):

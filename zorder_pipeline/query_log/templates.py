@@ -18,6 +18,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from .catalog import Catalog
+from .dialects import dialect_of
 from .recipe import Recipe, Scan
 from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement
 
@@ -161,7 +162,7 @@ def template_of(statement: str, dialect: str = "spark") -> str:
 
 @lru_cache(maxsize=16)
 def _tokenizer(dialect: str) -> sqlglot.Tokenizer:
-    return sqlglot.Dialect.get_or_raise(dialect).tokenizer()
+    return dialect_of(dialect).tokenizer()
 
 
 def _tokens(statement: str, dialect: str) -> list[Token] | None:

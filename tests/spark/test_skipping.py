@@ -1,0 +1,320 @@
+"""Our selection of files against Delta's own, on a table with every kind of column, file and statistics.
+
+Delta's side is what its file index answers for the scan in Spark's physical plan. Ours may never be smaller: neither
+than the files that hold a matching row, nor than what Delta reads, because then the estimator would promise skipping
+that Delta does not do. Where ours is larger, one of `REASONS` has to say why; they are counted. One more is the single
+way in which ours may be smaller than Delta's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import islice
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.skipping_cases import FIXED, Case, Conditions, make_table
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.values import canonical_array
+from zorder_pipeline.model.zone_map import ZoneMap
+from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+pytestmark = pytest.mark.spark
+
+REASONS = {
+    "unread": "Spark infers IS NOT NULL from a condition of which we know nothing, so that Delta skips files that are "
+    "all null in its column.",
+    "partition": "Delta evaluates every condition of partition columns alone, we only those that are ranges.",
+    "folded": "Spark finds that a condition cannot hold (a literal outside the type, x = 3 AND x > 5) and then does "
+    "not even read the files whose statistics are missing.",
+    "no maximum": "Delta uses the minimum of strings that it could not cut to a maximum, we use both bounds or none.",
+}
+LACKING = "lacking"
+"""Delta asks for statistics on behalf of a condition that we cannot read (IS NOT NULL inferred from it), and reads
+every file that lacks them, as files do that were written before the column was added."""
+CONF = {
+    # hundreds of small plans: compiling them would take ten times as long as running them
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.databricks.delta.snapshotPartitions": "1",
+}
+DATA_FILE = re.compile(r"part-[\w-]+\.c\d+\.snappy\.parquet")
+BATCH = 50
+
+Files = frozenset[int]
+
+
+class Table(NamedTuple):
+    """The table as both sides see it; files are numbers."""
+
+    path: str
+    snapshot: TableSnapshot
+    zones: ZoneMap
+    names: tuple[str, ...]
+    rows: pa.Table
+
+    def all_null(self, column: str) -> Files:
+        """Files in which the column is known to be null in every row."""
+        zones = self.zones.columns[column]
+        assert self.zones.physical_rows is not None
+        return files_of((zones.null_count >= 0) & (zones.null_count >= self.zones.physical_rows))
+
+    def no_maximum(self, column: str) -> Files:
+        """Files that have some statistics of the column, but not both bounds."""
+        zones = self.zones.columns[column]
+        return files_of((zones.null_count >= 0) & ~zones.known) - self.all_null(column)
+
+
+class Verdict(NamedTuple):
+    """What each side says of one condition."""
+
+    case: Case
+    boxes: Boxes
+    matching: Files
+    delta: Files
+    ours: Files
+    said: str
+
+    def __str__(self) -> str:
+        return (
+            f"{self.case.sql}\n  read as {self.said}\n  matching rows in {sorted(self.matching)}, "
+            f"Delta reads {sorted(self.delta)}, we {sorted(self.ours)}"
+        )
+
+
+def files_of(mask: npt.NDArray[np.bool_]) -> Files:
+    return frozenset(np.flatnonzero(mask).tolist())
+
+
+@contextmanager
+def configured(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in conf}
+    for key, value in conf.items():
+        spark.conf.set(key, value)
+    yield
+    for key, old in before.items():
+        spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    path = str(tmp_path_factory.mktemp("skipping") / "t")
+    with configured(spark, CONF):
+        make_table(spark, path)
+        snapshot = open_table(spark, path)
+        files = snapshot.files()
+        frame = spark.read.format("delta").load(path)
+        frame.createOrReplaceTempView("skipping")
+        rows = frame.selectExpr("*", "_metadata.file_name AS file").toArrow()
+        spark.createDataFrame(rows).createOrReplaceTempView("skipping_rows")
+        names = tuple(str(name).rsplit("/", 1)[-1] for name in files.path)
+        yield Table(path, snapshot, files.zone_map(), names, rows)
+
+
+def judged(spark: SparkSession, table: Table, cases: Sequence[Case], zone: str) -> list[Verdict]:
+    """Both sides' answers to every condition, in a session of time zone ``zone``."""
+    with configured(spark, CONF | {"spark.sql.session.timeZone": zone}):
+        with ThreadPoolExecutor(2) as pool:
+            read = list(pool.map(lambda case: read_by_delta(spark, table, case.sql), cases))
+        matching = [files for i in range(0, len(cases), BATCH) for files in matched(spark, table, cases[i : i + BATCH])]
+    verdicts = []
+    for case, hit, delta in zip(cases, matching, read, strict=True):
+        boxes, said = read_by_us(table, case.sql, zone)
+        verdicts.append(Verdict(case, boxes, hit, delta, files_of(table.zones.matching(boxes)), said))
+    return verdicts
+
+
+def read_by_us(table: Table, condition: str, zone: str = "UTC") -> tuple[Boxes, str]:
+    schemas = {"t": table.snapshot.schema}
+    scans = parse_statement(
+        f"SELECT * FROM skipping WHERE {condition}", aliases={"skipping": "t"}, schemas=schemas, zone=zone
+    )
+    assert isinstance(scans, tuple), condition
+    return to_boxes(scans[0].predicate, table.snapshot.schema, zone), scans[0].predicate.to_sql()
+
+
+def read_by_delta(spark: SparkSession, table: Table, condition: str) -> Files:
+    """The files that Delta's own index gives the scan; a plan without a scan reads none."""
+    plan = spark.sql(f"SELECT * FROM skipping WHERE {condition}")._jdf.queryExecution().executedPlan()
+    leaves, found = plan.collectLeaves(), set()
+    for leaf in (leaves.apply(i) for i in range(leaves.size())):
+        if leaf.getClass().getSimpleName() == "FileSourceScanExec":
+            index = leaf.relation().location()
+            actions = index.matchingFiles(leaf.partitionFilters(), leaf.dataFilters()).mkString("\n")
+            found.update(DATA_FILE.findall(actions))
+    return frozenset(table.names.index(name) for name in found)
+
+
+def matched(spark: SparkSession, table: Table, cases: Sequence[Case]) -> list[Files]:
+    """The files that hold a matching row, counted by Spark without any skipping."""
+    counts = ", ".join(f"count_if({case.sql})" for case in cases)
+    found = spark.sql(f"SELECT file, {counts} FROM skipping_rows GROUP BY file").collect()
+    return [frozenset(table.names.index(row[0]) for row in found if row[i + 1]) for i in range(len(cases))]
+
+
+def check(verdicts: Sequence[Verdict], table: Table) -> Counter[str]:
+    """Assert what has to hold of every verdict.
+
+    Returns:
+        How many selections are "equal" to Delta's, and how many are others for which reason.
+    """
+    counts: Counter[str] = Counter()
+    problems = []
+    for verdict in verdicts:
+        if not verdict.matching <= verdict.delta:
+            problems.append(f"Delta loses rows, or this test errs: {verdict}")
+        elif not verdict.matching <= verdict.ours:
+            problems.append(f"a file with matching rows is not selected: {verdict}")
+        elif "unread" in verdict.case.traits and verdict.ours < verdict.delta <= verdict.ours | lacking(verdict, table):
+            counts[LACKING] += 1
+        elif not verdict.delta <= verdict.ours:
+            problems.append(f"Delta reads files that we claim are skipped: {verdict}")
+        elif (reason := why_larger(verdict, table)) is None:
+            problems.append(f"we read more than Delta and nothing says why: {verdict}")
+        else:
+            counts[reason] += 1
+    assert not problems, "\n".join(problems)
+    return counts
+
+
+def lacking(verdict: Verdict, table: Table) -> Files:
+    """Files without statistics of one of the columns."""
+    zones = [table.zones.columns[name] for name in verdict.case.columns if name in table.zones.columns]
+    return frozenset().union(*(files_of(zone.null_count < 0) for zone in zones))
+
+
+def why_larger(verdict: Verdict, table: Table) -> str | None:
+    surplus, case = verdict.ours - verdict.delta, verdict.case
+    if not surplus:
+        return "equal"
+    explained: dict[str, Files] = {
+        "no maximum": frozenset().union(*(table.no_maximum(name) for name in case.columns if name == "s")),
+        "unread": frozenset().union(*(table.all_null(name) for name in case.columns if name in table.zones.columns)),
+        "partition": verdict.ours,
+        "folded": verdict.ours,
+    }
+    given = [reason for reason in REASONS if reason in case.traits or reason == "no maximum"]
+    if surplus <= frozenset().union(*(explained[reason] for reason in given)):
+        return next(reason for reason in given if surplus & explained[reason])
+    return None
+
+
+def estimated(table: Table, verdicts: Sequence[Verdict], files: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """Which of ``files`` the estimator reads for each verdict's boxes, from the rows alone, shape (verdicts, files)."""
+    schema = table.snapshot.schema
+    columns = {}
+    for column in schema.columns:
+        values = table.rows.column(column.name.split(".")[0])
+        for part in column.name.split(".")[1:]:
+            values = pc.struct_field(values, part)
+        if column.value_type.orderable:
+            columns[column.name] = canonical_array(values, column.value_type)
+    everything = Estimator.build(columns, schema, [verdict.boxes for verdict in verdicts], table.rows.num_rows)
+    number = np.array([table.names.index(name) for name in table.rows.column("file").to_pylist()])
+    read = []
+    for file in files:
+        rows = np.flatnonzero(number == file)
+        alone = replace(everything, low=everything.low[rows], high=everything.high[rows])
+        read.append(alone.rows_read(np.zeros(len(rows), dtype=np.int32), 1) > 0)
+    return np.array(read).T
+
+
+def beyond_bmp(table: Table) -> Files:
+    """Files with a string of characters that are two units in UTF-16."""
+    texts = zip(table.rows.column("s").to_pylist(), table.rows.column("file").to_pylist(), strict=True)
+    return frozenset(table.names.index(file) for text, file in texts if text and max(text) > "\uffff")
+
+
+@pytest.fixture(scope="module")
+def verdicts(spark: SparkSession, table: Table) -> list[Verdict]:
+    """The fixed conditions, each operator over each column, and combinations; a third in a zone with summer time."""
+    some, other = Conditions(table.rows, seed=1), Conditions(table.rows, seed=2)
+    cases = [*FIXED, *islice(some.every_pair(), 80), *(some.tree() for _ in range(45))]
+    local = [*islice(other.every_pair(), 30), *(other.tree() for _ in range(25))]
+    return judged(spark, table, cases, "UTC") + judged(spark, table, local, "Europe/Berlin")
+
+
+def test_the_table_has_every_kind_of_file(table: Table) -> None:
+    files, zones = table.snapshot.files(), table.zones.columns
+    assert len(files) == 16
+    assert files.deleted.max() > 0
+    assert files_of(zones["i"].null_count < 0)  # no statistics
+    assert table.all_null("i")
+    assert table.no_maximum("s")
+    assert "beyond" not in zones
+    assert files_of(zones["late"].null_count < 0) > files_of(zones["i"].null_count < 0)
+    assert {None, "a", "b c/=%\u00e9\"'\\"} < {p for p, _ in files.partitions}
+
+
+def test_we_select_every_file_with_a_matching_row_and_every_file_that_delta_reads(
+    table: Table, verdicts: list[Verdict]
+) -> None:
+    counts = check(verdicts, table)
+    assert counts["equal"] > 0.8 * len(verdicts), counts
+    assert not counts[LACKING]
+    print(counts)
+
+
+def test_pure_ranges_skip_exactly_what_delta_skips(table: Table, verdicts: list[Verdict]) -> None:
+    plain = [v for v in verdicts if not v.case.traits and "s" not in v.case.columns]
+    assert len(plain) > 80
+    assert [str(v) for v in plain if v.ours != v.delta] == []
+    assert sum(len(v.ours) < len(table.names) for v in plain) > 0.7 * len(plain)  # and they do skip
+
+
+def test_the_estimator_reads_what_the_zone_maps_say(table: Table, verdicts: list[Verdict]) -> None:
+    """On the files whose statistics are complete, as they are after a relayout.
+
+    For strings the estimator puts the larger of Delta's two tie-breakers behind every maximum that it cuts, and so may
+    read more; it does not know that Delta counts characters beyond the BMP twice when it cuts a maximum.
+    """
+    known = np.ones(len(table.names), dtype=bool)
+    for name, zones in table.zones.columns.items():
+        if name != "late":
+            known &= zones.null_count >= 0
+    files = sorted(files_of(known & (table.snapshot.files().deleted == 0)) - table.no_maximum("s"))
+    assert len(files) > 10
+    usable = [v for v in verdicts if not {"late", "flag", "bin"} & set(v.case.columns)]
+    for verdict, read in zip(usable, estimated(table, usable, files), strict=True):
+        theirs = {file for file, hit in zip(files, read, strict=True) if hit}
+        ours = {file for file in files if file in verdict.ours}
+        if "s" not in verdict.case.columns:
+            assert theirs == ours, f"the estimator reads {theirs}: {verdict}"
+        else:
+            assert theirs >= ours - beyond_bmp(table), f"the estimator reads {theirs}: {verdict}"
+
+
+@pytest.mark.parametrize(
+    "condition",
+    [
+        pytest.param("s = 'it''s'", id="a quote written as two"),
+        pytest.param("k = 9007199254740993D", id="a double against a bigint"),
+        pytest.param("dec >= 9.10D", id="a double against a decimal"),
+    ],
+)
+def test_literals_mean_what_they_mean_to_spark(spark: SparkSession, table: Table, condition: str) -> None:
+    check(judged(spark, table, [Case(condition, ("s", "k", "dec"), frozenset({"unread"}))], "UTC"), table)
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(("seed", "zone"), [(11, "UTC"), (12, "America/St_Johns"), (13, "Asia/Kathmandu")])
+def test_a_thousand_more_conditions(spark: SparkSession, table: Table, seed: int, zone: str) -> None:
+    some = Conditions(table.rows, seed)
+    cases = [*islice(some.every_pair(), 400), *(some.tree(depth=3) for _ in range(600))]
+    counts = check(judged(spark, table, cases, zone), table)
+    assert counts["equal"] > 0.7 * len(cases), counts
+    assert counts[LACKING] < 0.01 * len(cases), counts
