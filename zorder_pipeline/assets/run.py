@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from dagster import (
+    AssetCheckSeverity,
     AssetKey,
     AssetMaterialization,
     AssetObservation,
@@ -47,7 +48,7 @@ class TableOutcome:
         decision: ``applied``, ``declined``, ``nothing_to_do``, ``not_asked`` (no usable query) or ``failed``.
         reasons: sentences, the deciding one first.
         figures: the plain figures of the last asset that was made (files, rows, version, ...), by name.
-        failed_checks: names of checks that did not pass.
+        failed_checks: names of checks that did not pass and say that something is wrong, not merely worth a look.
     """
 
     table: str
@@ -165,7 +166,8 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     checks = [
         event.asset_check_evaluation_data for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
     ]
-    broken = tuple(c.check_name for c in checks if not c.passed and c.asset_key.path[0] == table)
+    wrong = [check for check in checks if not check.passed and check.severity == AssetCheckSeverity.ERROR]
+    broken = tuple(check.check_name for check in wrong if check.asset_key.path[0] == table)
     notes = {key: note for event in events if (note := _note(event)) is not None for key in [note.asset_key]}
     if failures:
         return TableOutcome(table, "failed", (_sentence(failures[0]),), failed_checks=broken)

@@ -22,8 +22,7 @@ class GateSettings:
         enabled: False approves every plan that has a layout.
         horizon_days: days over which a rewrite must pay for itself.
         queries_per_day: expected rate; None takes the rate observed in the log.
-        min_new_data_share: an approved rewrite of a smaller share of the table's bytes waits for more, 0 to 1; also
-            when the gate is not enabled.
+        min_new_data_share: an approved rewrite of a smaller share of the table's bytes waits for more, 0 to 1.
         costs: the cost model.
     """
 
@@ -45,7 +44,7 @@ def judge(plan: Plan, rewrite_bytes: float, table_bytes: float, settings: GateSe
     part = rewrite_bytes / table_bytes if table_bytes else 1.0
     promised = replace(plan.promise, bytes_saved_per_query=plan.promise.bytes_saved_per_query * part)
     decision = _weigh(replace(plan, promise=promised), rewrite_bytes, settings)
-    if not decision.approved or part >= settings.min_new_data_share:
+    if not decision.approved or not settings.enabled or part >= settings.min_new_data_share:
         return decision
     why = (
         f"too little new data: {part:.1%} of the table would be rewritten, "

@@ -73,7 +73,7 @@ def test_a_small_rewrite_waits_for_more_new_data() -> None:
     assert waiting.reasons[0] == "too little new data: 4.0% of the table would be rewritten, the gate waits for 5.0%"
     assert waiting.reasons[1].startswith("worth it")
     assert waiting.saving_low > waiting.cost_core_seconds > 0
-    assert not ask(4e7, enabled=False).approved
+    assert ask(4e7, enabled=False).approved, "a gate that is switched off asks for nothing"
     declined = ask(4e7, plan=dataclasses.replace(PLAN, origin="manual"))
     assert declined.reasons[0].startswith("no workload"), "what is declined anyway keeps its own reason"
 
