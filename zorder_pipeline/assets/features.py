@@ -91,8 +91,12 @@ def _candidate_facts(features: "Analysis", redact: bool) -> dict[str, Any]:
         for c in features.candidates
     ]
     others = [(c.predicate.to_sql(redact), c.queries, percent(c.share)) for c in features.predicate_candidates]
+    told = [candidate.to_json(redact) for candidate in features.expression_candidates]
+    functions = [(c["expression"], c["queries"], c["comparison_points"], c["chosen"], c["reason"]) for c in told]
+    header_of_functions = ["expression", "queries", "compared with", "worth statistics", "why"]
     return {
         "candidates": md(md_table(header, rows)),
+        "expressions": md(md_table(header_of_functions, functions)),
         "predicates that no order serves": md(md_table(["predicate", "queries", "share of queries"], others)),
     }
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import Comparison, comparisons
@@ -15,10 +16,11 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .profile import Profile, profile
 from .sample import Sample
 
-__all__ = ["MIN_MAX_OPS", "Candidate", "column_candidates", "query_weights"]
+__all__ = ["MIN_MAX_OPS", "Candidate", "WeighBy", "column_candidates", "query_weights"]
 
 MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
 DAY = 86_400_000_000
+WeighBy: TypeAlias = Literal["rows", "queries", "duration", "bytes"]
 FEW_VALUES = 8
 MOSTLY = 0.5
 
@@ -61,13 +63,38 @@ class _Tally:
     points: set[Value] = field(default_factory=set)
 
 
-def query_weights(queries: Sequence[LoggedQuery], half_life_days: float | None = None) -> list[float]:
-    """Weight of each query: 1, or halved for every half-life it is older than the newest one (undated ones keep 1)."""
+def query_weights(
+    queries: Sequence[LoggedQuery],
+    half_life_days: float | None = None,
+    weigh_by: WeighBy = "rows",
+    scanned: Sequence[float] | None = None,
+) -> list[float]:
+    """Weight of each query.
+
+    Args:
+        half_life_days: a query counts half for every so many days it is older than the newest one; undated ones count
+            in full, and all do when this is None.
+        weigh_by: ``rows``: by ``scanned``; ``queries``: all alike; ``duration`` or ``bytes``: by what the log says of
+            them (the mean where it says nothing), which feeds the present layout back into the next one.
+        scanned: share of the table that each query would scan if only its partitions were pruned.
+    """
     times = [query.timestamp for query in queries if query.timestamp is not None]
-    if half_life_days is None or not times:
+    newest = max(times, default=0)
+    span = half_life_days * DAY if half_life_days is not None else None
+    ages = [0.0 if q.timestamp is None or span is None else (newest - q.timestamp) / span for q in queries]
+    sizes = _sizes(queries, weigh_by, scanned)
+    return [size * float(0.5**age) for size, age in zip(sizes, ages, strict=True)]
+
+
+def _sizes(queries: Sequence[LoggedQuery], weigh_by: WeighBy, scanned: Sequence[float] | None) -> Sequence[float]:
+    if weigh_by == "rows" and scanned is not None:
+        return scanned
+    if weigh_by not in ("duration", "bytes"):
         return [1.0] * len(queries)
-    newest, span = max(times), half_life_days * DAY
-    return [1.0 if q.timestamp is None else float(0.5 ** ((newest - q.timestamp) / span)) for q in queries]
+    logged = [query.duration_ms if weigh_by == "duration" else query.bytes_read for query in queries]
+    known = [float(value) for value in logged if value is not None]
+    mean = sum(known) / len(known) if known else 0.0
+    return [1.0] * len(queries) if not mean else [mean if v is None else float(v) for v in logged]
 
 
 def column_candidates(

@@ -11,8 +11,9 @@ import networkx as nx
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .candidates import Candidate, column_candidates, query_weights
+from .candidates import Candidate, WeighBy, column_candidates, query_weights
 from .correlation import Policy, build_graph, traverse
+from .expressions import ExpressionCandidate, expression_candidates
 from .predicates import PredicateCandidate, predicate_candidates
 from .sample import Sample
 
@@ -37,6 +38,7 @@ class AnalysisSettings:
         graph_rows: sample rows that correlations are measured on.
         half_life_days: age at which a query counts half; None counts all alike.
         policy: which vertex of the graph is taken first, see `traverse`.
+        weigh_by: what a query's weight is, see `query_weights`.
     """
 
     max_features: int = 16
@@ -46,6 +48,7 @@ class AnalysisSettings:
     graph_rows: int = 20_000
     half_life_days: float | None = None
     policy: Policy = "frequency"
+    weigh_by: WeighBy = "rows"
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,7 @@ class Analysis:
 
     Attributes:
         candidates: every filtered column, most frequent first; ``chosen`` says whether it is primary.
+        expression_candidates: functions of columns that queries compare with constants.
         predicate_candidates: predicates that no column's order serves.
         primary: columns that deserve bits of the key.
         correlated: candidates left to statistics: they follow others, or ``max_features`` was reached.
@@ -68,11 +72,13 @@ class Analysis:
     correlated: tuple[str, ...]
     edges: tuple[Edge, ...]
     ranked: tuple[str, ...]
+    expression_candidates: tuple[ExpressionCandidate, ...] = ()
 
     def to_json(self, redact: bool = False) -> dict[str, Any]:
         """JSON-ready form; with ``redact`` the predicates' literals are hidden."""
         return {
             "candidates": [asdict(candidate) for candidate in self.candidates],
+            "expression_candidates": [candidate.to_json(redact) for candidate in self.expression_candidates],
             "predicate_candidates": [candidate.to_json(redact) for candidate in self.predicate_candidates],
             "primary": list(self.primary),
             "correlated": list(self.correlated),
@@ -82,16 +88,21 @@ class Analysis:
 
 
 def analyse(
-    queries: Sequence[LoggedQuery], schema: TableSchema, sample: Sample, settings: AnalysisSettings | None = None
+    queries: Sequence[LoggedQuery],
+    schema: TableSchema,
+    sample: Sample,
+    settings: AnalysisSettings | None = None,
+    scanned: Sequence[float] | None = None,
 ) -> Analysis:
     """Select features for one table.
 
     Args:
         queries: its queries.
         sample: rows of at least the columns that the queries filter by.
+        scanned: share of the table that each query would scan if only its partitions were pruned; None takes all.
     """
     settings = settings or AnalysisSettings()
-    weights = query_weights(queries, settings.half_life_days)
+    weights = query_weights(queries, settings.half_life_days, settings.weigh_by, scanned)
     found = column_candidates(queries, weights, schema, sample, theta=settings.theta, gamma=settings.gamma)
     usable = [c for c in found if _usable(c, schema)]
     graph = build_graph(
@@ -109,7 +120,9 @@ def analyse(
     frequency = {c.column: c.frequency for c in usable}
     primary, correlated = traverse(order, frequency, settings.max_features, settings.policy)
     predicates = predicate_candidates(queries, weights, schema, found, gamma=settings.gamma)
+    expressions = expression_candidates(queries, weights, schema, theta=settings.theta, gamma=settings.gamma)
     return Analysis(
+        expression_candidates=expressions,
         candidates=tuple(_judged(c, primary, correlated, graph, settings.max_features) for c in found),
         predicate_candidates=predicates,
         primary=primary,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,7 +22,7 @@ from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -109,7 +110,8 @@ def analyse(
     least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
     wanted = min(rows, max(settings.sample_rows, least))
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
-    features = analyse_features(queries, snapshot.schema, sample, AnalysisSettings(max_features=settings.max_features))
+    wanted_features = AnalysisSettings(max_features=settings.max_features)
+    features = analyse_features(queries, snapshot.schema, sample, wanted_features, _scanned(snapshot, boxes))
     unusable = sum(log.quarantined.values())
     return TableAnalysis(snapshot, queries, sample, features, unusable, boxes)
 
@@ -167,6 +169,21 @@ def learn_layout_for(
         notes=tuple(notes),
     )
     return plan, learned
+
+
+def _scanned(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:
+    """Share of the rows that each query would scan if only its partitions were pruned.
+
+    What a query weighs must not depend on the present layout, or tonight's layout would decide what tomorrow's is for.
+    """
+    files = snapshot.files()
+    whole = files.zone_map()
+    partitions = {name: zones for name, zones in whole.columns.items() if zones.exact}
+    total = float(files.rows.sum()) or 1.0
+    if not partitions:
+        return [1.0] * len(boxes)
+    only = replace(whole, columns=partitions)
+    return [float(files.rows[only.matching(query)].sum()) / total for query in boxes]
 
 
 def _partitions(sample: Sample, names: Sequence[str]) -> npt.NDArray[np.int32] | None:

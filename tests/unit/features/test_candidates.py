@@ -1,6 +1,7 @@
 """Candidates, subsumption and selection on workloads small enough to count by hand."""
 
 import json
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -143,6 +144,11 @@ def test_old_queries_weigh_less() -> None:
     queries = [LoggedQuery("t", is_("day", i), timestamp=i * day) for i in (0, 10)] + [LoggedQuery("t", And(()))]
     assert query_weights(queries, 10) == [0.5, 1.0, 1.0]
     assert query_weights(queries) == [1.0] * 3
+    assert query_weights(queries, 10, "rows", [0.5, 1.0, 0.1]) == [0.25, 1.0, 0.1]
+    assert query_weights(queries, None, "queries", [0.5, 1.0, 0.1]) == [1.0] * 3
+    timed = [replace(queries[0], duration_ms=4.0), queries[1], replace(queries[2], duration_ms=2.0)]
+    assert query_weights(timed, None, "duration") == [4.0, 3.0, 2.0]
+    assert query_weights(timed, None, "bytes") == [1.0] * 3
     found = analyse(queries, SCHEMA, sample(), AnalysisSettings(half_life_days=10)).candidates[0]
     assert (found.frequency, found.queries, found.share) == (1.5, 2, 0.6)
 

@@ -113,12 +113,23 @@ def test_planted_correlations_are_found_and_no_others(seed: int) -> None:
         "few_text": column(np.array([f"{value:03d}" for value in zipf], dtype=object)),
         "half_null": column(a, rng.random(n) < 0.5),
     }
-    found = {(x, y): data["kind"] for x, y, data in build_graph(columns, rows=2000, seed=seed).edges(data=True)}
+    category = rng.integers(0, 8, n)
+    columns |= {
+        "category": column(category),
+        "of_category": column(np.array([3, 0, 2, 1, 3, 1, 0, 2])[category]),  # a function of it, in no order
+        "other_category": column(rng.integers(0, 8, n)),
+        "constant": column(np.zeros(n)),
+        "boolean": column(rng.random(n) < 0.5),
+    }
+    categorical = {"category", "of_category", "other_category", "constant", "boolean"}
+    graph = build_graph(columns, rows=2000, seed=seed, categorical=categorical)
+    found = {(x, y): data["kind"] for x, y, data in graph.edges(data=True)}
     assert found == {
         ("a", "up"): "ascending",
         ("a", "down"): "descending",
         ("up", "down"): "descending",
         ("few", "few_text"): "ascending",
+        ("category", "of_category"): "contingency",
     }
 
 

@@ -71,6 +71,23 @@ def test_the_primary_features_are_the_six(seed: int) -> None:
     assert "of the queries" in told["rare0"]
 
 
+def test_expressions_are_counted_with_what_they_are_compared_with() -> None:
+    schema = TableSchema((Column("ts", "timestamp"), Column("c", "string"), Column("a", "int"), Column("b", "int")))
+    asked = [Opaque("function", ("ts",), f"MONTH(ts) = {i % 7 + 1}") for i in range(60)]
+    asked += [Opaque("function", ("ts",), "NOT (MONTH(ts) IN (3, 11))")] * 5
+    asked += [Opaque("function", ("c",), "UPPER(c) = 'X'")] * 30 + [
+        Opaque("column_comparison", ("a", "b"), "a < b")
+    ] * 9
+    asked += [Opaque("function", ("c",))] * 5 + [Opaque("function", ("gone",), "ABS(gone) = 1")] * 5
+    queries = [LoggedQuery("t", Or((item, _is("a", 1)))) for item in asked]
+    found = analyse(queries, schema, Sample({}, np.zeros(0, np.int32), 0, 0)).expression_candidates
+    assert [(c.expression, c.queries, c.comparison_points, c.chosen) for c in found] == [
+        ("MONTH(ts)", 65, 8, True),
+        ("UPPER(c)", 30, 1, False),
+    ]
+    assert "UPPER" not in json.dumps([candidate.to_json(redact=True) for candidate in found])
+
+
 def test_a_weaker_predicate_serves_those_who_ask_for_more() -> None:
     schema = TableSchema((Column("x", "int"), Column("y", "int"), Column("flag", "boolean", delta_stats=False)))
     five, three = (Comparison("x", ">", (Literal("number", str(n)),)) for n in (5, 3))
