@@ -17,7 +17,7 @@ from .candidates import MIN_MAX_OPS, Candidate
 
 __all__ = ["PredicateCandidate", "implies", "predicate_candidates"]
 
-MAX_COMPARED = 500
+MAX_COMPARED = 200
 """Predicates among which implications are looked for, the most frequent ones."""
 
 
@@ -115,7 +115,10 @@ def _exact_boxes(feature: Predicate, schema: TableSchema) -> Boxes | None:
 
 def _stricter(a: Boxes | None, b: Boxes | None) -> bool:
     """Whether every row that satisfies ``a`` surely satisfies ``b``."""
-    if a is None or b is None or a == b:
+    if a is None or b is None or a == b or not a:
+        return False
+    asked = {item.column for box in b for item in box}
+    if not asked.issubset(item.column for box in a for item in box):
         return False
     return all(any(implies(mine, other) for other in b) for mine in a)
 

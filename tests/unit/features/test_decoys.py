@@ -14,7 +14,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
 USEFUL = tuple(f"u{i}" for i in range(6))
-ROWS = 6000
+ROWS = 2500
 
 
 def _sample(rng: np.random.Generator) -> Sample:
