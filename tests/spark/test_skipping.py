@@ -43,8 +43,8 @@ REASONS = {
     "no maximum": "Delta uses the minimum of strings that it could not cut to a maximum, we use both bounds or none.",
 }
 LACKING = "lacking"
-"""Delta asks for statistics on behalf of a condition that we cannot use (IS NOT NULL inferred from it, one half of an OR
-that Spark has folded), and reads every file that lacks them: those written before a column was added, those without
+"""Delta asks for statistics on behalf of a condition that we cannot use (IS NOT NULL inferred from it, one half of an
+OR that Spark has folded), and reads every file that lacks them: those written before a column was added, those without
 any, those with a string that has no maximum."""
 CONF = {
     # hundreds of small plans: compiling them would take ten times as long as running them
