@@ -1,4 +1,4 @@
-"""From column values to codes: rank codes learned from a sample, raw order-preserving bits, and their evaluation.
+"""From column values to codes: rank codes learned from a sample, and the evaluation of any feature in numpy.
 
 A *fine code* has `FINE_BITS` bits; a feature that takes t bits in a key uses the t most significant ones, so every
 layout of a search shares one set of fine codes.
@@ -6,23 +6,19 @@ layout of a search shares one set of fine codes.
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.errors import PlanError
 from zorder_pipeline.model.key_spec import FeatureCodes
-from zorder_pipeline.model.values import Value, ValueType, sort_unique
+from zorder_pipeline.model.values import sort_unique
 
-__all__ = ["FINE_BITS", "Encoding", "codes_of", "rank_encoding", "raw_encoding"]
+__all__ = ["FINE_BITS", "Encoding", "codes_of", "rank_encoding"]
 
 FINE_BITS = 16
 """Resolution of fine codes: more than any sample that fits a driver can tell apart by rank."""
-MAX_RAW_BITS = 12
-"""Raw bits become one breakpoint per code, so their number is bounded."""
 
 
 @dataclass(frozen=True)
@@ -99,48 +95,6 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
     keep[1:] = codes[1:] != codes[:-1]
     null_code = int(nulls / 2 / len(values) * (1 << FINE_BITS))
     return Encoding(column, type_name, starts[keep], codes[keep], null_code, len(starts))
-
-
-def raw_encoding(column: str, type_name: str, bits: int) -> FeatureCodes:
-    """The ``bits`` most significant bits of the type's order-preserving unsigned form (seed 001), as a feature.
-
-    Integers, dates, timestamps and decimals flip the sign bit of their 32- or 64-bit form; floats flip the sign bit or,
-    when negative, all bits; NaN is the largest value and null the smallest code.
-
-    Raises:
-        PlanError: the type has no such form here, or more than 12 bits are asked for.
-
-    >>> raw_encoding("x", "int", 2).breakpoints
-    (-1073741824, 0, 1073741824)
-    """
-    value_type = ValueType.parse(type_name)
-    if bits > MAX_RAW_BITS:
-        raise PlanError(f"{column}:{bits} asks for more than {MAX_RAW_BITS} raw bits; use --encoding rank")
-    if value_type.family == "float":
-        single = value_type.name == "float"
-        breakpoints: list[Value] = []
-        for code in range(1, 1 << bits):
-            value = _float_of(code << ((32 if single else 64) - bits), single)
-            if not np.isnan(value):  # the codes between infinity and NaN hold nothing
-                breakpoints.append(value + 0.0)
-        unique = sorted(set(breakpoints))
-        return FeatureCodes(column, type_name, tuple(unique), tuple(range(len(unique) + 1)), bits)
-    width = {"tinyint": 8, "smallint": 16, "int": 32, "date": 32}.get(value_type.name, 64)
-    if not value_type.discrete or value_type.numpy_dtype != np.int64:
-        raise PlanError(f"column {column} of type {type_name} has no raw bit form; use --encoding rank")
-    if value_type.family == "boolean":
-        return FeatureCodes(column, type_name, (1,), (0, 1 << (bits - 1)), bits)
-    step = 1 << (width - bits)
-    cuts = tuple((code << (width - bits)) - (1 << (width - 1)) for code in range(1, 1 << bits)) if step >= 1 else ()
-    return FeatureCodes(column, type_name, cuts, tuple(range(len(cuts) + 1)), bits)
-
-
-def _float_of(unsigned: int, single: bool) -> float:
-    """The float whose order-preserving unsigned form is ``unsigned``."""
-    width, code = (32, "<If") if single else (64, "<Qd")
-    sign = 1 << (width - 1)
-    raw = unsigned ^ sign if unsigned & sign else ~unsigned & ((1 << width) - 1)
-    return float(struct.unpack("<f" if single else "<d", struct.pack(code[:2], raw))[0])
 
 
 def codes_of(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
-from zorder_pipeline.layout.encoding import rank_encoding, raw_encoding
+from zorder_pipeline.layout.bits import raw_encoding
+from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.interleave import round_robin
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan

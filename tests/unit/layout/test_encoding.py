@@ -1,14 +1,11 @@
-"""Rank and raw codes: monotone, ties together, heavy hitters apart, and the feature agrees with the fine codes."""
-
-import struct
+"""Rank codes: monotone, ties together, heavy hitters apart, and the feature agrees with the fine codes."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from zorder_pipeline.errors import PlanError
-from zorder_pipeline.layout.encoding import FINE_BITS, codes_of, rank_encoding, raw_encoding
+from zorder_pipeline.layout.encoding import FINE_BITS, codes_of, rank_encoding
 
 VALUES = st.lists(st.one_of(st.none(), st.integers(-50, 50)), min_size=1, max_size=200)
 
@@ -52,34 +49,3 @@ def test_nan_is_the_largest_value() -> None:
     values = np.array([1.0, np.nan, np.inf, -np.inf])
     fine = rank_encoding("x", "double", values, np.ones(4, bool)).fine(values, np.ones(4, bool))
     assert np.argsort(fine).tolist() == [3, 0, 2, 1]
-
-
-@given(st.floats(allow_nan=False), st.integers(1, 10))
-def test_raw_double_codes_are_the_top_bits_of_the_ordered_form(value: float, bits: int) -> None:
-    """Seed 001: flip the sign bit of positive floats, all bits of negative ones."""
-    value += 0.0  # -0.0 equals 0.0
-    raw = struct.unpack("<Q", struct.pack("<d", value))[0]
-    ordered = raw ^ (1 << 63) if raw < 1 << 63 else ~raw & (1 << 64) - 1
-    feature = raw_encoding("x", "double", bits)
-    got = codes_of(feature, np.array([value]), np.ones(1, bool))[0]
-    every = [ordered >> (64 - bits)]
-    # codes are dense: those of NaN patterns and of the empty gap at zero are closed up, so compare by order
-    other = 1.0
-    other_raw = (struct.unpack("<Q", struct.pack("<d", other))[0] ^ (1 << 63)) >> (64 - bits)
-    other_got = codes_of(feature, np.array([other]), np.ones(1, bool))[0]
-    assert np.sign(got - other_got) == np.sign(every[0] - other_raw)
-
-
-@pytest.mark.parametrize(("type_name", "width"), [("tinyint", 8), ("smallint", 16), ("int", 32), ("bigint", 64)])
-def test_raw_integer_codes_flip_the_sign_bit(type_name: str, width: int) -> None:
-    feature = raw_encoding("x", type_name, 3)
-    values = np.array([-(1 << (width - 1)), -1, 0, (1 << (width - 1)) - 1])
-    expected = [(int(v) + (1 << (width - 1))) >> (width - 3) for v in values]
-    assert codes_of(feature, values, np.ones(4, bool)).tolist() == expected
-
-
-def test_raw_encoding_refuses_what_it_cannot_do() -> None:
-    with pytest.raises(PlanError, match="string has no raw bit form; use --encoding rank"):
-        raw_encoding("name", "string", 4)
-    with pytest.raises(PlanError, match="more than 12 raw bits"):
-        raw_encoding("x", "int", 13)
