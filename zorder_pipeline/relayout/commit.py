@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 
-from .snapshot import LAYOUT_TAG, TableSnapshot, jvm
+from .snapshot import LAYOUT_TAG, SUPPORTED, TableSnapshot, jvm
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 __all__ = ["Transaction", "lost_races"]
 
 GENERATION_TAG = "zorder.generation"
-SUPPORTED = "Delta 4.4 on Spark 4.2"
+AS_STORED = {"spark.sql.readSideCharPadding": "false"}
+"""Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
 
 
 class Transaction:
@@ -36,12 +37,16 @@ class Transaction:
 
     def __init__(self, snapshot: TableSnapshot, paths: Sequence[str]) -> None:
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
+        from py4j.protocol import Py4JError, Py4JJavaError
+
         self.jvm = jvm(self.spark)
         none = self.jvm.scala.Option.empty()
         try:
             self.jlog.update(False, none, none)
             self.txn = self.jlog.startTransaction(none, none)
-        except (TypeError, AttributeError) as error:
+        except (TypeError, AttributeError, Py4JError) as error:
+            if isinstance(error, Py4JJavaError):
+                raise
             raise UnsupportedTableError(
                 f"this Delta version's transaction differs; {SUPPORTED} is supported"
             ) from error
@@ -61,16 +66,32 @@ class Transaction:
         from pyspark.sql import DataFrame
 
         self.txn.trackFilesRead(self.inputs)
-        rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, self.jvm.scala.Option.empty())
+        none = self.jvm.scala.Option.empty()
+        with _session_conf(self.current, AS_STORED):
+            rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, none)
         if "rowTracking" in self.current.features:
             rows = self._module("RowTracking$").preserveRowTrackingColumns(rows, self.current.jsnapshot)
         return DataFrame(rows, self.spark)
 
     def write(self, rows: DataFrame, conf: Mapping[str, str]) -> DataFrame:
-        """Write the new files (not yet part of the table); returns their AddFile actions."""
+        """Write the new files (not yet part of the table); returns their AddFile actions.
+
+        Raises:
+            TableError: rows violate a constraint of the table.
+        """
+        from py4j.protocol import Py4JJavaError
+
         with _session_conf(self.current, conf):
             none, nothing = self.jvm.scala.Option.empty(), self._seq([])
-            self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
+            try:
+                self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
+            except Py4JJavaError as error:
+                if "InvariantViolation" not in error.java_exception.getClass().getName():
+                    raise
+                raise TableError(
+                    f"{self.current.location} could not be written: {_first_line(error.java_exception.getMessage())} "
+                    "(a generated column may depend on the time zone: set spark.sql.session.timeZone to its writers')"
+                ) from error
         return self._frame(self.written)
 
     def written_rows(self) -> DataFrame:
@@ -78,7 +99,9 @@ class Transaction:
         from pyspark.sql import DataFrame
 
         none = self.jvm.scala.Option.empty()
-        return DataFrame(self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none), self.spark)
+        with _session_conf(self.current, AS_STORED):
+            rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
+        return DataFrame(rows, self.spark)
 
     def commit(self, layout_id: str, generation: int, metrics: Mapping[str, int], columns: Sequence[str]) -> int:
         """Tag the new files, remove the inputs, commit; returns the new version.

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
 
-__all__ = ["Leaf", "leaves_of", "physical_name", "physical_of", "stats_paths"]
+__all__ = ["Leaf", "distinct_names", "leaves_of", "physical_name", "physical_of", "stats_paths"]
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,18 @@ def leaves_of(
         partition = not path and item.name in partitions
         stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
         yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
+
+
+def distinct_names(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
+    """The leaves, where a name with a dot that also reads as a field of a struct is given in backquotes."""
+    fields = {leaf.column.name.lower() for leaf in leaves if not any("." in part for part in leaf.path)}
+
+    def named(leaf: Leaf) -> Leaf:
+        if leaf.column.name.lower() not in fields or not any("." in part for part in leaf.path):
+            return leaf
+        return replace(leaf, column=replace(leaf.column, name=column_sql(leaf.path)))
+
+    return tuple(map(named, leaves))
 
 
 def physical_name(item: StructField) -> str:

@@ -93,7 +93,7 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     columns: dict[str, Any] = {"__place": pa.array(range(len(distinct)), pa.int32())}
     columns |= {f"__p{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
     texts = snapshot.spark.createDataFrame(pa.table(columns))
-    types = {leaf.column.name: leaf.column.type for leaf in snapshot.leaves}
+    types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
     typed = texts.select(
         "__place", *(F.col(f"__p{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names))
     )

@@ -19,7 +19,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
-from .leaves import Leaf, leaves_of, physical_of, stats_paths
+from .leaves import Leaf, distinct_names, leaves_of, physical_of, stats_paths
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -27,16 +27,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["LAYOUT_TAG", "FileList", "TableSnapshot", "jvm", "open_table"]
+__all__ = ["LAYOUT_TAG", "SUPPORTED", "FileList", "TableSnapshot", "jvm", "open_table"]
 
 LAYOUT_TAG = "zorder.layout"
+SUPPORTED, SUPPORTED_DELTA = "Delta 4.4 on Spark 4.2", "4.4."
+OWN_COLUMNS = "__zorder_"
+"""What the names of the columns start with that a relayout adds while it runs."""
 MILLISECOND = 1000
 SUPPORTED_FEATURES = frozenset(
     {
         *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
         *("identityColumns", "deletionVectors", "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview"),
         *("domainMetadata", "v2Checkpoint", "inCommitTimestamp", "inCommitTimestamp-preview", "icebergCompatV1"),
-        *("icebergCompatV2", "variantType", "variantType-preview", "variantShredding-preview", "allowColumnDefaults"),
+        *("icebergCompatV2", "variantType", "variantType-preview", "variantShredding-preview", "variantShredding"),
+        *("allowColumnDefaults", "clustering"),  # a liquid table is one that has clustering columns
         *("vacuumProtocolCheck", "checkpointProtection", "collations", "collations-preview"),
     }
 )
@@ -108,7 +112,7 @@ class TableSnapshot:
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""
         indexed = stats_paths(self._stats_frame)
-        return tuple(leaves_of(self.struct, self.partition_columns, indexed))
+        return distinct_names(tuple(leaves_of(self.struct, self.partition_columns, indexed)))
 
     @cached_property
     def schema(self) -> TableSchema:
@@ -128,7 +132,7 @@ class TableSnapshot:
 
     def unsupported(self) -> str | None:
         """Why this table may not be rewritten, as a sentence with the way out; None when it may."""
-        if "clustering" in self.features:
+        if "clustering" in self.features and self._clustering_columns():
             return (
                 f"{self.location} uses liquid clustering, and its own OPTIMIZE would undo any other layout; use the "
                 "learned columns as advice: ALTER TABLE ... CLUSTER BY (<columns>), or CLUSTER BY NONE to let zorder "
@@ -136,8 +140,21 @@ class TableSnapshot:
             )
         if unknown := sorted(self.features - SUPPORTED_FEATURES):
             feature = unknown[0]
-            return f"{self.location} has the table feature {feature}, which this version cannot rewrite safely"
+            return (
+                f"{self.location} has the table feature {feature}, which this version cannot rewrite safely; use the "
+                "learned columns as advice for OPTIMIZE ... ZORDER BY or CLUSTER BY, or drop the feature if it is not "
+                "needed: ALTER TABLE ... DROP FEATURE"
+            )
+        if own := [name for name in self.struct.names if name.lower().startswith(OWN_COLUMNS)]:
+            return f"{self.location} has a column {own[0]}, a name that zorder itself uses; rename the column"
         return None
+
+    def _clustering_columns(self) -> tuple[str, ...]:
+        """Columns of a liquid clustering; none after CLUSTER BY NONE."""
+        java = jvm(self.spark)
+        module = getattr(java.org.apache.spark.sql.delta.skipping.clustering, "ClusteringColumnInfo$")
+        names = module.__getattr__("MODULE$").extractLogicalNames(self.jsnapshot)
+        return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(names))
 
     def read(self) -> DataFrame:
         """The rows of exactly this version."""
@@ -251,7 +268,7 @@ class TableSnapshot:
         """Every file has exactly one value of a partition column."""
         from pyspark.sql import functions as F
 
-        texts = batch[f"p{self.partition_columns.index(leaf.column.name)}"]
+        texts = batch[f"p{self.partition_columns.index(leaf.path[0])}"]
         distinct = pa.table({"text": texts.combine_chunks().unique().cast(pa.string())})
         cast = F.col("text").try_cast(leaf.column.type).alias("value")
         typed = self.spark.createDataFrame(distinct).select("text", cast).toArrow()
@@ -286,10 +303,17 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
 
     Raises:
         TableError: there is no such table, or it is no Delta table.
+        UnsupportedTableError: the session's Delta is another than `SUPPORTED`, or cannot read the table.
     """
     from delta.tables import DeltaTable
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
+    if not (found := _delta_version(spark)).startswith(SUPPORTED_DELTA):
+        raise UnsupportedTableError(
+            f"this Spark session has Delta {found}, whose inner workings may differ; {SUPPORTED} is supported: set "
+            "spark.jars.packages to such a version"
+        )
     delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
     is_path = "/" in table or table.startswith(".")
     try:
@@ -305,7 +329,25 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
         raise TableError(
             f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
         ) from error
+    except Py4JJavaError as error:
+        if "UnsupportedTableFeature" not in error.java_exception.getClass().getName():
+            raise
+        first = str(error.java_exception.getMessage()).strip().splitlines()[0].rstrip(".")
+        raise UnsupportedTableError(
+            f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE ... "
+            "DROP FEATURE"
+        ) from error
     return TableSnapshot(spark, pair._1(), pair._2())
+
+
+def _delta_version(spark: SparkSession) -> str:
+    """Version of the session's Delta, "of no known version" when it does not say."""
+    from py4j.protocol import Py4JError
+
+    try:
+        return str(jvm(spark).io.delta.package.VERSION())
+    except (TypeError, Py4JError):
+        return "of no known version"
 
 
 def _identifier(name: str) -> str:
