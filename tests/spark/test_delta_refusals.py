@@ -150,7 +150,6 @@ def test_partitions_of_every_type(spark: SparkSession, tmp_path: Path, zone: Non
     assert one.rows + laid_out(spark, path).rows == 400
 
 
-@pytest.mark.xfail(strict=True, reason="rewrite.py, _routed: NaN equals no other NaN as a key of `members`")
 def test_a_partition_of_nan(spark: SparkSession, tmp_path: Path) -> None:
     values = "IF(id % 2 = 0, double('NaN'), 1.5D) AS p"
     spark.sql(f"CREATE TABLE delta.`{tmp_path}/t` USING delta PARTITIONED BY (p) AS {ROWS}, {values} FROM range(400)")

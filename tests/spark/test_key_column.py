@@ -10,9 +10,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline.layout.bits import raw_encoding
+from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.encoding import rank_encoding
+from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.interleave import hilbert_table, keys
+from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.relayout.key_column import KEY, TREE_LIMIT, with_key
 
@@ -109,3 +115,25 @@ def test_several_features_interleave_alike(spark: SparkSession, curve: str) -> N
     columns = {name: canonical_array(found[name], ValueType("bigint")) for name in "ab"}
     assert found[KEY].to_pylist() == keys(spec, columns).tolist()
     assert json.dumps(spec.to_json())
+
+
+@pytest.mark.parametrize("type_name", ["int", "string", "double", "decimal(12,2)", "timestamp"])
+def test_a_tree_is_walked_alike(spark: SparkSession, type_name: str) -> None:
+    rng = np.random.default_rng(3)
+    column = COLUMNS[type_name]
+    other = pa.array(with_nulls(rng.integers(0, 50, len(column)).tolist()))
+    table = pa.table({"c": column, "d": other})
+    columns = {"c": canonical_array(column, ValueType.parse(type_name)), "d": canonical_array(other, ValueType("int"))}
+    schema = TableSchema((Column("c", type_name), Column("d", "int")))
+    sampled = SampledTable.build(
+        columns, {"c": type_name, "d": "int"}, ["c", "d"], np.zeros(len(column), dtype=np.int32), 16
+    )
+    queries = [to_boxes(Comparison("d", "<", (Literal("number", str(i)),)), schema) for i in range(1, 50, 7)]
+    estimator = Estimator.build(columns, schema, queries, len(column))
+    draft = grow_tree(sampled.fine, estimator, np.ones(len(queries)), sampled.rows_per_file)
+    spec = KeySpec.from_json(json.loads(json.dumps(sampled.spec(draft).to_json())))
+    assert spec.tree is not None
+    assert spec.tree.depth > 3
+    rows = spark.createDataFrame(table.append_column("row", pa.array(range(len(column)))))
+    found = with_key(rows, spec, {"c": ("c",), "d": ("d",)}).orderBy("row").select(KEY).toArrow()[KEY].to_numpy()
+    assert found.tolist() == keys(spec, columns).tolist() == sampled.keys(draft).tolist()

@@ -15,7 +15,13 @@ if TYPE_CHECKING:
 
 __all__ = ["WORKLOADS", "find_workload"]
 
-WORKLOADS: tuple[tuple[str, str], ...] = (("demo", "demo_workload"), ("ingest", "ingest"), ("features", "features"))
+WORKLOADS: tuple[tuple[str, str], ...] = (
+    ("demo", "demo_workload"),
+    ("ingest", "ingest"),
+    ("features", "features"),
+    ("layout", "layout"),
+    ("kernel", "kernel"),
+)
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""
 
 

@@ -34,7 +34,10 @@ Progress: TypeAlias = Callable[[str], None]
 OURS = "ours"
 RESAMPLES = 2000
 PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
+READ = ("rows", "share")
+"""What the multiples of ours are told of."""
 FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
+FIGURES += (("share", "share of rows"),)
 FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
 
 
@@ -69,6 +72,7 @@ class Outcome:
             for all contenders of a seed.
         seconds: by step (``rewrite``, ``learn``).
         figures: whatever else is worth keeping, JSON-ready.
+        case: which of a workload's tables and logs; ratios are means over cases and seeds.
     """
 
     contender: str
@@ -77,6 +81,7 @@ class Outcome:
     per_query: Mapping[str, Floats]
     seconds: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
+    case: str = ""
 
 
 @dataclass(frozen=True)
@@ -173,30 +178,29 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
     Raises:
         ValueError: there is no outcome of ours, or a contender lacks a seed.
     """
-    by_contender: dict[str, dict[int, Outcome]] = {}
+    by_contender: dict[str, dict[tuple[str, int], Outcome]] = {}
     for outcome in outcomes:
-        by_contender.setdefault(outcome.contender, {})[outcome.seed] = outcome
+        by_contender.setdefault(outcome.contender, {})[outcome.case, outcome.seed] = outcome
     if OURS not in by_contender:
         raise ValueError("no outcome of ours")
     mine = by_contender[OURS]
-    contenders = {}
-    for name, theirs in by_contender.items():
-        if theirs.keys() != mine.keys():
-            raise ValueError(f"contender {name} has other seeds than ours")
-        first = next(iter(theirs.values()))
-        measures = [measure for measure in first.per_query if measure in next(iter(mine.values())).per_query]
-        contenders[name] = {
-            "label": first.label,
-            "mean": {m: float(np.mean([x.per_query[m].mean() for x in theirs.values()])) for m in measures},
-            "seconds": {s: float(np.mean([x.seconds[s] for x in theirs.values()])) for s in first.seconds},
-            "ours_to_it": {
-                m: vars(ratio([mine[s].per_query[m] for s in mine], [theirs[s].per_query[m] for s in mine]))
-                for m in measures
-            },
+    if odd := [name for name, theirs in by_contender.items() if theirs.keys() != mine.keys()]:
+        raise ValueError(f"contender {odd[0]} has other seeds than ours")
+    cases = list(dict.fromkeys(case for case, _ in mine))
+    by_case = {
+        case: {
+            name: _compared(
+                {key: outcome for key, outcome in theirs.items() if key[0] == case},
+                {key: outcome for key, outcome in mine.items() if key[0] == case},
+            )
+            for name, theirs in by_contender.items()
         }
+        for case in cases
+    }
     raw = [
         {
             "contender": outcome.contender,
+            "case": outcome.case,
             "seed": outcome.seed,
             "seconds": dict(outcome.seconds),
             "figures": dict(outcome.figures),
@@ -204,7 +208,27 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         }
         for outcome in outcomes
     ]
-    return {"seeds": sorted(mine), "contenders": contenders, "outcomes": raw}
+    report: dict[str, Any] = {
+        "seeds": sorted({seed for _, seed in mine}),
+        "contenders": {name: _compared(theirs, mine) for name, theirs in by_contender.items()},
+        "outcomes": raw,
+    }
+    return report | ({"cases": by_case} if len(cases) > 1 else {})
+
+
+def _compared(theirs: Mapping[tuple[str, int], Outcome], mine: Mapping[tuple[str, int], Outcome]) -> dict[str, Any]:
+    """A contender's means, and ours as a share of them."""
+    first = next(iter(theirs.values()))
+    measures = [measure for measure in first.per_query if measure in next(iter(mine.values())).per_query]
+    return {
+        "label": first.label,
+        "mean": {m: float(np.mean([x.per_query[m].mean() for x in theirs.values()])) for m in measures},
+        "seconds": {s: float(np.mean([x.seconds[s] for x in theirs.values()])) for s in first.seconds},
+        "ours_to_it": {
+            m: vars(ratio([mine[k].per_query[m] for k in mine], [theirs[k].per_query[m] for k in mine]))
+            for m in measures
+        },
+    }
 
 
 def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
@@ -213,13 +237,13 @@ def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
     steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
     header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
-    if any(measure == "rows" for measure, _ in measures):
+    if any(measure in READ for measure, _ in measures):
         header.append("rows read, as a multiple of ours (95%)")
     rows = []
     for name, contender in report["contenders"].items():
         figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
         times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
-        compared = contender["ours_to_it"].get("rows")
+        compared = next((contender["ours_to_it"][m] for m in READ if m in contender["ours_to_it"]), None)
         times_more = [] if compared is None else ["" if name == OURS else _inverse(compared)]
         rows.append([contender["label"], *figures, *times, *times_more])
     return header, rows
@@ -232,12 +256,26 @@ def markdown(report: Mapping[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     seeds = len(report["seeds"])
     text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
-    if not any(title == "rows/query" for title in header):
+    if not any("multiple" in title for title in header):
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
+    if "cases" in report:
+        text += _case_table(report["cases"])
     return text + (
         f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
         "seeds with a paired bootstrap interval over queries.\n"
     )
+
+
+def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line per contender and a column per case: what it reads as a multiple of ours."""
+    names = [name for name in next(iter(cases.values())) if name != OURS]
+    lines = [["multiple of ours (95%)", *cases], ["---", *["---:"] * len(cases)]]
+    measure = next(m for m in READ if m in next(iter(cases.values()))[OURS]["mean"])
+    for name in names:
+        cells = [_inverse(found[name]["ours_to_it"][measure]) for found in cases.values()]
+        lines.append([next(iter(cases.values()))[name]["label"], *cells])
+    lines.append(["ours, " + measure, *(_figure(measure, found[OURS]["mean"][measure]) for found in cases.values())])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
 
 
 def rich_table(report: Mapping[str, Any]) -> Table:
@@ -263,6 +301,8 @@ def _figure(measure: str, value: float | None) -> str:
         return ""
     if measure == "bytes":
         return f"{value / 1e6:,.2f}"
+    if measure == "share":
+        return f"{value:.4f}"
     return f"{value:,.1f}" if measure in ("files", "mb_per_second") else f"{value:,.0f}"
 
 

@@ -1,72 +1,163 @@
-"""The layouts a person would pick, each a first-class candidate: they start the search, and one that is better wins."""
+"""The layouts that a person or another system would pick, each a first-class candidate: one that is better wins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 import optuna
 
-from .draft import Draft, SampledTable
+from zorder_pipeline.model.ranges import Boxes
+
+from .draft import AnyDraft, Draft, SampledTable
 from .encoding import FINE_BITS
+from .grow import grow_by_predicates
 from .interleave import round_robin, shared_bits
 from .search import SearchSettings, key_bits
 from .skipping import Estimator
 
-__all__ = ["BASELINES", "seed_method", "warm_starts"]
+__all__ = ["BASELINES", "Baseline", "Training", "warm_starts"]
 
 DELTA_RANGE_BITS = 10
 """OPTIMIZE ZORDER and liquid clustering number about 1000 value ranges per column (seed 003)."""
+SORTS = 6
+"""Columns tried as the single sort column."""
+SEED_BITS = 60
+"""Seed 000 has 64; our keys are signed and fine codes have 16 bits per column."""
 
 
-def sort_by(column: int) -> Callable[[SampledTable], Draft | None]:
-    """Sorted by the ``column``-th most frequent column alone."""
+@dataclass(frozen=True)
+class Training:
+    """What a baseline may look at: the sample, and the training queries.
 
-    def build(table: SampledTable) -> Draft | None:
-        return Draft((column,) * FINE_BITS, aligned=False) if column < len(table.encodings) else None
+    Attributes:
+        table: features are ordered by frequency.
+        queries: boxes per training query.
+        weights: weight of each, shape (queries,).
+        filtered: number of filtered columns of each, shape (queries,).
+        settings: budget of those that search.
+    """
 
-    return build
+    table: SampledTable
+    estimator: Estimator
+    queries: Sequence[Boxes]
+    weights: npt.NDArray[np.float64]
+    settings: SearchSettings
+
+    @property
+    def filtered(self) -> npt.NDArray[np.float64]:
+        """Filtered columns per query, shape (queries,)."""
+        return np.array([len({item.column for box in boxes for item in box}) for boxes in self.queries], dtype=float)
+
+    def cost(self, draft: AnyDraft) -> float:
+        """Mean share of rows the training queries read."""
+        return float(np.average(self.table.rows_read(draft, self.estimator), weights=self.weights))
 
 
-def lexicographic(count: int) -> Callable[[SampledTable], Draft | None]:
+@dataclass(frozen=True)
+class Baseline:
+    """A named layout; ``make`` gives None when the table has too few useful columns.
+
+    Attributes:
+        searched: making it takes as long as our own search, instead of no time.
+    """
+
+    name: str
+    make: Callable[[Training], AnyDraft | None]
+    searched: bool = False
+
+
+def best_sort(training: Training) -> Draft | None:
+    """Sorted by a single column: of the most frequent ones, the one that is best for the training queries."""
+    columns = range(min(SORTS, len(training.table.encodings)))
+    drafts = [Draft((column,) * FINE_BITS, aligned=False) for column in columns]
+    return min(drafts, key=training.cost, default=None)
+
+
+def lexicographic(count: int) -> Callable[[Training], Draft | None]:
     """Sorted by the ``count`` most frequent columns, one after the other (seed 001's SORT BY LEXICAL)."""
 
-    def build(table: SampledTable) -> Draft | None:
-        if count > len(table.encodings):
+    def build(training: Training) -> Draft | None:
+        if count > len(training.table.encodings):
             return None
         return Draft(tuple(i for i in range(count) for _ in range(FINE_BITS)), aligned=False)
 
     return build
 
 
-def range_ids(count: int, curve: str) -> Callable[[SampledTable], Draft | None]:
+def equal_bits(count: int) -> Callable[[Training], Draft | None]:
+    """Z-order of the ``count`` most frequent columns with as many bits each, of rank codes."""
+
+    def build(training: Training) -> Draft | None:
+        if count > len(training.table.encodings):
+            return None
+        return Draft(round_robin([SEED_BITS // count if count > 3 else FINE_BITS] * count), aligned=False)
+
+    return build
+
+
+def range_ids(count: int, curve: str) -> Callable[[Training], Draft | None]:
     """The ``count`` most frequent columns as Delta interleaves them: ZORDER BY, or liquid's Hilbert curve.
 
     Delta numbers about 1000 value ranges per column (seed 003) and interleaves the numbers as they are, so a column of
     few values has no bits in the high places: of 7 ship modes and 1000 dates the dates come first alone.
     """
 
-    def build(table: SampledTable) -> Draft | None:
-        if count > len(table.encodings):
+    def build(training: Training) -> Draft | None:
+        encodings = training.table.encodings
+        if count > len(encodings):
             return None
         if curve == "hilbert":
-            return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False)
-        bits = [min(DELTA_RANGE_BITS, (e.distinct - 1).bit_length()) for e in table.encodings[:count]]
+            return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False, numbered=True)
+        bits = [min(DELTA_RANGE_BITS, (e.distinct - 1).bit_length()) for e in encodings[:count]]
         places = reversed(range(DELTA_RANGE_BITS))
         return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), aligned=False)
 
     return build
 
 
-BASELINES: tuple[tuple[str, Callable[[SampledTable], Draft | None]], ...] = (
-    *((f"sort-{i + 1}", sort_by(i)) for i in range(4)),
-    ("lexicographic-2", lexicographic(2)),
-    ("lexicographic-3", lexicographic(3)),
-    *((f"zorder-{k}", range_ids(k, "interleave")) for k in (2, 3, 4)),
-    *((f"liquid-{k}", range_ids(k, "hilbert")) for k in (2, 3, 4)),
+def seed_method(training: Training) -> Draft:
+    """Seed 000 as published: shares of a 64-bit Z-value by Bayesian optimisation, rows x filtered columns as cost."""
+    optuna.logging.set_verbosity(optuna.logging.ERROR)
+    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=training.settings.seed))
+    table, factors = training.table, training.weights * training.filtered
+    names = [encoding.column for encoding in table.encodings]
+    best: tuple[float, Draft] | None = None
+    for _ in range(training.settings.trials):
+        trial = study.ask()
+        weights = [trial.suggest_float(name, 0.0, 1.0) for name in names]
+        if sum(weights) <= 0:
+            study.tell(trial, float("inf"))
+            continue
+        draft = Draft(round_robin(shared_bits(weights, SEED_BITS)), aligned=False)
+        cost = float(np.mean(table.rows_read(draft, training.estimator) * factors))
+        study.tell(trial, cost)
+        if best is None or cost < best[0]:
+            best = (cost, draft)
+    assert best is not None
+    return best[1]
+
+
+def qd_tree(training: Training) -> AnyDraft:
+    """A greedy tree of the queries' own predicates, see `grow_by_predicates`."""
+    table = training.table
+    return grow_by_predicates(
+        table.fine, training.estimator, training.weights, table.rows_per_file, training.queries, table.encodings
+    )
+
+
+BASELINES: tuple[Baseline, ...] = (
+    Baseline("sort", best_sort),
+    *(Baseline(f"lexicographic-{k}", lexicographic(k)) for k in (2, 3)),
+    *(Baseline(f"equal-{k}", equal_bits(k)) for k in (2, 3, 4)),
+    *(Baseline(f"zorder-{k}", range_ids(k, "interleave")) for k in (2, 3, 4)),
+    *(Baseline(f"liquid-{k}", range_ids(k, "hilbert")) for k in (2, 3, 4)),
+    Baseline("seed", seed_method, searched=True),
+    Baseline("qd-tree", qd_tree, searched=True),
 )
-"""Name and maker; a maker gives None when the table has too few useful columns. Features are ordered by frequency."""
+"""What ours is compared with, besides the table as stored."""
 
 
 def warm_starts(table: SampledTable) -> list[Draft]:
@@ -76,35 +167,3 @@ def warm_starts(table: SampledTable) -> list[Draft]:
     counts = [count for count in (2, 3, 4) if count <= len(table.encodings)]
     orders.extend(tuple(i % count for i in range(bits)) for count in counts)
     return [Draft(order) for order in dict.fromkeys(orders)]
-
-
-def seed_method(
-    table: SampledTable,
-    estimator: Estimator,
-    filtered_columns: npt.NDArray[np.float64],
-    settings: SearchSettings,
-    bits: int = 60,
-) -> Draft:
-    """Seed 000 as published: shares of a 64-bit Z-value by Bayesian optimisation, rows x filtered columns as cost.
-
-    Args:
-        filtered_columns: number of filtered columns per query, shape (queries,).
-        bits: bits of the Z-value; 60 here, as our keys are signed and fine codes have 16 bits per column.
-    """
-    optuna.logging.set_verbosity(optuna.logging.ERROR)
-    study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=settings.seed))
-    names = [encoding.column for encoding in table.encodings]
-    best: tuple[float, Draft] | None = None
-    for _ in range(settings.trials):
-        trial = study.ask()
-        weights = [trial.suggest_float(name, 0.0, 1.0) for name in names]
-        if sum(weights) <= 0:
-            study.tell(trial, float("inf"))
-            continue
-        draft = Draft(round_robin(shared_bits(weights, bits)), aligned=False)
-        cost = float(np.mean(table.rows_read(draft, estimator) * filtered_columns))
-        study.tell(trial, cost)
-        if best is None or cost < best[0]:
-            best = (cost, draft)
-    assert best is not None
-    return best[1]

@@ -18,8 +18,9 @@ from .cells import TOLERANCE, cut_positions
 from .encoding import FINE_BITS, Encoding, rank_encoding
 from .interleave import hilbert_index
 from .skipping import Estimator
+from .tree import TreeDraft, leaf_of, tree_spec
 
-__all__ = ["Draft", "SampledTable"]
+__all__ = ["AnyDraft", "Draft", "SampledTable"]
 
 DENSE_BITS = 17
 """Keys of up to so many bits are counted per cell instead of sorted."""
@@ -33,11 +34,18 @@ class Draft:
         order: feature index per bit, most significant first; more than `FINE_BITS` bits of one feature are not used.
         curve: as in `KeySpec`.
         aligned: whether files end at coarse cells (ours) or at equal counts (what other systems do).
+        numbered: a column of few values has them numbered from 0, as Delta does it, instead of spread over all codes;
+            its high bits then say nothing. Only for the Hilbert curve.
     """
 
     order: tuple[int, ...]
     curve: str = "interleave"
     aligned: bool = True
+    numbered: bool = False
+
+
+AnyDraft = Draft | TreeDraft
+"""A candidate layout of either kind."""
 
 
 @dataclass(frozen=True)
@@ -106,26 +114,35 @@ class SampledTable:
         starts = np.flatnonzero(np.diff(self.partition[order], prepend=-1)).astype(np.int64)
         return order, np.append(starts, self.rows)
 
-    def keys(self, draft: Draft) -> npt.NDArray[np.int64]:
+    def keys(self, draft: AnyDraft) -> npt.NDArray[np.int64]:
         """Key of every sample row under ``draft``, shape (rows,)."""
+        if isinstance(draft, TreeDraft):
+            return np.asarray(draft.keys[leaf_of(self.fine, draft.feature, draft.cut, draft.low, draft.high)])
         if draft.curve == "hilbert":
             counts = Counter(draft.order)
             widest = max(counts.values())
             axes = [self.fine[i].astype(np.int64) >> (FINE_BITS - widest) for i in counts]
+            for place, i in enumerate(counts):
+                codes = self.encodings[i].codes
+                if draft.numbered and len(codes) < 1 << widest:
+                    axes[place] = np.searchsorted(codes, self.fine[i])
             return hilbert_index(np.stack(axes), widest)
         return np.asarray(_keys(self.fine, np.asarray(draft.order, dtype=np.int64)))
 
-    def blocks(self, draft: Draft) -> tuple[npt.NDArray[np.int32], int]:
+    def blocks(self, draft: AnyDraft) -> tuple[npt.NDArray[np.int32], int]:
         """File of every sample row under ``draft``, shape (rows,), and their number."""
         keys = self.keys(draft)
-        tolerance = TOLERANCE if draft.aligned else 0.0
+        if isinstance(draft, TreeDraft) and draft.leaves_are_files:
+            leaves, leaf_number = np.unique(keys, return_inverse=True)
+            return np.asarray(leaf_number, dtype=np.int32), len(leaves)
+        tolerance = TOLERANCE if not isinstance(draft, Draft) or draft.aligned else 0.0
         if self.partition is not None:
             block, number = _blocks_by_partition(keys, *self._members, self.rows_per_file, tolerance)
             return block, int(number)
-        if draft.curve == "interleave" and len(draft.order) <= DENSE_BITS:
+        if isinstance(draft, Draft) and draft.curve == "interleave" and len(draft.order) <= DENSE_BITS:
             block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
             return block, int(number)
-        if not draft.aligned:  # equal counts, ties as they come: how systems with a total order cut files
+        if not tolerance:  # equal counts, ties as they come: how systems with a total order cut files
             block = np.empty(self.rows, dtype=np.int32)
             block[np.argsort(keys, kind="stable")] = np.arange(self.rows, dtype=np.int64) * self.files // self.rows
             return block, self.files
@@ -135,13 +152,15 @@ class SampledTable:
         begins[first[1:]] = 1
         return np.cumsum(begins, dtype=np.int32)[cell_of_row], len(first)
 
-    def rows_read(self, draft: Draft | None, estimator: Estimator) -> npt.NDArray[np.float64]:
+    def rows_read(self, draft: AnyDraft | None, estimator: Estimator) -> npt.NDArray[np.float64]:
         """Share of rows each of the estimator's queries reads under ``draft`` (None: as stored), shape (queries,)."""
         block, number = self.blocks(draft) if draft else (self.stored, self.stored_files)
         return estimator.rows_read(block, number) / max(1, self.rows)
 
-    def spec(self, draft: Draft) -> KeySpec:
+    def spec(self, draft: AnyDraft) -> KeySpec:
         """The key of ``draft``, ready to be applied to the whole table."""
+        if isinstance(draft, TreeDraft):
+            return tree_spec(draft, self.encodings)
         counts = Counter(draft.order)
         used = list(dict.fromkeys(draft.order))
         if draft.curve == "hilbert":

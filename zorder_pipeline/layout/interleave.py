@@ -1,4 +1,4 @@
-"""Interleaving: from codes and a bit order to keys (seeds 000, 002, 003), and the Hilbert curve over the same cells."""
+"""Keys: interleaved bits (seeds 000, 002, 003), the Hilbert curve over the same cells, leaves of a tree."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from zorder_pipeline.errors import PlanError
 from zorder_pipeline.model.key_spec import KeySpec
 
 from .encoding import codes_of
+from .tree import leaf_of
 
 __all__ = ["hilbert_table", "interleave", "keys", "round_robin", "shared_bits"]
 
@@ -88,6 +89,10 @@ def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArra
         columns: canonical values and validity of each column of the key.
     """
     codes = [codes_of(feature, *columns[feature.column]) for feature in spec.features]
+    if spec.tree is not None:
+        tree = spec.tree
+        nodes = [np.array(items, dtype=np.int64) for items in (tree.feature, tree.cut, tree.low, tree.high)]
+        return np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes), *nodes)])
     cell = interleave(codes, [feature.bits for feature in spec.features], spec.order)
     return hilbert_table(spec)[cell] if spec.curve == "hilbert" else cell
 

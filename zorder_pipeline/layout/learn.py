@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -14,20 +15,27 @@ from zorder_pipeline.model.key_spec import MAX_HILBERT_BITS, KeySpec
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 
-from .baselines import BASELINES, warm_starts
+from .baselines import BASELINES, Training, warm_starts
 from .blocks import LogBlocks
-from .draft import Draft, SampledTable
+from .draft import AnyDraft, Draft, SampledTable
+from .grow import grow_tree
+from .promise import whole_table_shares
 from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .skipping import Estimator
+from .tree import TreeDraft
 
 __all__ = ["Learned", "learn_layout"]
 
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
-
-
+OWN = ("learned", "tree")
 SURE = 0.9
+"""Share of bootstrap resamples in which a gain must show."""
+SEARCHED_SHARE = 4
+"""Baselines that search get a quarter of our trials here: they are a safeguard, and all of them in ``zorder bench``."""
+SLOW_ROWS = 400_000
+"""Sample rows above which baselines that search for themselves are left out."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +44,7 @@ class Learned:
 
     Attributes:
         spec: the winning key; None when the present layout was not beaten on the select queries.
-        name: ``learned``, the winning baseline's name, or ``stored``.
+        name: ``learned`` (a bit order), ``tree`` (of cuts), the winning baseline's name, or ``stored``.
         train, select: mean share of rows read on the training and the select block under the winner.
         stored_select: the same on the select block as the table lies now.
         baselines: mean share on the select block by baseline, ``stored`` included.
@@ -44,7 +52,7 @@ class Learned:
         rows_per_file: sample rows that stood for a file: below 50 the shares are optimistic.
         history: best training cost after each trial.
         study: every trial of the search.
-        seconds: time taken by the search.
+        seconds: time taken.
     """
 
     spec: KeySpec | None
@@ -84,6 +92,7 @@ def learn_layout(
         weights: weight per query, positive.
         warm: layouts to start from besides the baselines, such as last night's.
     """
+    started = time.monotonic()
     everything = np.arange(len(queries))
     train, select = (blocks.train, blocks.select) if blocks else (everything, everything)
 
@@ -91,71 +100,107 @@ def learn_layout(
         return Estimator.build(columns, schema, [queries[i] for i in index], table.rows)
 
     on_train, on_select = estimator(train), estimator(select)
-    stored = _mean(table, None, on_select, weights[select])
-    baselines = {"stored": stored}
+    stored = table.rows_read(None, on_select)
+    shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
-    contenders: dict[str, Draft] = {}
+    drafts: dict[str, AnyDraft] = {}
     if table.encodings and table.files > 1:
         found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
-        contenders["learned"] = found.draft
-        for name, make in BASELINES:
-            if (draft := make(table)) is not None:
-                baselines[name] = _mean(table, draft, on_select, weights[select])
-                contenders[name] = _applicable(draft)
-    per_query = {name: table.rows_read(draft, on_select) for name, draft in contenders.items()}
-    name = _choose(per_query, weights[select], np.random.default_rng(settings.seed))
-    share = float(np.average(per_query[name], weights=weights[select])) if name in per_query else stored
-    winner = contenders.get(name) if share <= stored * (1 - MIN_GAIN) else None
-    if winner is None:
-        name, share = "stored", stored
-    elif blocks and winner.curve == "interleave" and len(winner.order) <= MAX_BITS:
+        drafts["learned"] = found.draft
+        drafts["tree"] = grow_tree(table.fine, on_train, weights[train], table.rows_per_file)
+        less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
+        training = Training(table, on_train, [queries[i] for i in train], weights[train], less)
+        for baseline in BASELINES:
+            slow = baseline.searched and (table.rows > SLOW_ROWS or settings.seconds is not None)
+            if not slow and (draft := baseline.make(training)) is not None:
+                shares[baseline.name] = table.rows_read(draft, on_select)
+                drafts[baseline.name] = _applicable(draft)
+    per_query = {name: table.rows_read(draft, on_select) for name, draft in drafts.items()}
+    name = _choose(per_query, stored, weights[select], np.random.default_rng(settings.seed))
+    winner = drafts.get(name)
+    if winner is not None and blocks:
         # the choice is made: what the select block knows may now refine it
-        both = np.sort(np.concatenate([train, select]))
-        budget = SearchSettings(max(1, settings.trials // 2), settings.seed, settings.seconds)
-        winner = search(table, estimator(both), weights[both], [winner], budget).draft
+        winner = _refined(winner, table, estimator(_both(train, select)), weights[_both(train, select)], settings)
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     return Learned(
-        spec=table.spec(winner) if winner else None,
+        spec=table.spec(winner) if winner is not None else None,
         name=name,
         train=_mean(table, winner, on_train, weights[train]),
-        select=share,
-        stored_select=stored,
-        baselines=baselines,
-        before=table.rows_read(None, on_promise) if on_promise else nothing,
-        after=table.rows_read(winner, on_promise) if on_promise else nothing,
+        select=_average(per_query.get(name, stored), weights[select]),
+        stored_select=_average(stored, weights[select]),
+        baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
+        before=whole_table_shares(table, None, on_promise) if on_promise else nothing,
+        after=whole_table_shares(table, winner, on_promise) if on_promise else nothing,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
-        seconds=found.seconds if found else 0.0,
+        seconds=time.monotonic() - started,
         study=found.study if found else None,
     )
 
 
+def _both(train: npt.NDArray[np.int64], select: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    return np.sort(np.concatenate([train, select]))
+
+
+def _refined(
+    winner: AnyDraft,
+    table: SampledTable,
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    settings: SearchSettings,
+) -> AnyDraft:
+    """The winning kind of layout, learned again from all queries that do not promise."""
+    if isinstance(winner, TreeDraft):
+        return winner if winner.leaves_are_files else grow_tree(table.fine, estimator, weights, table.rows_per_file)
+    if winner.curve != "interleave" or len(winner.order) > MAX_BITS:
+        return winner
+    budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
+    return search(table, estimator, weights, [winner], budget).draft
+
+
 def _choose(
-    per_query: dict[str, npt.NDArray[np.float64]], weights: npt.NDArray[np.float64], rng: np.random.Generator
+    per_query: dict[str, npt.NDArray[np.float64]],
+    stored: npt.NDArray[np.float64],
+    weights: npt.NDArray[np.float64],
+    rng: np.random.Generator,
 ) -> str:
-    """``learned`` unless a baseline reads less on the select block in nearly all bootstrap resamples of its queries.
+    """The better one of ``learned`` and ``tree`` on the select block, unless a baseline is surely better, or none is.
 
-    The searched layout already includes the baselines on the training block, so a baseline that looks better here by
-    the luck of a few queries is no reason to drop it.
+    The searched layouts already include the baselines on the training block, so a baseline that looks better here by
+    the luck of a few queries is no reason to drop them; and the table stays as it is unless the winner surely gains
+    `MIN_GAIN`.
     """
-    if "learned" not in per_query:
+    own = [name for name in per_query if name in OWN]
+    if not own or not len(weights):
         return "stored"
+    name = min(own, key=lambda name: float(weights @ per_query[name]))
     best = min(per_query, key=lambda name: float(weights @ per_query[name]))
-    gain = weights * (per_query["learned"] - per_query[best])
-    if best == "learned" or not len(gain):
-        return "learned"
-    resampled = gain[rng.integers(len(gain), size=(1000, len(gain)))].sum(axis=1)
-    return best if float(np.mean(resampled > 0)) >= SURE else "learned"
+    # the best of many is often so by luck: the more there are, the surer it must be (Bonferroni)
+    if best not in own and _surely(weights * (per_query[name] - per_query[best]), rng, len(per_query) - len(own)):
+        name = best
+    return name if _surely(weights * (stored * (1 - MIN_GAIN) - per_query[name]), rng) else "stored"
 
 
-def _applicable(draft: Draft) -> Draft:
+def _surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:
+    """Whether the mean gain is positive in nearly all bootstrap resamples of the queries."""
+    resampled = gain[rng.integers(len(gain), size=(2000, len(gain)))].sum(axis=1)
+    return float(np.mean(resampled <= 0)) <= (1 - SURE) / among
+
+
+def _applicable(draft: AnyDraft) -> AnyDraft:
     """The baseline with files that end at cells, its Hilbert curve as fine as a table of cells allows."""
+    if isinstance(draft, TreeDraft):
+        return replace(draft, leaves_are_files=False)
     if draft.curve == "hilbert":
         dimensions = len(set(draft.order))
         return Draft(draft.order[: MAX_HILBERT_BITS // dimensions * dimensions], "hilbert")
     return Draft(draft.order[:MAX_BITS])
 
 
-def _mean(table: SampledTable, draft: Draft | None, estimator: Estimator, weights: npt.NDArray[np.float64]) -> float:
-    return float(np.average(table.rows_read(draft, estimator), weights=weights)) if len(weights) else 1.0
+def _average(shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) -> float:
+    return float(np.average(shares, weights=weights)) if len(weights) else 1.0
+
+
+def _mean(table: SampledTable, draft: AnyDraft | None, estimator: Estimator, weights: npt.NDArray[np.float64]) -> float:
+    return _average(table.rows_read(draft, estimator), weights)

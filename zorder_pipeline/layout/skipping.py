@@ -8,7 +8,7 @@ queries are small integers and a layout costs a few milliseconds.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numba
@@ -117,6 +117,10 @@ class Estimator:
             box_query=np.array(box_query, dtype=np.int64),
             queries=len(queries),
         )
+
+    def of_rows(self, rows: npt.NDArray[np.int64]) -> Estimator:
+        """The same queries over some rows of the sample."""
+        return replace(self, low=self.low[rows], high=self.high[rows])
 
     def rows_read(self, block: npt.NDArray[np.int32], blocks: int) -> npt.NDArray[np.float64]:
         """Sample rows each query reads when row i lies in block ``block[i]``, shape (queries,)."""

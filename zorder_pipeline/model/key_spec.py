@@ -15,11 +15,12 @@ from typing import Any
 
 from zorder_pipeline.errors import PlanError
 
+from .cut_tree import LEAF, CutTree
 from .values import Value, ValueType, value_from_json, value_to_json
 
 __all__ = ["CURVES", "FeatureCodes", "KeySpec"]
 
-CURVES = ("interleave", "hilbert")
+CURVES = ("interleave", "hilbert", "tree")
 MAX_KEY_BITS = 62
 """A key is a non-negative 64-bit integer, with room for an exclusive upper bound."""
 MAX_HILBERT_BITS = 16
@@ -69,18 +70,27 @@ class KeySpec:
     Attributes:
         features: the columns that take part.
         order: index into ``features`` per bit of the key, most significant bit first; the n-th time a feature occurs it
-            contributes its n-th most significant bit, and it occurs ``bits`` times in all.
+            contributes its n-th most significant bit, and it occurs ``bits`` times in all. With a tree each feature
+            occurs once, the most useful first.
         curve: ``interleave`` (the key is the interleaved bits; plain sorting is the special case of all bits of one
-            feature before the next) or ``hilbert`` (the position on the Hilbert curve of the cell so addressed).
+            feature before the next), ``hilbert`` (the position on the Hilbert curve of the cell so addressed) or
+            ``tree`` (the key is the leaf's of ``tree``).
         tie_break: columns by which rows of equal key are sorted inside a file.
+        tree: cuts over the features' codes; None unless ``curve`` is ``tree``.
     """
 
     features: tuple[FeatureCodes, ...]
     order: tuple[int, ...]
     curve: str = "interleave"
     tie_break: tuple[str, ...] = ()
+    tree: CutTree | None = None
 
     def __post_init__(self) -> None:
+        if (self.tree is not None) != (self.curve == "tree"):
+            raise PlanError("a key has a tree of cuts if and only if its curve is tree")
+        if self.tree is not None:
+            self._check_tree(self.tree)
+            return
         counts = Counter(self.order)
         if self.curve not in CURVES:
             raise PlanError(f"unknown curve {self.curve!r}; one of {', '.join(CURVES)}")
@@ -90,10 +100,18 @@ class KeySpec:
         if not 1 <= self.bits <= limit:
             raise PlanError(f"a key of {self.bits} bits; 1 to {limit} are possible with curve {self.curve}")
 
+    def _check_tree(self, tree: CutTree) -> None:
+        if sorted(self.order) != list(range(len(self.features))):
+            raise PlanError("a key with a tree of cuts names each feature once in its order")
+        for feature, cut in zip(tree.feature, tree.cut, strict=True):
+            known = feature == LEAF or (feature < len(self.features) and 0 < cut <= self.features[feature].codes[-1])
+            if not known:
+                raise PlanError("the plan's tree of cuts asks for a cut that its features do not have")
+
     @property
     def bits(self) -> int:
         """Bits of the whole key."""
-        return len(self.order)
+        return len(self.order) if self.tree is None else self.tree.leaf_keys[-1].bit_length()
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -107,7 +125,7 @@ class KeySpec:
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def allocation(self) -> dict[str, int]:
-        """Bits by column, most significant column first (seed 000's Z-order configuration)."""
+        """Bits by column, most significant column first (seed 000's Z-order configuration); a tree's by its ranges."""
         return {self.features[i].column: self.features[i].bits for i in dict.fromkeys(self.order)}
 
     def to_json(self) -> dict[str, Any]:
@@ -127,7 +145,7 @@ class KeySpec:
             "order": list(self.order),
             "curve": self.curve,
             "tie_break": list(self.tie_break),
-        }
+        } | ({"tree": self.tree.to_json()} if self.tree else {})
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> KeySpec:
@@ -148,6 +166,7 @@ class KeySpec:
                 )
                 for f in data["features"]
             )
-            return KeySpec(features, tuple(data["order"]), data["curve"], tuple(data["tie_break"]))
+            tree = CutTree.from_json(data["tree"]) if data.get("tree") else None
+            return KeySpec(features, tuple(data["order"]), data["curve"], tuple(data["tie_break"]), tree)
         except (KeyError, TypeError) as error:
             raise PlanError(f"the plan's layout is malformed: {error!r}") from error

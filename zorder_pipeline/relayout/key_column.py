@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.cut_tree import CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["FILE", "KEY", "RANGE", "number_of_starts", "with_key"]
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
-_CELL, _PLACE = "__zorder_cell", "__zorder_place"
+_CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
 TREE_LIMIT = 31
 """More breakpoints than this are searched in an array: a larger comparison tree outgrows generated methods."""
 
@@ -57,11 +58,29 @@ def with_key(
         codes.append(F.when(column.isNull(), F.lit(feature.null_code)).otherwise(code).cast("bigint"))
     names = [f"{_CELL}{i}" for i in range(len(codes))]
     df = df.withColumns(dict(zip(names, codes, strict=True)))
+    if spec.tree is not None:
+        return _walked(df.withColumn(_CODES, F.array(*names)).drop(*names, *helpers), spec.tree)
     key = _interleaved([F.col(name) for name in names], spec)
     if spec.curve == "hilbert":
         assert hilbert_table is not None
         key = F.get(_array(hilbert_table.tolist(), ValueType("bigint")), key.cast("int"))
     return df.withColumn(KEY, key).drop(*names, *helpers)
+
+
+def _walked(df: DataFrame, tree: CutTree) -> DataFrame:
+    """``df`` with the column `KEY`: from the root of the tree to a leaf, one projection per level."""
+    from pyspark.sql import functions as F
+
+    bigint = ValueType("bigint")
+    asked = [max(0, i) for i in tree.feature]  # at a leaf either answer leads back to it
+    feature, cut, key = (_array(items, bigint) for items in (asked, tree.cut, tree.key))
+    child = _array([child for pair in zip(tree.low, tree.high, strict=True) for child in pair], bigint)
+    df = df.withColumn(_NODE, F.lit(0))
+    for _ in range(tree.depth):
+        node = F.col(_NODE)
+        up = F.get(F.col(_CODES), F.get(feature, node).cast("int")) >= F.get(cut, node)
+        df = df.withColumn(_NODE, F.get(child, node * 2 + up.cast("int")).cast("int"))
+    return df.withColumn(KEY, F.get(key, F.col(_NODE))).drop(_CODES, _NODE)
 
 
 def number_of_starts(df: DataFrame, value: Column, starts: Column, longest: int, name: str) -> DataFrame:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -232,7 +233,8 @@ def _routed(
     values, keys, counts = histogram
     members: dict[tuple[Any, ...], list[int]] = {}
     for i, value in enumerate(values):
-        members.setdefault(value, []).append(i)
+        same = tuple(math.nan if item != item else item for item in value)  # one NaN for all: it is not equal to itself
+        members.setdefault(same, []).append(i)
     plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
     number = 0
     for value, index in members.items():

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
-from zorder_pipeline.layout.baselines import BASELINES, seed_method
+from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings, key_bits, search
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.predicate import And, Comparison, Literal
@@ -64,6 +65,25 @@ def test_the_table_stays_when_it_already_lies_well() -> None:
     assert learned.name == "stored"
 
 
+def test_what_is_promised_is_what_the_whole_table_shows() -> None:
+    """A sample of 40 rows per file, whose zone maps are too narrow."""
+    rng = np.random.default_rng(11)
+    whole = {name: (rng.integers(0, 100_000, 400_000), np.ones(400_000, dtype=bool)) for name in "ab"}
+    some = np.sort(rng.choice(400_000, 2_560, replace=False))
+    columns = {name: (values[some], valid[some]) for name, (values, valid) in whole.items()}
+    table = SampledTable.build(columns, TYPES, list("ab"), np.zeros(len(some), dtype=np.int32), FILES)
+    draft = Draft((0, 1) * 4, aligned=False)
+    asked = ranges("ab", [9_000, 9_000], 200, 12)
+    keys_of_all = keys(table.spec(draft), whole)
+    file = np.searchsorted(np.quantile(keys_of_all, np.arange(1, FILES) / FILES), keys_of_all, side="right")
+    true = Estimator.build(whole, SCHEMA, asked, 400_000).rows_read(file.astype(np.int32), FILES).mean() / 400_000
+    estimator = Estimator.build(columns, SCHEMA, asked, len(some))
+    naive = table.rows_read(draft, estimator).mean()
+    told = whole_table_shares(table, draft, estimator).mean()
+    assert naive < 0.95 * true
+    assert told == pytest.approx(true, rel=0.05)
+
+
 def test_without_enough_distinct_queries_nothing_is_promised() -> None:
     learned = learn(ranges("a", [100], 4, 5))
     assert len(learned.before) == 0
@@ -85,11 +105,12 @@ def test_every_baseline_and_the_seeds_method_can_be_laid_out() -> None:
     columns = sample()
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
     estimator = Estimator.build(columns, SCHEMA, ranges("ab", [20_000, 20_000], 30, 7), ROWS)
-    shares = {name: table.rows_read(make(table), estimator).mean() for name, make in BASELINES}
-    assert all(0 < share <= 1 for share in shares.values())
-    assert shares["zorder-2"] < shares["sort-1"]
-    draft = seed_method(table, estimator, np.full(30, 2.0), SearchSettings(trials=15))
-    assert table.rows_read(draft, estimator).mean() < 1
+    training = Training(table, estimator, ranges("ab", [20_000, 20_000], 30, 7), np.ones(30), SearchSettings(trials=15))
+    assert (training.filtered == 2).all()
+    shares = {baseline.name: training.cost(baseline.make(training)) for baseline in BASELINES}
+    assert all(0 < share < 1 for share in shares.values())
+    assert shares["zorder-2"] < shares["sort"]
+    assert min(shares, key=shares.__getitem__) == "qd-tree"  # for the queries that it was made of
 
 
 def test_the_search_keeps_to_its_budget_and_records_every_trial() -> None:

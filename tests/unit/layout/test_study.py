@@ -1,0 +1,181 @@
+"""Studies that outlive a search: batches, resuming, other objectives, storages that cannot be written."""
+
+from pathlib import Path
+
+import numpy as np
+import optuna
+import pytest
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+
+from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.layout import study as study_module
+from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.search import Found, SearchSettings, search
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.predicate import And, Comparison, Literal
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+
+ROWS, FILES, TRIALS = 4_000, 32, 140
+SCHEMA = TableSchema(tuple(Column(name, "int") for name in "abc"))
+
+
+@pytest.fixture(scope="module")
+def problem() -> tuple[SampledTable, Estimator]:
+    return make_problem(0)
+
+
+def make_problem(seed: int) -> tuple[SampledTable, Estimator]:
+    rng = np.random.default_rng(seed)
+    columns = {name: (rng.integers(0, 1000, ROWS), np.ones(ROWS, dtype=bool)) for name in "abc"}
+    types = {column.name: column.type for column in SCHEMA.columns}
+    table = SampledTable.build(columns, types, list("abc"), np.zeros(ROWS, dtype=np.int32), FILES)
+    return table, Estimator.build(columns, SCHEMA, [box(rng) for _ in range(30)], ROWS)
+
+
+def box(rng: np.random.Generator) -> Boxes:
+    parts = []
+    for column, width in (("a", 50), ("b", 200)):
+        low = int(rng.integers(0, 1000 - width))
+        parts.append(Comparison(column, "between", (Literal("number", str(low)), Literal("number", str(low + width)))))
+    return to_boxes(And(tuple(parts)), SCHEMA)
+
+
+def run(problem: tuple[SampledTable, Estimator], storage: str | None, **changes: object) -> Found:
+    settings = SearchSettings(**({"trials": TRIALS, "seed": 3, "storage": storage} | changes))  # type: ignore[arg-type]
+    return search(*problem, np.ones(30), [Draft((0, 0, 1, 1))], settings)
+
+
+def same(a: Found, b: Found) -> bool:
+    return a.draft == b.draft and a.history.tolist() == b.history.tolist()
+
+
+def stored(storage: str, name: str = "bit_allocation") -> optuna.Study:
+    opened = storage if "://" in storage else JournalStorage(JournalFileBackend(storage))
+    return optuna.load_study(study_name=name, storage=opened)
+
+
+@pytest.fixture(params=["journal", "sqlite"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return str(tmp_path / "new" / "s.log") if request.param == "journal" else f"sqlite:///{tmp_path}/s.db"
+
+
+def test_a_stored_study_is_optunas_own_and_changes_no_result(problem, storage: str) -> None:
+    found = run(problem, storage)
+    assert same(found, run(problem, None))
+    kept = stored(storage)
+    assert len(kept.trials) == len(found.history)
+    assert kept.best_value == found.cost
+    assert tuple(kept.best_trial.user_attrs["order"]) == found.draft.order
+    for mine, theirs in zip(found.study.trials, kept.trials, strict=True):
+        assert (mine.number, mine.value, mine.params) == (theirs.number, theirs.value, theirs.params)
+        assert (mine.user_attrs, mine.distributions) == (theirs.user_attrs, theirs.distributions)
+        assert theirs.datetime_complete is not None
+
+
+def test_the_same_search_again_evaluates_nothing_and_stores_nothing(problem, storage: str, monkeypatch) -> None:
+    found = run(problem, storage)
+    calls: list[Draft] = []
+    read = SampledTable.rows_read
+    monkeypatch.setattr(SampledTable, "rows_read", lambda s, d, e: calls.append(d) or read(s, d, e))
+    assert same(run(problem, storage), found)
+    assert len(calls) == 1  # the probe in the objective's hash
+    assert len(stored(storage).trials) == len(found.history)
+
+
+@pytest.mark.parametrize("after", [1, 60, 111])
+def test_a_crash_loses_a_batch_at_most_and_the_rest_goes_on(
+    problem, storage: str, after: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_module, "BATCH_TRIALS", 20)
+    whole = run(problem, None)
+    left = [after]
+    add = study_module.StudyStore.add
+
+    def crashing(self: study_module.StudyStore, trial: optuna.trial.FrozenTrial) -> None:
+        add(self, trial)
+        left[0] -= 1
+        if not left[0]:
+            self._pending = []  # what a killed process would lose
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(study_module.StudyStore, "add", crashing)
+        with pytest.raises(KeyboardInterrupt):
+            run(problem, storage)
+    assert after - 20 < len(stored(storage).trials) <= after
+    assert same(run(problem, storage), whole)
+    assert len(stored(storage).trials) == len(whole.history)
+
+
+def test_an_interrupted_search_writes_what_it_has(problem, storage: str) -> None:
+    calls = [0]
+
+    def stop(done: int, planned: int, best: float) -> None:
+        calls[0] = done
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        search(*problem, np.ones(30), [], SearchSettings(TRIALS, storage=storage), stop)
+    assert len(stored(storage).trials) == calls[0] > 0
+
+
+def test_a_search_with_another_seed_starts_from_the_best_known(problem, storage: str) -> None:
+    first = run(problem, storage)
+    second = run(problem, storage, seed=4, trials=30)
+    assert second.cost <= first.cost
+    assert second.phases["warm start"] == 1 + study_module.WARM_STARTS
+    assert same(run(problem, storage, seed=4, trials=30), second)
+
+
+def test_another_objective_gets_its_own_study_and_the_old_one_stays(problem, storage: str) -> None:
+    first = run(problem, storage)
+    other = make_problem(1)
+    second = run(other, storage)
+    assert same(second, run(other, None))
+    opened = storage if "://" in storage else JournalStorage(JournalFileBackend(storage))
+    names = optuna.get_all_study_names(opened)
+    assert len(names) == 2
+    assert all(name.startswith("bit_allocation") for name in names)
+    assert len(stored(storage).trials) == len(first.history)
+    run(other, storage)
+    assert len(optuna.get_all_study_names(opened)) == 2
+
+
+def test_half_a_line_of_a_killed_writer_is_dropped(problem, tmp_path: Path) -> None:
+    path = tmp_path / "s.log"
+    found = run(problem, str(path))
+    path.write_bytes(path.read_bytes()[:-40])
+    assert same(run(problem, str(path)), found)
+    assert len(stored(str(path)).trials) == len(found.history)
+
+
+@pytest.mark.parametrize(
+    ("storage", "told"),
+    [
+        ("{}/file/s.log", "file"),
+        ("{}", "directory"),
+        ("sqlite:///{}/none/s.db", "unable to open"),
+        ("postgresql://me:hidden@nowhere/studies", "me:***@nowhere"),
+        ("nonsense://x", "nonsense"),
+    ],
+)
+def test_a_storage_that_cannot_be_written_is_named_in_one_sentence(
+    problem, storage: str, told: str, tmp_path: Path
+) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(ConfigError) as error:
+        run(problem, storage.format(tmp_path))
+    message = str(error.value)
+    assert "\n" not in message
+    assert told in message
+    assert "hidden" not in message
+
+
+def test_a_file_that_is_no_journal_is_not_overwritten(problem, tmp_path: Path) -> None:
+    path = tmp_path / "notes.txt"
+    path.write_text("not a journal\nat all\n")
+    with pytest.raises(ConfigError, match=r"notes\.txt"):
+        run(problem, str(path))
+    assert path.read_text() == "not a journal\nat all\n"

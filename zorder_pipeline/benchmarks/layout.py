@@ -1,0 +1,140 @@
+"""How well layouts are learned: ours against every layout a person or another system would pick, on unseen queries.
+
+Tables are simulated whole and exactly, as arrays: every contender orders the same rows into the same number of files,
+and a query reads the files whose zone maps, by Delta's rules, it may match. What real commands make of real tables is
+the affair of workload ``demo``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.features.sample import Sample, SampleColumn
+from zorder_pipeline.features.select import analyse
+from zorder_pipeline.layout.baselines import BASELINES, Training
+from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.search import SearchSettings
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.key_spec import KeySpec
+
+from .cases import CASES, Case, Loaded, load
+from .harness import OURS, Options, Outcome, Progress, Workload
+
+__all__ = ["WORKLOAD"]
+
+FILES = 256
+SAMPLE = 100_000
+QUERIES = 500
+TRIALS = 600
+DELTA = "delta"
+
+Floats = npt.NDArray[np.float64]
+
+
+def run(options: Options, progress: Progress) -> list[Outcome]:
+    """See `Workload`; each case counts as much as any other in the ratios."""
+    scale = options.scale or (0.25 if options.quick else 1.0)
+    outcomes: list[Outcome] = []
+    for case in CASES:
+        progress(f"{case.name}: making the table")
+        rows = case.rows(options.work, scale)
+        for seed in options.seeds:
+            outcomes += _one(case, rows, seed, scale, options, progress)
+    return outcomes
+
+
+def _one(
+    case: Case, rows: pa.Table, seed: int, scale: float, options: Options, progress: Progress
+) -> Iterator[Outcome]:
+    loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
+    files = max(16, int(FILES * scale))
+    unseen = loaded.estimator(loaded.unseen_boxes)
+    learned, sampled, chosen = learn(loaded, files, seed)
+    whole = loaded.whole(sampled, files)
+    stored = whole.rows_read(None, unseen)
+    read = {"stored": stored}
+    training = Training(
+        sampled,
+        Estimator.build(loaded.part(chosen), loaded.schema, loaded.train_boxes, sampled.rows),
+        loaded.train_boxes,
+        np.ones(len(loaded.train)),
+        SearchSettings(TRIALS, seed),
+    )
+    for baseline in BASELINES:
+        wanted = not options.against or any(name in baseline.name for name in options.against)
+        if wanted and (draft := baseline.make(training)) is not None:
+            read[baseline.name] = whole.rows_read(draft, unseen)
+    delta = [name for name in read if name.startswith(("zorder", "liquid"))]
+    if delta:  # the best of them in hindsight: nobody knows beforehand which it is
+        read[DELTA] = min((read[name] for name in delta), key=lambda shares: float(shares.mean()))
+    ours = stored if learned.spec is None else _applied(loaded, learned.spec, files, unseen)
+    figures = _kept(loaded, learned, files) | {"layout": learned.name, "selectivity": _selectivity(loaded)}
+    progress(f"{case.name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
+    yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, case.name)
+    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored"}
+    for name, shares in read.items():
+        yield Outcome(name, labels.get(name, name), seed, {"share": shares}, case=case.name)
+
+
+def learn(
+    loaded: Loaded, files: int, seed: int, queries: int | None = None
+) -> tuple[Learned, SampledTable, npt.NDArray[np.int64]]:
+    """The chain's own steps from a log to a layout, on a random sample; also that sample in codes, and its rows."""
+    log, boxes = loaded.train[:queries], loaded.train_boxes[:queries]
+    rng = np.random.default_rng(seed)
+    chosen = np.sort(rng.choice(loaded.rows, min(SAMPLE, loaded.rows), replace=False))
+    columns = loaded.part(chosen)
+    stored = (chosen * files // loaded.rows).astype(np.int32)
+    sample = Sample(
+        {name: SampleColumn(*column) for name, column in columns.items()}, stored, len(chosen), loaded.rows, seed
+    )
+    features = [name for name in analyse(log, loaded.schema, sample).ranked if name in columns]
+    types = {column.name: column.type for column in loaded.schema.columns}
+    table = SampledTable.build(columns, types, features, stored, files)
+    blocks = split_log([query.fingerprint for query in log], [query.timestamp for query in log])
+    settings = SearchSettings(TRIALS, seed)
+    learned = learn_layout(table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings)
+    return learned, table, chosen
+
+
+def _applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:
+    """Share of rows each query reads of the whole table laid out as ``zorder apply`` does."""
+    key = keys(spec, loaded.columns)
+    cells, counts = np.unique(key, return_counts=True)
+    cuts = cut_cells(cells, counts, loaded.rows / files)
+    number = np.searchsorted(cuts.starts, key, side="right")
+    first = np.concatenate([[0], np.cumsum(cuts.pieces)])
+    file = first[number] + np.arange(loaded.rows) % cuts.pieces[number]
+    return estimator.rows_read(file.astype(np.int32), cuts.files) / loaded.rows
+
+
+def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
+    """What the promise block's queries really read, after and before, as a multiple of what was promised."""
+    blocks = split_log([query.fingerprint for query in loaded.train], [query.timestamp for query in loaded.train])
+    assert blocks is not None
+    estimator = loaded.estimator([loaded.train_boxes[i] for i in blocks.promise])
+    stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
+    before = estimator.rows_read(stored, files) / loaded.rows
+    after = before if learned.spec is None else _applied(loaded, learned.spec, files, estimator)
+    return {
+        "promise": float(after.mean() / learned.after.mean()),
+        "before": float(before.mean() / learned.before.mean()),
+    }
+
+
+def _selectivity(loaded: Loaded) -> float:
+    """Mean share of the rows that an unseen query matches: each row a file of its own."""
+    every = np.arange(0, loaded.rows, max(1, loaded.rows // 20_000))
+    estimator = Estimator.build(loaded.part(every), loaded.schema, loaded.unseen_boxes, len(every))
+    return float(estimator.rows_read(np.arange(len(every), dtype=np.int32), len(every)).mean() / len(every))
+
+
+WORKLOAD = Workload("layout", "rows read by unseen queries under layouts learned and chosen", run)

@@ -1,0 +1,46 @@
+"""Which file each row of a sample lies in under a finished layout."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.key_spec import KeySpec
+
+from .cells import cut_cells
+from .interleave import keys
+
+__all__ = ["files_under"]
+
+
+def files_under(
+    spec: KeySpec,
+    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
+    rows_per_file: float,
+    partition: npt.NDArray[np.int32] | None = None,
+) -> npt.NDArray[np.int64]:
+    """File of each row, numbered from 0 in the order of the keys, shape (rows,).
+
+    Args:
+        columns: canonical values and validity of each column of the key.
+        rows_per_file: rows of the sample that stand for a file.
+        partition: table partition of each row, as a file has rows of one only; None for a single one.
+    """
+    key = keys(spec, columns)
+    file = np.empty(len(key), dtype=np.int64)
+    number = 0
+    groups = [np.arange(len(key))]
+    if partition is not None:
+        order = np.argsort(partition, kind="stable")
+        groups = np.split(order, np.flatnonzero(np.diff(partition[order])) + 1)
+    for rows in groups:
+        cells, counts = np.unique(key[rows], return_counts=True)
+        cuts = cut_cells(cells, counts, rows_per_file)
+        place = np.searchsorted(cuts.starts, key[rows], side="right")
+        first = np.concatenate([[0], np.cumsum(cuts.pieces)])
+        file[rows] = number + first[place] + np.arange(len(rows)) % cuts.pieces[place]
+        number += cuts.files
+    return file

@@ -1,0 +1,87 @@
+"""A tree of cuts as data: a key whose regions are each divided in their own way (a qd-tree, a k-d tree)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+from zorder_pipeline.errors import PlanError
+
+__all__ = ["LEAF", "CutTree"]
+
+LEAF = -1
+MAX_KEY = 1 << 62
+
+
+@dataclass(frozen=True)
+class CutTree:
+    """A binary tree over codes; one entry per node, node 0 is the root, children come after their parent.
+
+    Attributes:
+        feature: index of the feature that an inner node asks about, `LEAF` at a leaf.
+        cut: rows whose code is at least ``cut`` go to ``high``, the others to ``low``; 0 at a leaf.
+        low, high: indices of the children; the node itself at a leaf.
+        key: key of a leaf's rows, ascending from the leftmost leaf to the rightmost; 0 at an inner node.
+
+    >>> CutTree((0, LEAF, LEAF), (5, 0, 0), (1, 1, 2), (2, 1, 2), (0, 0, 1)).depth
+    1
+    """
+
+    feature: tuple[int, ...]
+    cut: tuple[int, ...]
+    low: tuple[int, ...]
+    high: tuple[int, ...]
+    key: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        nodes = len(self.feature)
+        if not nodes or {len(self.cut), len(self.low), len(self.high), len(self.key)} != {nodes}:
+            raise PlanError("the plan's tree of cuts is malformed: its lists differ in length")
+        for i, feature in enumerate(self.feature):
+            children = (self.low[i], self.high[i])
+            if (feature == LEAF) != (children == (i, i)):
+                raise PlanError(f"the plan's tree of cuts is malformed at node {i}")
+            if feature != LEAF and not all(i < child < nodes for child in children):
+                raise PlanError(f"the plan's tree of cuts is malformed: node {i} has children {children}")
+        keys = self.leaf_keys
+        if not all(a < b for a, b in pairwise(keys)) or keys[0] < 0 or keys[-1] >= MAX_KEY:
+            raise PlanError("the plan's tree of cuts is malformed: its keys do not ascend from left to right")
+
+    @cached_property
+    def leaf_keys(self) -> tuple[int, ...]:
+        """Keys of the leaves, from left to right."""
+        keys, stack = [], [0]
+        while stack:
+            node = stack.pop()
+            if self.feature[node] == LEAF:
+                keys.append(self.key[node])
+            else:
+                stack += [self.high[node], self.low[node]]
+        return tuple(keys)
+
+    @cached_property
+    def depth(self) -> int:
+        """Cuts between the root and the farthest leaf."""
+        depths = [0] * len(self.feature)
+        for node, feature in enumerate(self.feature):
+            if feature != LEAF:
+                depths[self.low[node]] = depths[self.high[node]] = depths[node] + 1
+        return max(depths)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form; `from_json` is its inverse."""
+        return {name: list(getattr(self, name)) for name in ("feature", "cut", "low", "high", "key")}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> CutTree:
+        """The tree that `to_json` wrote.
+
+        Raises:
+            PlanError: the data is malformed.
+        """
+        try:
+            return CutTree(*(tuple(int(v) for v in data[name]) for name in ("feature", "cut", "low", "high", "key")))
+        except (KeyError, TypeError, ValueError) as error:
+            raise PlanError(f"the plan's tree of cuts is malformed: {error!r}") from error
