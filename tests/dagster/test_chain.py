@@ -67,6 +67,7 @@ def test_metadata_holds_pictures_and_tables(night: Night) -> None:
         stages["bit_allocation"]["share of rows read by layout"],
         stages["bit_allocation"]["rows read by unseen queries"],
         stages["bit_allocation"]["search"],
+        stages["bit_allocation"]["files in the plane of two columns"],
         stages["clustered_table"]["rows read by unseen queries"],
         stages["clustered_table"]["zone maps"],
     ]

@@ -26,7 +26,7 @@ tables:
     location: data
     aliases: [shop.sales, s]
     owners: [team:shop, ann@example.org]
-    search: {trials: 50, seed: 3, sample_rows: 2000, max_features: 4, seconds: 10}
+    search: {trials: 50, seed: 3, sample_rows: 2000, max_features: 4, seconds: 10, sampler: tpe, workers: 3, study: s/a}
     layout: {target_file_rows: 500, row_group_bytes: 1048576, verify: hash, pinned_bits: {ship: 9}}
     gate: {enabled: false, horizon_days: 7, queries_per_day: 1000, price_per_core_hour: 0.05, min_new_data_share: 0.05}
     schedule: {cron: "30 1 * * MON-FRI", time_zone: Europe/Berlin}
@@ -71,6 +71,8 @@ def test_everything_that_may_be_said_is_read(folder: Path) -> None:
     assert (sales.table, sales.names) == (str(folder / "data"), ("sales", "shop.sales", "s"))
     assert (parts.table, parts.names) == ("shop.parts", ("parts", "shop.parts"))
     assert sales.layout.pinned_bits == {"ship": 9}
+    assert (sales.search.sampler, sales.search.workers) == ("tpe", 3)
+    assert (sales.search.study, parts.search.study) == (str(folder / "s/a"), None)
     assert (sales.gate.enabled, sales.gate.queries_per_day, parts.gate.queries_per_day) == (False, 1000.0, None)
     assert sales.schedule is not None
     assert sales.schedule.cron == "30 1 * * MON-FRI"
@@ -104,6 +106,14 @@ def test_variables_and_other_filesystems(folder: Path, monkeypatch: pytest.Monke
     assert config.spark.master == "local[1]"
     assert config.state == "s3a://bucket/state"
     assert [table.location for table in config.tables] == [str(folder / "data"), "hdfs://host/nowhere"]
+
+
+def test_a_study_may_lie_in_a_database(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("STUDIES", "postgresql://me:secret@host/studies")
+    text = "tables:\n  - {name: a, location: data, search: {study: '${STUDIES}'}}\n"
+    search = read(folder, text).tables[0].search
+    assert search.study == "postgresql://me:secret@host/studies"
+    assert not {"workers", "study"} & search.model_dump().keys(), "what decides nothing makes no asset stale"
 
 
 def test_paths_may_be_left_for_later(folder: Path) -> None:

@@ -6,19 +6,38 @@ import io
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from matplotlib.image import imread
 
 from zorder_pipeline import pictures
-from zorder_pipeline.pictures import canvas
+from zorder_pipeline.pictures import blocks, canvas
 
 RNG = np.random.default_rng(0)
 SPANS = {"day": RNG.uniform(0, 1, 12), "part": np.full(12, np.nan)}
+ROWS = np.arange(800)
+PLANE = {"day": ROWS, "part": RNG.integers(0, 9, 800)}
+LEVELS = [{"day": 1.0}, {"part": 0.5}]
 
 CASES: dict[str, Callable[[], bytes]] = {
     "bits": lambda: pictures.layout_bits(["day", "part", "day", "a_very_long_column_name_that_goes_on", "part"]),
     "one bit": lambda: pictures.layout_bits(["day"]),
     "more columns than colours": lambda: pictures.layout_bits([f"c{i}" for i in range(16)]),
+    "cuts": lambda: pictures.layout_cuts(LEVELS, {"day": 1.0, "part": 0.5}, 4),
+    "no cut": lambda: pictures.layout_cuts([], {}, 1),
+    "cuts by many columns": lambda: pictures.layout_cuts(
+        [{f"a_rather_long_name_{i}": 1 / 16 for i in range(16)}] * 14,
+        {f"a_rather_long_name_{i}": 1.0 for i in range(16)},
+        9999,
+    ),
+    "importance": lambda: pictures.column_importance({"day": 0.7, "part": 0.3}),
+    "no importance": lambda: pictures.column_importance({}),
+    "blocks": lambda: pictures.blocks_2d(PLANE, {"before": ROWS % 40, "after": ROWS // 20}),
+    "one block": lambda: pictures.blocks_2d({"day": ROWS, "part": ROWS * 0}, {"now": ROWS * 0}),
+    "many blocks": lambda: pictures.blocks_2d(
+        {name: RNG.permutation(50_000) for name in ("day", "part")},
+        {"before": RNG.integers(0, 500, 50_000), "after": RNG.integers(0, 500, 50_000)},
+    ),
     "shares": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.3, "learned": 0.1}, "learned"),
     "nothing better": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.7}, "stored"),
     "all zero": lambda: pictures.layout_shares({"stored": 0.0}, "stored"),
@@ -57,13 +76,41 @@ def test_the_same_input_gives_the_same_picture() -> None:
 
 def test_the_bar_is_as_long_as_the_share() -> None:
     """The green bar of the learned layout is a sixth of the grey one of the table as stored."""
-    pixels = imread(io.BytesIO(CASES["shares"]()), format="png")[..., :3]
+    picture = CASES["shares"]()
+    widths = [drawn(picture, colour).sum(axis=1).max() for colour in (canvas.GREEN, canvas.GREY)]
+    assert widths[0] * 6 == pytest.approx(widths[1], rel=0.03)
 
-    def widest(colour: str) -> int:
-        wanted = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
-        return int((np.abs(pixels - wanted).max(axis=2) < 0.01).sum(axis=1).max())
 
-    assert widest(canvas.GREEN) * 6 == pytest.approx(widest(canvas.GREY), rel=0.03)
+def test_a_column_is_as_high_as_the_cells_that_it_cuts() -> None:
+    """All cells of the first level, half of those of the second; each a column of its own."""
+    picture = CASES["cuts"]()
+    heights = [np.median([n for n in drawn(picture, c).sum(axis=0) if n > 20]) for c in canvas.COLUMNS[:2]]
+    assert heights[0] == pytest.approx(2 * heights[1], rel=0.03)
+
+
+def drawn(picture: bytes, colour: str) -> npt.NDArray[np.bool_]:
+    """Where a picture has a colour."""
+    pixels = imread(io.BytesIO(picture), format="png")[..., :3]
+    wanted = np.array([int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    return np.asarray(np.abs(pixels - wanted).max(axis=2) < 0.01)
+
+
+def test_files_are_drawn_by_rank_alone() -> None:
+    """Whatever the values are, the same order makes the same picture: nothing of them can be read off."""
+    stretched = {name: 7 * codes.astype(np.int64) ** 2 + 1_000_003 for name, codes in PLANE.items()}
+    panels = {"before": ROWS % 40, "after": ROWS // 20}
+    assert pictures.blocks_2d(stretched, panels) == pictures.blocks_2d(PLANE, panels)
+
+
+def test_a_file_spans_its_share_of_the_plane() -> None:
+    """Sixteen files in a grid of four by four; a value that half of the rows share is half as wide as the plane."""
+    x, y = np.arange(6400) % 80, np.arange(6400) // 80
+    extents = [blocks._extent(values) for values in (x, y)]
+    grid = blocks._boxes(x // 20 + 4 * (y // 20), extents)
+    assert blocks._area(grid) == pytest.approx(1 / 16)
+    assert blocks._area(blocks._boxes(x % 16, extents)) > 0.8
+    half = blocks._extent(np.minimum(np.arange(100), 50))
+    assert (half[0][99], half[1][99]) == (0.5, 1.0)
 
 
 def test_markdown_carries_the_picture() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
 from zorder_pipeline import pictures
@@ -17,8 +18,11 @@ from .settings import learn_settings
 
 if TYPE_CHECKING:
     from zorder_pipeline.layout.learn import Learned
+    from zorder_pipeline.pipeline import TableAnalysis
 
 __all__ = ["bit_allocation"]
+
+BIT_ORDER = "order of the bits"
 
 
 def bit_allocation(shelf: Shelf) -> AssetsDefinition:
@@ -36,8 +40,9 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         },
         description=(
             "**In which order should the rows lie?** An Optuna search over the order of the sort key's bits, started "
-            "from what a person would pick. It learns on the older half of the queries, chooses on the next quarter, "
-            "and promises by the newest quarter, which had no part in it."
+            "from what a person would pick and from last night's layout, against a tree that cuts each region by the "
+            "column that helps its own queries most. It learns on the older half of the queries, chooses on the next "
+            "quarter, and promises by the newest quarter, which had no part in it."
         ),
     )
     def _bit_allocation(
@@ -61,8 +66,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                         )
 
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
-                plan, learned = pipeline.learn_layout_for(found, settings, progress)
-                facts = _plan_facts(plan) | _search_facts(plan, learned)
+                plan, learned = pipeline.learn_layout_for(found, settings, progress, _earlier(context, shelf))
+                facts = _plan_facts(plan) | _plane_facts(found, plan) | _search_facts(plan, learned)
             for sentence in pipeline.in_words(plan):
                 context.log.info(sentence)
         yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in pipeline.in_words(plan))), **facts})
@@ -72,18 +77,62 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
 
 def _plan_facts(plan: Plan) -> dict[str, Any]:
     facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
-    if plan.spec is not None:
-        spec = plan.spec
-        order = [spec.features[i].column for i in spec.order]
-        bits = list(spec.allocation().items())
+    spec = plan.spec
+    if spec is None:
+        return facts
+    from zorder_pipeline.layout.explain import cut_levels, uses
+    from zorder_pipeline.pipeline.words import bit_order
+
+    used = uses(spec)
+    if spec.tree is not None:
+        drawn = pictures.layout_cuts(cut_levels(spec), used, len(spec.tree.leaf_keys))
         facts["layout"] = picture(
-            pictures.layout_bits(order), "bits of the sort key", md_table(["column", "bits"], bits)
+            drawn, "cuts of the tree by level", md_table(["column", "cuts that make a cell"], list(used.items()))
         )
-        facts["layout id"] = spec.layout_id
+    else:
+        order = [spec.features[i].column for i in spec.order]
+        facts["layout"] = picture(
+            pictures.layout_bits(order),
+            "bits of the sort key",
+            md_table(["column", "bits"], list(spec.allocation().items())),
+        )
+    if order_of_bits := bit_order(spec):
+        facts[BIT_ORDER] = MetadataValue.json(list(order_of_bits))
+    facts["layout id"] = spec.layout_id
     return facts
 
 
+def _earlier(context: AssetExecutionContext, shelf: Shelf) -> list[list[str]]:
+    """The order of bits that was learned last, from that run's own metadata; none after a tree."""
+    event = context.instance.get_latest_materialization_event(shelf.key("bit_allocation"))
+    noted = event.asset_materialization.metadata.get(BIT_ORDER) if event and event.asset_materialization else None
+    order = noted.value if noted is not None else None
+    return [order] if isinstance(order, list) and all(isinstance(name, str) for name in order) else []
+
+
+def _plane_facts(analysis: "TableAnalysis", plan: Plan) -> dict[str, Any]:
+    """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told."""
+    if plan.spec is None:
+        return {}
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.features.correlation import ranks
+    from zorder_pipeline.layout.explain import uses
+
+    used = [name for name in uses(plan.spec) if name in analysis.sample.columns][:2]
+    if len(used) < 2:
+        return {}
+    sampled = [(name, analysis.sample.columns[name]) for name in used]
+    codes = {name: np.where(column.valid, ranks(column.values) + 1, 0) for name, column in sampled}
+    panels: dict[str, npt.NDArray[Any]] = {
+        "before": analysis.sample.file,
+        "after": pipeline.sample_files(analysis, plan),
+    }
+    return {"files in the plane of two columns": picture(pictures.blocks_2d(codes, panels), "files before and after")}
+
+
 def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
+    from zorder_pipeline.layout.importance import column_importance
+
     ours = learned.name if learned.spec is not None else "stored"
     shares = dict(learned.baselines) | {ours: learned.select}
     ranked = sorted(shares, key=shares.__getitem__)
@@ -114,6 +163,12 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
             "trials of the search",
             f"best baseline: {min(baselines, key=baselines.__getitem__)}" if baselines else "",
         )
+        if importance := column_importance(learned.study):
+            facts["importance"] = picture(
+                pictures.column_importance(importance),
+                "importance of each column's bits",
+                md_table(["column", "importance"], list(importance.items())),
+            )
     if len(plan.notes):
         facts["notes"] = md("\n".join(f"- {note}" for note in plan.notes))
     if plan.log_watermark is not None:

@@ -20,6 +20,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("ingest", "ingest"),
     ("features", "features"),
     ("layout", "layout"),
+    ("relayout", "relayout"),
     ("kernel", "kernel"),
 )
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""

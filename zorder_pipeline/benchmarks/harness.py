@@ -37,7 +37,7 @@ PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
 READ = ("rows", "share")
 """What the multiples of ours are told of."""
 FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
-FIGURES += (("share", "share of rows"),)
+FIGURES += (("share", "share of rows"), ("copies", "plain copies"))
 FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
 
 
@@ -301,8 +301,8 @@ def _figure(measure: str, value: float | None) -> str:
         return ""
     if measure == "bytes":
         return f"{value / 1e6:,.2f}"
-    if measure == "share":
-        return f"{value:.4f}"
+    if measure in ("share", "copies"):
+        return f"{value:.4f}" if measure == "share" else f"{value:.2f}"
     return f"{value:,.1f}" if measure in ("files", "mb_per_second") else f"{value:,.0f}"
 
 

@@ -30,7 +30,7 @@ from .harness import OURS, Options, Outcome, Progress, Workload
 
 __all__ = ["WORKLOAD"]
 
-FILES = 256
+FILES = 500
 SAMPLE = 100_000
 QUERIES = 500
 TRIALS = 600

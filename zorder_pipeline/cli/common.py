@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
+from rich.control import Control
+from rich.segment import ControlType
 from rich.table import Table
 
 from zorder_pipeline.errors import ZorderError
@@ -55,9 +57,11 @@ class Progress:
         self.started = time.monotonic()
 
     def __call__(self, text: str) -> None:
-        """Print ``text``; a trial's line is overwritten by the next."""
-        end = "\r" if err.is_terminal and text.startswith("trial ") else "\n"
-        err.print(f"[dim]{time.monotonic() - self.started:6.1f}s[/] {text}", end=end, soft_wrap=True)
+        """Print ``text``; on a terminal a trial's line is overwritten by the next line, wherever there is one."""
+        live = err.is_terminal and text.startswith("trial ")
+        if err.is_terminal:
+            err.control(Control((ControlType.ERASE_IN_LINE, 2)))
+        err.print(f"[dim]{time.monotonic() - self.started:6.1f}s[/] {text}", end="\r" if live else "\n", soft_wrap=True)
 
 
 def command(function: Callable[..., Payload]) -> click.Command:

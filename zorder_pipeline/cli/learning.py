@@ -30,12 +30,40 @@ if TYPE_CHECKING:
 __all__ = ["layout", "learn"]
 
 
+def _storage(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+    """The value of ``--study``, checked before Spark starts.
+
+    Raises:
+        ZorderError: it is neither a path nor a database URL.
+    """
+    from zorder_pipeline.config.models import study_problem
+
+    if value is not None and (problem := study_problem(value)):
+        raise ZorderError(f"--study must be {problem}")
+    return value
+
+
 @command
 @table_option
 @log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
 @click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--sampler",
+    type=click.Choice(["moves", "cma-es", "tpe"]),
+    default="moves",
+    show_default=True,
+    help="What proposes layouts: moves on the bits alone, or half of the trials by an Optuna sampler.",
+)
+@click.option("--workers", type=click.IntRange(1), default=1, show_default=True, help="Threads that evaluate layouts.")
+@click.option(
+    "--study",
+    metavar="PATH_OR_URL",
+    callback=_storage,
+    help="Keep the Optuna study in a journal file or a database (sqlite:///…, postgresql://…), and go on with it.",
+)
+@click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
 @size_options
 @out_option
 def learn(
@@ -47,15 +75,23 @@ def learn(
     aliases: tuple[str, ...],
     trials: int,
     seed: int,
+    sampler: str,
+    workers: int,
+    study: str | None,
+    warm: str | None,
     target: str,
     **sizes: Any,
 ) -> Payload:
     """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
     from zorder_pipeline import pipeline
+    from zorder_pipeline.model.plan import read_plan
 
-    settings = learn_settings(trials=trials, seed=seed, **sizes)
+    earlier = read_plan(warm) if warm else None
+    settings = learn_settings(trials=trials, seed=seed, sampler=sampler, workers=workers, study=study, **sizes)
     sources = log_sources(logs, log_format, dialect, zone)
-    plan = pipeline.learn(start_spark("learn"), table, sources, aliases=aliases, settings=settings, progress=Progress())
+    plan = pipeline.learn(
+        start_spark("learn"), table, sources, aliases=aliases, settings=settings, warm=earlier, progress=Progress()
+    )
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
     print_columns(
@@ -64,6 +100,9 @@ def learn(
         [(name, f"{shares[name]:.1%}") for name in sorted(shares, key=shares.__getitem__)],
         best=ours,
     )
+    if study:
+        where = study if "://" not in study else "URL"  # a URL may hold a password
+        out.print(f"the study is kept; look at it with: optuna-dashboard {where}", soft_wrap=True)
     return _write(plan, target, f"zorder apply --table {table} --plan {target}")
 
 

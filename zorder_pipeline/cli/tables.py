@@ -103,6 +103,7 @@ def inspect(table: str) -> Payload:
             ("bytes", f"{payload['bytes']:,}"),
             ("clustered by us", f"{payload['clustered_fraction']:.1%} of the rows"),
             *((f"layout {name}", f"{count:,} files") for name, count in payload["layouts"].items()),
+            ("generations that overlap", f"{payload['generations']:,} at most in a partition"),
         ],
     )
     files = max(1, payload["files"])

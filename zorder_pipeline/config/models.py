@@ -19,6 +19,7 @@ __all__ += ["SparkConfig", "TableConfig"]
 CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
 WEEKDAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
+DATABASES = ("sqlite", "postgresql", "mysql")
 CRON_NAMES = dict.fromkeys(f"{MONTHS}|{WEEKDAYS}".split("|"), "1")
 
 
@@ -45,6 +46,21 @@ def _cron_field(text: str, limits: tuple[int, int]) -> bool:
         if not all(end.isdigit() and limits[0] <= int(end) <= limits[1] for end in ends):
             return False
     return True
+
+
+def study_problem(storage: str) -> str | None:
+    """What a study's storage has to be, where it is no such thing; of a URL only the scheme, as it may hold a password.
+
+    >>> study_problem("studies/flights.log"), study_problem("postgresql+psycopg://me:secret@host/studies")
+    (None, None)
+    >>> study_problem("s3a://bucket/studies")
+    'a local path or a database URL (sqlite:///, postgresql://, mysql://), not s3a://'
+    """
+    scheme, colon, _ = storage.partition("://")
+    if storage.strip() and (not colon or scheme.partition("+")[0] in DATABASES):
+        return None
+    known = ", ".join(f"{name}:///" if name == "sqlite" else f"{name}://" for name in DATABASES)
+    return f"a local path or a database URL ({known}), not {f'{scheme}://' if colon else 'empty'}"
 
 
 def _table_name(value: str) -> str:
@@ -91,7 +107,7 @@ class LogConfig(_Model):
 
 
 class SearchConfig(_Model):
-    """How long and on what to search for a layout."""
+    """How long and on what to search for a layout; `workers` and `study` do not change what is found."""
 
     trials: Positive = 600
     """Layouts evaluated at most."""
@@ -103,6 +119,18 @@ class SearchConfig(_Model):
     """Columns the search may use, the most useful ones."""
     seconds: Annotated[float, Field(gt=0)] | None = None
     """Time budget of the search in seconds; null means none."""
+    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    """What proposes layouts: moves on the bits alone, or for half of the trials an Optuna sampler."""
+    workers: Annotated[int, Field(ge=1, exclude=True)] = 1
+    """Threads that evaluate layouts."""
+    study: Annotated[str | None, Field(exclude=True)] = None
+    """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only."""
+
+    @model_validator(mode="after")
+    def _study(self) -> SearchConfig:  # not on the field: its sentence would show a password
+        if self.study is not None and (problem := study_problem(self.study)):
+            raise ValueError(f"a study that is {problem}")
+        return self
 
 
 class LayoutConfig(_Model):

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.key_spec import FeatureCodes
-from zorder_pipeline.model.values import sort_unique
+from zorder_pipeline.model.values import Value, sort_unique
 
 __all__ = ["FINE_BITS", "Encoding", "codes_of", "rank_encoding"]
 
@@ -32,6 +32,7 @@ class Encoding:
         codes: fine code from each of ``starts`` on, strictly ascending, shape like ``starts``.
         null_code: fine code of nulls.
         distinct: distinct values in the sample.
+        high: the largest of them.
     """
 
     column: str
@@ -40,6 +41,7 @@ class Encoding:
     codes: npt.NDArray[np.int64]
     null_code: int
     distinct: int
+    high: Value | None = None
 
     @property
     def useful_bits(self) -> int:
@@ -66,6 +68,7 @@ class Encoding:
             codes=tuple(int(code) for code in codes) or (0,),
             bits=bits,
             null_code=int(self.null_code) >> (FINE_BITS - bits),
+            high=self.high,
         )
 
 
@@ -80,7 +83,7 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
         valid: False where null, shape (n,).
 
     >>> rank_encoding("x", "int", np.array([5, 7, 7, 9]), np.ones(4, bool)).feature(2)
-    FeatureCodes(column='x', type='int', breakpoints=(7, 9), codes=(0, 2, 3), bits=2, null_code=0)
+    FeatureCodes(column='x', type='int', breakpoints=(7, 9), codes=(0, 2, 3), bits=2, null_code=0, high=9)
     """
     present = values[valid]
     nulls = len(values) - len(present)
@@ -94,7 +97,8 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
     keep = np.ones(len(codes), dtype=np.bool_)
     keep[1:] = codes[1:] != codes[:-1]
     null_code = int(nulls / 2 / len(values) * (1 << FINE_BITS))
-    return Encoding(column, type_name, starts[keep], codes[keep], null_code, len(starts))
+    high = starts[-1].item() if isinstance(starts[-1], np.generic) else starts[-1]
+    return Encoding(column, type_name, starts[keep], codes[keep], null_code, len(starts), high)
 
 
 def codes_of(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:

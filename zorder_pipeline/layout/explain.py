@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from itertools import groupby, pairwise
 
+from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
-__all__ = ["explain"]
+__all__ = ["cut_levels", "explain", "uses"]
+
+FIRST_LEVELS = 3
+"""Levels of a tree whose columns are named."""
 
 _DAY = 86_400_000_000
 _SPANS: tuple[tuple[float, str], ...] = (
@@ -34,6 +40,8 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     part: 2 ranges, split at 50 (1 bit)
     order of the bits, most significant first: day, part, day x3
     """
+    if spec.tree is not None:
+        return _tree(spec, spec.tree)
     sentences = [_feature(feature) for feature in (spec.features[i] for i in dict.fromkeys(spec.order))]
     if spec.curve == "hilbert":
         return (*sentences, "the cells so made follow each other along a Hilbert curve")
@@ -42,14 +50,117 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     return (*sentences, f"order of the bits, most significant first: {words}")
 
 
+def uses(spec: KeySpec) -> dict[str, float]:
+    """How often the layout divides a cell by each column, the most used first.
+
+    Bits of the key; for a tree the cuts between its root and a cell, on average over the cells.
+    """
+    counts: Counter[str] = Counter()
+    if spec.tree is None:
+        counts.update(spec.features[i].column for i in spec.order)
+        return dict(counts.most_common())
+    below = _cells_below(spec.tree)
+    for node, feature in enumerate(spec.tree.feature):
+        if feature != LEAF:
+            counts[spec.features[feature].column] += below[node]
+    return {name: count / below[0] for name, count in counts.most_common()}
+
+
+def cut_levels(spec: KeySpec) -> tuple[dict[str, float], ...]:
+    """By level of the tree, from the root: the share of the level's cells that each column cuts.
+
+    What is missing from 1 are cells that are not cut further; empty without a tree.
+    """
+    if spec.tree is None:
+        return ()
+    levels = _levels(spec, spec.tree)
+    return tuple({name: count / cells for name, count in cuts.most_common()} for cells, cuts in levels)
+
+
+def _cells_below(tree: CutTree) -> list[int]:
+    """Leaves below each node; 1 at a leaf."""
+    below = [1] * len(tree.feature)
+    for node in reversed(range(len(tree.feature))):  # children come after their parent
+        if tree.feature[node] != LEAF:
+            below[node] = below[tree.low[node]] + below[tree.high[node]]
+    return below
+
+
+def _levels(spec: KeySpec, tree: CutTree) -> list[tuple[int, Counter[str]]]:
+    """By level: its cells, and how many of them each column cuts; the last level that is cut comes last."""
+    levels: list[tuple[int, Counter[str]]] = []
+    nodes = [0]
+    while cut := [node for node in nodes if tree.feature[node] != LEAF]:
+        levels.append((len(nodes), Counter(spec.features[tree.feature[node]].column for node in cut)))
+        nodes = [child for node in cut for child in (tree.low[node], tree.high[node])]
+    return levels
+
+
+def _tree(spec: KeySpec, tree: CutTree) -> tuple[str, ...]:
+    used = uses(spec)
+    cells, ways = len(tree.leaf_keys), sum(used.values())
+    if not used:
+        return ("a tree without a cut: one cell holds all rows",)
+    first = [_either(columns) for _, columns in _levels(spec, tree)[:FIRST_LEVELS]]
+    features = {feature.column: i for i, feature in enumerate(spec.features)}
+    return (
+        f"a tree of {_times(cells - 1, 'cut')}, {tree.depth} deep, makes {cells:,} cells",
+        *(
+            f"{name}: {_share(count / ways)} of the cuts that make a cell, {_places(spec, features[name])}"
+            for name, count in used.items()
+        ),
+        f"columns of the first cuts, the coarsest first: {', then '.join(first)}",
+    )
+
+
+def _places(spec: KeySpec, index: int) -> str:
+    """Where a tree cuts by a feature, and what the cells so made span of it."""
+    assert spec.tree is not None
+    feature = spec.features[index]
+    starts = {code: feature.breakpoints[place] for place, code in enumerate(feature.codes[1:])}
+    cuts = {cut for cut, asked in zip(spec.tree.cut, spec.tree.feature, strict=True) if asked == index}
+    if len(cuts) == 1:
+        return f"at {_show(starts.get(cuts.pop()), feature)}"
+    width = _width(
+        [(starts.get(low), starts.get(high)) for low, high in _cells(spec.tree, index) if low and high], feature
+    )
+    return f"at {len(cuts):,} values" + (f"; a cell between two of them is about {width} wide" if width else "")
+
+
+def _cells(tree: CutTree, index: int) -> list[tuple[int, int]]:
+    """The first code of a feature in each leaf and the first one after it; 0 where no cut bounds the leaf."""
+    found, stack = [], [(0, 0, 0)]
+    while stack:
+        node, low, high = stack.pop()
+        if tree.feature[node] == LEAF:
+            found.append((low, high))
+            continue
+        cut = tree.cut[node] if tree.feature[node] == index else 0
+        stack += [(tree.low[node], low, cut or high), (tree.high[node], cut or low, high)]
+    return found
+
+
+def _times(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'s' if count != 1 else ''}"
+
+
+def _share(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.01 else "under 1%"
+
+
+def _either(columns: Mapping[str, int]) -> str:
+    """``a``, ``a or b``, ``a, b or c``: what different cells of one level are cut by, the most frequent first."""
+    names = sorted(columns, key=lambda name: (-columns[name], name))
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
+
+
 def _feature(feature: FeatureCodes) -> str:
-    bits = f"({feature.bits} bit{'s' if feature.bits > 1 else ''})"
-    ranges = len(feature.codes)
-    head = f"{feature.column}: {ranges} ranges"
+    bits = f"({_times(feature.bits, 'bit')})"
+    head = f"{feature.column}: {len(feature.codes):,} ranges"
     points = feature.breakpoints
     if len(points) == 1:
         return f"{head}, split at {_show(points[0], feature)} {bits}"
-    width = _width(points, feature)
+    width = _width(pairwise(points), feature)
     return f"{head}, each about {width} wide {bits}" if width else f"{head} of about as many rows {bits}"
 
 
@@ -62,10 +173,10 @@ def _show(value: object, feature: FeatureCodes) -> str:
     return str(value)
 
 
-def _width(points: Sequence[object], feature: FeatureCodes) -> str:
+def _width(ranges: Iterable[tuple[object, object]], feature: FeatureCodes) -> str:
+    """The usual width of ranges in the column's own terms; empty where widths mean nothing."""
     family = feature.value_type.family
-    numbers = [float(p) for p in points if isinstance(p, int | float) and p == p and abs(p) != float("inf")]
-    gaps = [b - a for a, b in pairwise(numbers)]
+    gaps = [float(high) - float(low) for low, high in ranges if _finite(low) and _finite(high)]  # type: ignore[arg-type]
     if not gaps:
         return ""
     gap = statistics.median(gaps)
@@ -75,3 +186,7 @@ def _width(points: Sequence[object], feature: FeatureCodes) -> str:
         count = round(micros / size)
         return f"a{'n' if unit == 'hour' else ''} {unit}" if count <= 1 else f"{count} {unit}s"
     return f"{gap / 10**feature.value_type.scale:.4g}"
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and math.isfinite(value)

@@ -28,7 +28,7 @@ def column_importance(study: optuna.Study) -> dict[str, float]:
         Empty when too few layouts were tried, or when they do not differ.
     """
     trials = [t for t in study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,)) if "order" in t.user_attrs]
-    if len(trials) < MIN_TRIALS:
+    if len(trials) < MIN_TRIALS or len({trial.value for trial in trials}) == 1:
         return {}
     names = [name.removeprefix("start ") for name in trials[0].params if name.startswith("start ")]
     bits = [[min(t.user_attrs["order"].count(i), FINE_BITS) for i in range(len(names))] for t in trials]
@@ -45,6 +45,6 @@ def column_importance(study: optuna.Study) -> dict[str, float]:
     )
     try:
         found = optuna.importance.get_param_importances(allocations)
-    except (ValueError, RuntimeError):  # trials without a difference in value
+    except (ValueError, RuntimeError):  # trials that it can make nothing of
         return {}
     return {name: share for name, share in sorted(found.items(), key=lambda item: -item[1]) if share > 0}

@@ -88,13 +88,19 @@ def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArra
     Args:
         columns: canonical values and validity of each column of the key.
     """
-    codes = [codes_of(feature, *columns[feature.column]) for feature in spec.features]
+    whole = [codes_of(feature, *columns[feature.column]) for feature in spec.features]
+    codes = [code & ((1 << feature.bits) - 1) for code, feature in zip(whole, spec.features, strict=True)]
     if spec.tree is not None:
         tree = spec.tree
         nodes = [np.array(items, dtype=np.int64) for items in (tree.feature, tree.cut, tree.low, tree.high)]
-        return np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes), *nodes)])
-    cell = interleave(codes, [feature.bits for feature in spec.features], spec.order)
-    return hilbert_table(spec)[cell] if spec.curve == "hilbert" else cell
+        key = np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes), *nodes)])
+    else:
+        key = interleave(codes, [feature.bits for feature in spec.features], spec.order)
+        key = hilbert_table(spec)[key] if spec.curve == "hilbert" else key
+    for code, feature in zip(whole, spec.features, strict=True):
+        if feature.extended:
+            key |= (code >> feature.bits) << spec.bits
+    return key
 
 
 def hilbert_table(spec: KeySpec) -> npt.NDArray[np.int64]:

@@ -95,6 +95,7 @@ def tree_spec(draft: TreeDraft, encodings: tuple[Encoding, ...]) -> KeySpec:
                 codes=tuple(range(len(cuts) + 1)),
                 bits=max(1, len(cuts).bit_length()),
                 null_code=int(np.searchsorted(cuts, encoding.null_code, side="right")),
+                high=encoding.high,
             )
         )
     asked = list(zip(draft.feature.tolist(), draft.cut.tolist(), strict=True))

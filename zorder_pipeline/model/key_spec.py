@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from zorder_pipeline.errors import PlanError
@@ -22,7 +22,7 @@ __all__ = ["CURVES", "FeatureCodes", "KeySpec"]
 
 CURVES = ("interleave", "hilbert", "tree")
 MAX_KEY_BITS = 62
-"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound."""
+"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit is for extended features."""
 MAX_HILBERT_BITS = 16
 """A Hilbert key is looked up in a table of all cells."""
 
@@ -34,13 +34,19 @@ class FeatureCodes:
     Value v has code ``codes[number of breakpoints <= v]``: below the first breakpoint ``codes[0]``, from the last one
     on ``codes[-1]``. Comparison is the total order of `zorder_pipeline.model.values`.
 
+    Breakpoints age: of every new day's values all would fall into the last code. So a rewrite may extend the feature
+    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): their codes, from ``2 **
+    bits`` on, repeat the old ones with one bit more in front.
+
     Attributes:
         column: column name.
         type: Spark type name.
         breakpoints: canonical values, strictly ascending.
-        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``.
+        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``, or ``2 ** (bits + 1)`` when
+            extended.
         bits: bits the key takes from this feature; 0 is not allowed.
         null_code: code of a null.
+        high: largest value that the breakpoints were learned from; None when it is not known, or does not matter.
     """
 
     column: str
@@ -49,18 +55,30 @@ class FeatureCodes:
     codes: tuple[int, ...]
     bits: int
     null_code: int = 0
+    high: Value | None = None
 
     def __post_init__(self) -> None:
         ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
         if len(self.codes) != len(self.breakpoints) + 1 or not ascending:
             raise PlanError(f"feature {self.column}: codes must be ascending and one more than the breakpoints")
-        if self.bits < 1 or self.codes[-1] >= 1 << self.bits or not 0 <= self.null_code < 1 << self.bits:
+        if self.bits < 1 or self.codes[-1] >= 2 << self.bits or not 0 <= self.null_code < 1 << self.bits:
             raise PlanError(f"feature {self.column}: its codes do not fit {self.bits} bits")
 
     @property
     def value_type(self) -> ValueType:
         """The parsed type."""
         return ValueType.parse(self.type)
+
+    @property
+    def extended(self) -> bool:
+        """Whether it has codes for values beyond the range that it was learned from."""
+        return self.codes[-1] >= 1 << self.bits
+
+    @property
+    def base(self) -> FeatureCodes:
+        """The feature as it was learned, without its extension."""
+        count = sum(code < 1 << self.bits for code in self.codes)
+        return replace(self, breakpoints=self.breakpoints[: count - 1], codes=self.codes[:count])
 
 
 @dataclass(frozen=True)
@@ -96,16 +114,16 @@ class KeySpec:
             raise PlanError(f"unknown curve {self.curve!r}; one of {', '.join(CURVES)}")
         if counts != {i: feature.bits for i, feature in enumerate(self.features)}:
             raise PlanError("the key's bit order does not use each feature as often as it has bits")
-        limit = MAX_KEY_BITS if self.curve == "interleave" else MAX_HILBERT_BITS
+        limit = MAX_KEY_BITS - 1 if self.curve == "interleave" else MAX_HILBERT_BITS
         if not 1 <= self.bits <= limit:
             raise PlanError(f"a key of {self.bits} bits; 1 to {limit} are possible with curve {self.curve}")
 
     def _check_tree(self, tree: CutTree) -> None:
         if sorted(self.order) != list(range(len(self.features))):
             raise PlanError("a key with a tree of cuts names each feature once in its order")
+        highest = [feature.base.codes[-1] for feature in self.features]
         for feature, cut in zip(tree.feature, tree.cut, strict=True):
-            known = feature == LEAF or (feature < len(self.features) and 0 < cut <= self.features[feature].codes[-1])
-            if not known:
+            if feature != LEAF and not (feature < len(highest) and 0 < cut <= highest[feature]):
                 raise PlanError("the plan's tree of cuts asks for a cut that its features do not have")
 
     @property
@@ -119,9 +137,17 @@ class KeySpec:
         return tuple(self.features[i].column for i in dict.fromkeys(self.order))
 
     @property
+    def base(self) -> KeySpec:
+        """The key as it was learned, no feature extended."""
+        return replace(self, features=tuple(feature.base for feature in self.features))
+
+    @property
     def layout_id(self) -> str:
-        """Hash of everything that decides where a row goes; the files a relayout writes are tagged with it."""
-        text = json.dumps(self.to_json(), sort_keys=True)
+        """Hash of everything that decides where a row goes; the files a relayout writes are tagged with it.
+
+        Extended, a layout is still the same one.
+        """
+        text = json.dumps(self.base.to_json(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     def allocation(self) -> dict[str, int]:
@@ -139,6 +165,7 @@ class KeySpec:
                     "codes": list(f.codes),
                     "bits": f.bits,
                     "null_code": f.null_code,
+                    **({} if f.high is None else {"high": value_to_json(f.high)}),
                 }
                 for f in self.features
             ],
@@ -163,6 +190,7 @@ class KeySpec:
                     codes=tuple(f["codes"]),
                     bits=f["bits"],
                     null_code=f["null_code"],
+                    high=value_from_json(f["high"]) if "high" in f else None,
                 )
                 for f in data["features"]
             )

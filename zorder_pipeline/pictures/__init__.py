@@ -6,11 +6,12 @@ and nothing is said by colour alone. Drawn without a display and without matplot
 
 from __future__ import annotations
 
+from .blocks import blocks_2d
 from .canvas import data_uri, markdown
-from .layout import layout_bits, layout_shares, search_history
+from .layout import column_importance, layout_bits, layout_cuts, layout_shares, search_history
 from .tables import tables_to_gain
 from .workload import correlation_graph, rows_per_query
 from .zones import zone_map
 
-__all__ = ["correlation_graph", "data_uri", "layout_bits", "layout_shares", "markdown", "rows_per_query"]
-__all__ += ["search_history", "tables_to_gain", "zone_map"]
+__all__ = ["blocks_2d", "column_importance", "correlation_graph", "data_uri", "layout_bits", "layout_cuts"]
+__all__ += ["layout_shares", "markdown", "rows_per_query", "search_history", "tables_to_gain", "zone_map"]

@@ -27,7 +27,11 @@ from .canvas import (
     to_png,
 )
 
-__all__ = ["layout_bits", "layout_shares", "search_history"]
+__all__ = ["column_importance", "layout_bits", "layout_cuts", "layout_shares", "search_history"]
+
+NAMED = 8
+"""Columns of a tree with a colour and a number of their own; the others share one."""
+LEAST_IMPORTANT = 12
 
 
 def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
@@ -48,7 +52,7 @@ def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
     for place, name in enumerate(order):
         taken[name] += 1
         axes.add_patch(Rectangle((place + 0.04, 0), 0.92, 1, color=colours[name], linewidth=0))
-        shade = BLACK if colours[name] in (YELLOW, ORANGE, SKY, PURPLE) else "white"
+        shade = _ink(colours[name])
         axes.text(place + 0.5, 0.5, str(taken[name]), ha="center", va="center", color=shade, fontsize=11, weight="bold")
     start = 0
     for name, length in runs:
@@ -66,6 +70,73 @@ def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
     axes.text(len(order), -0.08, "finest split", ha="right", va="top", fontsize=9, color=GREY)
     axes.set(xlim=(0, len(order)), ylim=(-0.2, 1.3 if fits else 2.0))
     axes.axis("off")
+    return to_png(figure)
+
+
+def layout_cuts(
+    levels: Sequence[Mapping[str, float]], uses: Mapping[str, float], cells: int, title: str | None = None
+) -> bytes:
+    """Which columns a tree cuts by, level by level: on the left the whole table is cut, on the right single cells.
+
+    Args:
+        levels: share of the level's cells that each column cuts, from the root; what is missing from 1 is not cut.
+        uses: how much each column is cut by, in any unit, the most used first.
+        cells: cells of the whole tree.
+    """
+    named = list(uses)[: NAMED if len(uses) <= NAMED else NAMED - 1]
+    others, total = [name for name in uses if name not in named], max(1, sum(uses.values()))
+    root = max(levels[0], key=lambda name: levels[0][name]) if levels else ""
+    message = title or (f"The tree of {cells:,} cells cuts by {root} first" if levels else "The tree makes no cut")
+    width = max(6.5, 0.52 * len(levels) + 1.5)
+    labels = [f"{i + 1}  {short(name, 26)}: {percent(uses[name] / total)} of the cuts" for i, name in enumerate(named)]
+    if others:
+        rest = sum(uses[name] for name in others)
+        labels.append(f"+  {len(others)} more columns: {percent(rest / total)} of the cuts")
+    figure, axes = figure_of(width, 2.9 + 0.2 * math.ceil(len(labels) / 2), message)
+    for place, shares in enumerate(levels):
+        bottom = 0.0
+        rest = sum(shares.get(name, 0.0) for name in others)
+        heights = [*(shares.get(name, 0.0) for name in named), *([rest] if others else [])]
+        for i, height in enumerate(heights):
+            colour, text = _shade(i, len(named))
+            axes.add_patch(Rectangle((place + 0.04, bottom), 0.92, height, color=colour, linewidth=0))
+            if height > 0.07:
+                mark = str(i + 1) if i < len(named) else "+"
+                at = (place + 0.5, bottom + height / 2)
+                axes.text(*at, mark, ha="center", va="center", color=text, fontsize=10, weight="bold")
+            bottom += height
+        axes.add_patch(Rectangle((place + 0.04, 0), 0.92, 1, fill=False, edgecolor=LIGHT, linewidth=0.8))
+    handles = [Rectangle((0, 0), 1, 1, color=_shade(i, len(named))[0]) for i in range(len(labels))]
+    axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(0, -0.1), ncols=2, frameon=False)
+    axes.text(0, -0.03, "first cut", ha="left", va="top", fontsize=9, color=GREY)
+    last = f"level {len(levels)}; white: cells that are not cut further"
+    axes.text(len(levels) or 1, -0.03, last, ha="right", va="top", fontsize=9, color=GREY)
+    axes.set(xlim=(0, len(levels) or 1), ylim=(-0.1, 1.02))
+    axes.axis("off")
+    return to_png(figure)
+
+
+def column_importance(shares: Mapping[str, float], title: str | None = None) -> bytes:
+    """How much the search's outcome depended on each column's bits: longer bars matter more.
+
+    Args:
+        shares: importance by column, together 1; the twelve largest are drawn.
+    """
+    names = sorted(shares, key=lambda name: -shares[name])[:LEAST_IMPORTANT]
+    first = " and ".join(names[:2])
+    message = title or (f"What is read depends most on the bits of {first}" if names else "No column mattered")
+    figure, axes = figure_of(7.2, 1.2 + 0.3 * max(1, len(names)), message)
+    for place, name in enumerate(names):
+        axes.barh(place, shares[name], height=0.72, color=GREEN if place < 2 else LIGHT)
+        axes.text(shares[name], place, f" {percent(shares[name])}", va="center", fontsize=9)
+    axes.set_yticks(range(len(names)), [short(name, 28) for name in names])
+    axes.set_ylim(max(1, len(names)) - 0.45, -0.55)
+    axes.set_xlim(0, max(shares.values(), default=1.0) * 1.14)
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
+    axes.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 5, 10]))
+    axes.set_xlabel("importance of the number of bits that a column gets (PED-ANOVA)")
+    plain_axes(axes, grid="x")
+    axes.tick_params(axis="y", length=0)
     return to_png(figure)
 
 
@@ -142,6 +213,17 @@ def search_history(
     plain_axes(axes, grid="y")
     axes.legend(frameon=False, loc="upper left", bbox_to_anchor=(0, -0.18), ncols=5, columnspacing=1.2, fontsize=9)
     return to_png(figure)
+
+
+def _ink(colour: str) -> str:
+    """The colour of text on ``colour``."""
+    return BLACK if colour in (YELLOW, ORANGE, SKY, PURPLE, LIGHT) else "white"
+
+
+def _shade(place: int, named: int) -> tuple[str, str]:
+    """The colour of a tree's column by its place, and that of the text on it; what has no name is grey."""
+    colour = COLUMNS[place] if place < named else LIGHT
+    return colour, _ink(colour)
 
 
 def _ranges(bits: int) -> str:

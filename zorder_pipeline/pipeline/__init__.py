@@ -9,7 +9,7 @@ from zorder_pipeline.gate.decision import judge
 
 from .by_hand import layout_by_hand
 from .first_look import triage
-from .learning import analyse, learn, learn_layout_for
+from .learning import analyse, learn, learn_layout_for, sample_files
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .records import LearnSettings, LogSource, TableAnalysis
@@ -36,6 +36,7 @@ __all__ = [
     "names_of",
     "overlap_depth",
     "purge",
+    "sample_files",
     "stored_log",
     "target_rows",
     "triage",

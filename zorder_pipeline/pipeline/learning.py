@@ -18,9 +18,10 @@ from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.layout.blocks import split_log
-from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
-from zorder_pipeline.layout.search import SearchSettings
+from zorder_pipeline.layout.placement import files_under
+from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
@@ -29,13 +30,14 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from .logs import ingest, names_of
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, target_rows
+from .words import bit_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["analyse", "learn", "learn_layout_for"]
+__all__ = ["analyse", "learn", "learn_layout_for", "sample_files", "study_name"]
 
-MIN_ROWS_SAMPLED_PER_FILE = 100
+MIN_ROWS_SAMPLED_PER_FILE = 200
 FEW_ROWS_PER_FILE = 50
 
 
@@ -46,6 +48,7 @@ def learn(
     *,
     aliases: Sequence[str] = (),
     settings: LearnSettings | None = None,
+    warm: Plan | None = None,
     progress: Progress | None = None,
 ) -> Plan:
     """Learn a layout for one table from query logs: the chain up to, but without, the gate.
@@ -53,6 +56,7 @@ def learn(
     Args:
         table: path or catalog name.
         aliases: further names that the log may call the table by.
+        warm: an earlier plan, whose layout is among those that the search starts from.
 
     Raises:
         TableError, LogError: see `analyse` and `ingest`.
@@ -66,7 +70,14 @@ def learn(
     say(
         f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns"
     )
-    plan, _ = learn_layout_for(analysis, settings, lambda i, n, cost: say(f"trial {i} of {n}: {cost:.4f} of the rows"))
+    orders = [order] if warm and warm.spec and (order := bit_order(warm.spec)) else []
+    if warm is not None and not orders:
+        say("the earlier plan holds no order of bits to start from; searching without it")
+
+    def tell(done: int, planned: int, cost: float) -> None:
+        say(f"trial {done} of {planned}: training queries read {cost:.2%} of the rows")
+
+    plan, _ = learn_layout_for(analysis, settings, tell, orders)
     return plan
 
 
@@ -120,11 +131,14 @@ def learn_layout_for(
     analysis: TableAnalysis,
     settings: LearnSettings | None = None,
     progress: Callable[[int, int, float], None] | None = None,
+    warm: Sequence[Sequence[str]] = (),
 ) -> tuple[Plan, Learned]:
     """Search for a layout on the analysed sample, and promise what it saves on queries that chose nothing.
 
     Args:
         progress: called with trials done, trials planned, and the best share of rows read so far.
+        warm: orders of bits to start from, such as last night's, as the column of each bit; one that names another
+            column than the search may use is left out.
     """
     settings = settings or LearnSettings()
     snapshot, sample = analysis.snapshot, analysis.sample
@@ -137,8 +151,13 @@ def learn_layout_for(
     table = SampledTable.build(columns, types, features, sample.file, files, partition)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
     weights = np.ones(len(analysis.queries))
-    search = SearchSettings(settings.trials, settings.seed, settings.seconds)
-    learned = learn_layout(table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, progress=progress)
+    search = SearchSettings(
+        settings.trials, settings.seed, settings.seconds, settings.sampler, settings.workers, settings.study,
+        study_name(snapshot.location, snapshot.table_id),
+    )  # fmt: skip
+    learned = learn_layout(
+        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress
+    )
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
@@ -169,6 +188,37 @@ def learn_layout_for(
         notes=tuple(notes),
     )
     return plan, learned
+
+
+def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:
+    """File of each sample row under the plan's layout, numbered in its order, shape (rows,).
+
+    Raises:
+        ValueError: the plan holds no layout.
+    """
+    if plan.spec is None:
+        raise ValueError("the plan holds no layout")
+    sample = analysis.sample
+    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    files = max(1, round(sample.total_rows / plan.target_file_rows))
+    partition = _partitions(sample, analysis.snapshot.schema.partition_columns)
+    return files_under(plan.spec, columns, sample.rows / files, partition)
+
+
+def study_name(location: str, table_id: str) -> str:
+    """Name of a table's study: the same every night, so that a study goes on where it stopped.
+
+    >>> study_name("file:/data/flights", "5f1c2d3e-0000-4000-8000-000000000000")
+    'flights-5f1c2d3e'
+    """
+    return f"{location.rstrip('/').rpartition('/')[2]}-{table_id[:8]}"
+
+
+def _drafts(orders: Sequence[Sequence[str]], table: SampledTable) -> list[Draft]:
+    """Layouts by the columns of their bits, those that the sample has all columns of."""
+    place = {encoding.column: i for i, encoding in enumerate(table.encodings)}
+    usable = [order for order in orders if order and set(order) <= place.keys()]
+    return [Draft(tuple(place[name] for name in order[:MAX_BITS])) for order in usable]
 
 
 def _scanned(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:

@@ -15,7 +15,7 @@ from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import FileList, TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
@@ -122,10 +122,20 @@ def inspect(spark: SparkSession, table: str) -> dict[str, Any]:
         "partition_columns": list(snapshot.schema.partition_columns),
         "clustered_fraction": ours / rows if rows else 0.0,
         "layouts": dict(counts),
+        "generations": _generations(files),
         "deletion_vector_rows": int(files.deleted.sum()),
         "overlap_depth": depth,
         "unsupported": snapshot.unsupported(),
     }
+
+
+def _generations(files: FileList) -> int:
+    """Generations of our files that overlap at most: the largest number in one partition."""
+    found: dict[tuple[str | None, ...], set[int]] = {}
+    for partition, generation in zip(files.partitions, files.generation.tolist(), strict=True):
+        if generation >= 0:
+            found.setdefault(partition, set()).add(generation)
+    return max(map(len, found.values()), default=0)
 
 
 def overlap_depth(zones: ColumnZones) -> float:

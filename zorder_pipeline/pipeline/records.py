@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Literal
 
 from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.features.select import Analysis
@@ -43,7 +44,8 @@ class LearnSettings:
     """How to learn.
 
     Attributes:
-        trials, seed, seconds: see `zorder_pipeline.layout.search.SearchSettings`.
+        trials, seed, seconds, sampler, workers: see `zorder_pipeline.layout.search.SearchSettings`.
+        study: where the Optuna study is kept, a local path or a database URL; None for memory only.
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
             its present file size.
@@ -54,6 +56,9 @@ class LearnSettings:
     trials: int = 600
     seed: int = 0
     seconds: float | None = None
+    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    workers: int = 1
+    study: str | None = None
     sample_rows: int = 100_000
     target_file_rows: int | None = None
     target_file_bytes: int | None = None

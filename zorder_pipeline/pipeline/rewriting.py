@@ -10,9 +10,11 @@ import numpy.typing as npt
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.gate.decision import GateSettings, judge
 from zorder_pipeline.layout.cells import Cuts, cut_cells
+from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.rewrite import Cutter, RelayoutResult, apply_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -38,7 +40,7 @@ def apply(
     row_group_bytes: int | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
-    """Rewrite the files that ``plan`` wants elsewhere, in one transaction, when the gate approves.
+    """Rewrite the files that ``plan`` wants elsewhere, when the gate approves.
 
     Args:
         where: condition on partition columns; only those partitions are touched.
@@ -69,6 +71,7 @@ def apply(
             snapshot,
             spec,
             cutter=_cutter(plan.target_file_rows),
+            extend=extended,
             target_rows=plan.target_file_rows,
             hilbert_table=hilbert_table(spec) if spec.curve == "hilbert" else None,
             where=where,
@@ -83,6 +86,8 @@ def apply(
     if not preview.files_removed:
         why = "every file already lies by this layout" + (" in the chosen partitions" if where else "")
         return ApplyResult(snapshot.version, "nothing_to_do", (why,), skipped_files=preview.skipped_files)
+    if not force and (undone := undone_by(snapshot, spec.layout_id)) is not None:
+        return ApplyResult(snapshot.version, "declined", (undone,), skipped_files=len(snapshot.files()))
     decision = judge(plan, preview.bytes_rewritten, float(snapshot.files().bytes.sum()), gate)
     approved = force or decision.approved
     reasons = ("applied without asking the gate (--force)",) if force else decision.reasons

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from zorder_pipeline.layout.explain import explain
+from zorder_pipeline.layout.explain import explain, uses
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 
-__all__ = ["describe", "in_words"]
+__all__ = ["bit_order", "describe", "in_words"]
+
+
+def bit_order(spec: KeySpec) -> tuple[str, ...]:
+    """The column of each bit of an interleaved key, most significant first; empty for other curves."""
+    return tuple(spec.features[i].column for i in spec.order) if spec.curve == "interleave" else ()
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -22,6 +28,11 @@ def describe(plan: Plan) -> dict[str, Any]:
             "layout_id": spec.layout_id,
             "curve": spec.curve,
         }
+    if spec is not None and spec.tree is not None:
+        cells = len(spec.tree.leaf_keys)
+        shares = uses(spec)
+        layout |= {"cells": cells, "cuts": cells - 1, "depth": spec.tree.depth}
+        layout["cuts_per_cell"] = {name: round(count, 3) for name, count in shares.items()}
     return {
         "layout": layout,
         "predicted": dict(plan.predicted),

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 
-from .snapshot import LAYOUT_TAG, SUPPORTED, TableSnapshot, jvm
+from .history import OURS
+from .snapshot import GENERATION_TAG, LAYOUT_TAG, SUPPORTED, TableSnapshot, jvm
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction", "lost_races"]
 
-GENERATION_TAG = "zorder.generation"
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
 
@@ -126,7 +127,8 @@ class Transaction:
             module = self._module("RowTracking$")
             tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
-        with lost_races(self.current.location):
+        told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: OURS + layout_id}
+        with lost_races(self.current.location), _session_conf(self.current, told):
             return int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
 
     def discard(self) -> None:

@@ -24,6 +24,7 @@ __all__ = ["FILE", "KEY", "RANGE", "number_of_starts", "with_key"]
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
+_OUTSIDE = "__zorder_outside"
 TREE_LIMIT = 31
 """More breakpoints than this are searched in an array: a larger comparison tree outgrows generated methods."""
 
@@ -58,13 +59,25 @@ def with_key(
         codes.append(F.when(column.isNull(), F.lit(feature.null_code)).otherwise(code).cast("bigint"))
     names = [f"{_CELL}{i}" for i in range(len(codes))]
     df = df.withColumns(dict(zip(names, codes, strict=True)))
+    extended = [(name, feature.bits) for name, feature in zip(names, spec.features, strict=True) if feature.extended]
+    if extended:
+        outside = F.lit(0).cast("bigint")
+        for name, bits in extended:
+            outside = outside.bitwiseOR(F.shiftright(F.col(name), bits))
+        inside = {name: F.col(name).bitwiseAND(F.lit((1 << bits) - 1).cast("bigint")) for name, bits in extended}
+        df = df.withColumn(_OUTSIDE, outside).withColumns(inside)
+        helpers.append(_OUTSIDE)
     if spec.tree is not None:
-        return _walked(df.withColumn(_CODES, F.array(*names)).drop(*names, *helpers), spec.tree)
-    key = _interleaved([F.col(name) for name in names], spec)
-    if spec.curve == "hilbert":
-        assert hilbert_table is not None
-        key = F.get(_array(hilbert_table.tolist(), ValueType("bigint")), key.cast("int"))
-    return df.withColumn(KEY, key).drop(*names, *helpers)
+        df = _walked(df.withColumn(_CODES, F.array(*names)), spec.tree)
+    else:
+        key = _interleaved([F.col(name) for name in names], spec)
+        if spec.curve == "hilbert":
+            assert hilbert_table is not None
+            key = F.get(_array(hilbert_table.tolist(), ValueType("bigint")), key.cast("int"))
+        df = df.withColumn(KEY, key)
+    if extended:
+        df = df.withColumn(KEY, F.col(KEY).bitwiseOR(F.shiftleft(F.col(_OUTSIDE), spec.bits)))
+    return df.drop(*names, *helpers)
 
 
 def _walked(df: DataFrame, tree: CutTree) -> DataFrame:

@@ -1,50 +1,42 @@
-"""The relayout: read the chosen files, route every row to its file in one shuffle, sort inside, commit once."""
+"""The relayout: read the chosen files, route every row to its file in one shuffle, sort inside, commit bin by bin."""
 
 from __future__ import annotations
 
-import json
-import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.values import canonical_array, order_key
 
 from .commit import Transaction, actions_summary
-from .key_column import FILE, KEY, RANGE, number_of_starts, with_key
-from .select import Selection, select_files
-from .snapshot import TableSnapshot
+from .key_column import FILE, KEY, with_key
+from .routing import Cutter, histogram_of, routed
+from .select import bins_of, select_files
+from .snapshot import FileList, TableSnapshot, open_table
 from .verify import check_counts, check_hashes, content_hash
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Cutter", "RelayoutResult", "apply_layout"]
+__all__ = ["BIN_BYTES", "Cutter", "Extender", "RelayoutResult", "apply_layout"]
 
 ATTEMPTS = 3
-_STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
-_ARRAYS = (_STARTS, _OFFSETS, _PIECES)
+BIN_BYTES = 100 << 30
+"""Bytes of input that are committed at a time, as far as whole partitions allow."""
+EXTENSION_ROWS = 20_000
+"""Rows looked at to extend a layout for values beyond its range."""
+
 Progress = Callable[[str], None]
-
-
-class _Cuts(Protocol):
-    """Where files begin; see `zorder_pipeline.layout.cells.Cuts`."""
-
-    @property
-    def starts(self) -> npt.NDArray[np.int64]: ...
-    @property
-    def pieces(self) -> npt.NDArray[np.int64]: ...
-
-
-Cutter = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], _Cuts]
-"""From the keys that occur in a partition and their rows to its files."""
+Columns = Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]
+Extender = Callable[[KeySpec, Columns], KeySpec]
+"""From a key and a sample of rows to the key that also divides values beyond its range."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +68,19 @@ def _silent(text: str) -> None:
     """Progress that nobody wants to see."""
 
 
+@dataclass(frozen=True)
+class _Work:
+    """How files are rewritten; see `apply_layout`."""
+
+    spec: KeySpec
+    cutter: Cutter
+    extend: Extender | None
+    hilbert_table: npt.NDArray[np.int64] | None
+    verify: str
+    row_group_bytes: int | None
+    say: Progress
+
+
 def apply_layout(
     spark: SparkSession,
     snapshot: TableSnapshot,
@@ -83,49 +88,101 @@ def apply_layout(
     *,
     cutter: Cutter,
     target_rows: int,
+    extend: Extender | None = None,
     hilbert_table: npt.NDArray[np.int64] | None = None,
     where: str | None = None,
     full: bool = False,
     dry_run: bool = False,
     verify: str = "counts",
     row_group_bytes: int | None = None,
+    bin_bytes: int = BIN_BYTES,
     progress: Progress | None = None,
 ) -> RelayoutResult:
-    """Rewrite the files that do not lie by ``spec``, in one transaction.
+    """Rewrite the files that do not lie by ``spec``.
+
+    Every bin of partitions is one transaction, all or nothing. A run that is stopped keeps the bins that it has
+    committed, and the next one goes on with the rest; a table without partitions is a single bin.
 
     Args:
         cutter: makes files out of a histogram of keys.
+        extend: gives values beyond the key's range codes of their own; without it they share the last one.
         hilbert_table: see `with_key`.
         where: condition on partition columns.
         full: rewrite files that lie by ``spec`` already, too.
         verify: ``counts`` compares rows read and written; ``hash`` also a hash of their content, read back.
         row_group_bytes: size of row groups; None leaves it to the session and the table.
+        bin_bytes: see `bins_of`.
 
     Raises:
-        LostRaceError: other writers changed the files in each of three attempts.
+        LostRaceError: other writers changed the files of a bin in each of three attempts.
         VerificationError: the written rows differ.
     """
-    say = progress or _silent
+    work = _Work(spec, cutter, extend, hilbert_table, verify, row_group_bytes, progress or _silent)
     started = time.monotonic()
-    for attempt in range(1, ATTEMPTS + 1):
-        selection = select_files(snapshot, spec.layout_id, target_rows, where=where, full=full)
-        if dry_run or not len(selection.rewrite):
-            return _unchanged(snapshot, selection, target_rows, time.monotonic() - started)
+    selection = select_files(snapshot, spec.layout_id, target_rows, where=where, full=full)
+    if dry_run or not len(selection.rewrite):
+        return _unchanged(snapshot, selection.rewrite, target_rows, time.monotonic() - started)
+    files = snapshot.files()
+    bins = bins_of(files, selection.rewrite, bin_bytes)
+    total, done = float(files.bytes[selection.rewrite].sum()), 0.0
+    results: list[RelayoutResult] = []
+    for number, chosen in enumerate(bins, 1):
+        if len(bins) > 1:
+            spent = time.monotonic() - started
+            left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
+            work.say(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
         try:
-            return _attempt(snapshot, selection, spec, cutter, hilbert_table, verify, row_group_bytes, say, started)
+            results.append(_bin(spark, snapshot, chosen, work, target_rows, full))
+        except LostRaceError as error:
+            if not results:
+                raise
+            raise LostRaceError(
+                f"{error}; {len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
+            ) from error
+        done += float(files.bytes[chosen].sum())
+    return RelayoutResult(
+        version=results[-1].version,
+        files_removed=sum(result.files_removed for result in results),
+        files_added=sum(result.files_added for result in results),
+        bytes_rewritten=sum(result.bytes_rewritten for result in results),
+        bytes_added=sum(result.bytes_added for result in results),
+        rows=sum(result.rows for result in results),
+        skipped_files=len(files) - len(selection.rewrite),
+        committed=any(result.committed for result in results),
+        seconds=time.monotonic() - started,
+    )
+
+
+def _bin(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    chosen: npt.NDArray[np.int64],
+    work: _Work,
+    target_rows: int,
+    full: bool,
+) -> RelayoutResult:
+    """One transaction, tried again on what is left when another writer was faster."""
+    partitions = {snapshot.files().partitions[i] for i in chosen}
+    for attempt in range(1, ATTEMPTS + 1):
+        if not len(chosen):
+            break
+        try:
+            return _attempt(snapshot, chosen, work)
         except LostRaceError:
             if attempt == ATTEMPTS:
                 raise
-            say("another writer was faster: trying again on the files that are left")
-            from .snapshot import open_table
-
+            work.say("another writer was faster: trying again on the files that are left")
             snapshot = open_table(spark, snapshot.location)
-    raise AssertionError("unreachable")
+            again = select_files(snapshot, work.spec.layout_id, target_rows, full=full).rewrite
+            here = [snapshot.files().partitions[i] in partitions for i in again]
+            chosen = again[np.array(here, dtype=np.bool_)]
+    return _unchanged(snapshot, chosen, target_rows, 0.0)
 
 
-def _unchanged(snapshot: TableSnapshot, selection: Selection, target_rows: int, seconds: float) -> RelayoutResult:
+def _unchanged(
+    snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], target_rows: int, seconds: float
+) -> RelayoutResult:
     files = snapshot.files()
-    chosen = selection.rewrite
     rows = int(files.rows[chosen].sum())
     partitions: dict[tuple[str | None, ...], int] = {}
     for i in chosen:
@@ -136,40 +193,33 @@ def _unchanged(snapshot: TableSnapshot, selection: Selection, target_rows: int, 
     return RelayoutResult(snapshot.version, len(chosen), added, size, size, rows, skipped, False, seconds)
 
 
-def _attempt(
-    snapshot: TableSnapshot,
-    selection: Selection,
-    spec: KeySpec,
-    cutter: Cutter,
-    hilbert_table: npt.NDArray[np.int64] | None,
-    verify: str,
-    row_group_bytes: int | None,
-    say: Progress,
-    started: float,
-) -> RelayoutResult:
+def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], work: _Work) -> RelayoutResult:
+    started = time.monotonic()
     files = snapshot.files()
-    chosen = selection.rewrite
     transaction = Transaction(snapshot, files.path[chosen].tolist())
     _refuse_changed_inputs(transaction, snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
-    say(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
+    work.say(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
     rows = transaction.input_rows()
-    keyed = with_key(rows, spec, snapshot.paths, hilbert_table)
-    histogram = _histogram(keyed, snapshot.partition_columns)
-    routed, number = _routed(keyed, histogram, snapshot.partition_columns, cutter)
-    say(f"counted {len(histogram[0])} key cells, writing {number} files")
+    spec = work.spec
+    if work.extend is not None and (beyond := _beyond(spec, files, chosen)):
+        spec = work.extend(spec, _sampled(rows, snapshot, beyond, expected))
+    keyed = with_key(rows, spec, snapshot.paths, work.hilbert_table)
+    histogram = histogram_of(keyed, snapshot.partition_columns)
+    targeted, number = routed(keyed, histogram, snapshot.partition_columns, work.cutter)
+    work.say(f"counted {len(histogram[0])} key cells, writing {number} files")
     by = [column_sql((name,)) for name in (*snapshot.partition_columns, KEY)]
     by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
     from pyspark.sql import functions as F
 
-    ordered = routed.repartitionById(number, F.col(FILE).cast("int")).sortWithinPartitions(
+    ordered = targeted.repartitionById(number, F.col(FILE).cast("int")).sortWithinPartitions(
         *(F.expr(item) for item in by)
     )
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
-    if row_group_bytes is not None:
-        conf["parquet.block.size"] = str(row_group_bytes)
+    if work.row_group_bytes is not None:
+        conf["parquet.block.size"] = str(work.row_group_bytes)
     visible = [column_sql((name,)) for name in snapshot.struct.names]
-    before = content_hash(rows.select(*visible)) if verify == "hash" else None
+    before = content_hash(rows.select(*visible)) if work.verify == "hash" else None
     try:
         added = transaction.write(ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)), conf)
         count, written, bytes_added = actions_summary(added)
@@ -187,11 +237,36 @@ def _attempt(
     except BaseException:
         transaction.discard()
         raise
-    say(f"committed version {version}")
+    work.say(f"committed version {version}; the {size:,} bytes it replaced stay on disk until VACUUM removes them")
     seconds = time.monotonic() - started
-    return RelayoutResult(
-        version, len(chosen), count, size, bytes_added, written, len(files) - len(chosen), True, seconds
-    )
+    kept = len(files) - len(chosen)
+    return RelayoutResult(version, len(chosen), count, size, bytes_added, written, kept, True, seconds)
+
+
+def _beyond(spec: KeySpec, files: FileList, chosen: npt.NDArray[np.int64]) -> list[str]:
+    """Columns of the key with values beyond the range that it was learned from, by the files' statistics."""
+    found = []
+    for feature in spec.features:
+        zones = files.zones.get(feature.column)
+        if feature.high is None or zones is None:
+            continue
+        highs = zones.high[chosen][zones.known[chosen]].tolist()
+        if highs and order_key(max(highs, key=order_key)) > order_key(feature.high):
+            found.append(feature.column)
+    return found
+
+
+def _sampled(rows: DataFrame, snapshot: TableSnapshot, names: Sequence[str], expected: int) -> Columns:
+    """Canonical values and validity of some rows' columns, the same ones each time."""
+    from pyspark.sql import functions as F
+
+    asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(names)]
+    some = rows.select(*asked)
+    if expected > EXTENSION_ROWS:
+        some = some.sample(fraction=EXTENSION_ROWS / expected, seed=0)
+    table = some.toArrow()
+    types = {leaf.column.name: leaf.column.value_type for leaf in snapshot.leaves}
+    return {name: canonical_array(table[f"c{i}"], types[name]) for i, name in enumerate(names)}
 
 
 def _refuse_changed_inputs(transaction: Transaction, snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> None:
@@ -206,71 +281,3 @@ def _refuse_changed_inputs(transaction: Transaction, snapshot: TableSnapshot, ch
             f"{len(changed)} of the {len(chosen)} files to rewrite in {snapshot.location} were changed meanwhile; "
             "nothing was committed, run it again"
         )
-
-
-Histogram = tuple[list[tuple[Any, ...]], npt.NDArray[np.int64], npt.NDArray[np.int64]]
-"""Partition values, key and rows, one entry per partition and key that occurs."""
-
-
-def _histogram(keyed: DataFrame, partitions: tuple[str, ...]) -> Histogram:
-    """Rows per partition and key: a scan of the key's columns alone."""
-    from pyspark.sql import functions as F
-
-    names = [column_sql((name,)) for name in partitions]
-    aliased = [F.expr(name).alias(f"p{i}") for i, name in enumerate(names)]
-    table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(names))), KEY).count().toArrow()
-    values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(names))), strict=True)) if names else []
-    keys = table[KEY].to_numpy().astype(np.int64)
-    return values or [()] * len(keys), keys, table["count"].to_numpy().astype(np.int64)
-
-
-def _routed(
-    keyed: DataFrame, histogram: Histogram, partitions: tuple[str, ...], cutter: Cutter
-) -> tuple[DataFrame, int]:
-    """``keyed`` with the column `FILE`, and the number of files."""
-    from pyspark.sql import functions as F
-
-    values, keys, counts = histogram
-    members: dict[tuple[Any, ...], list[int]] = {}
-    for i, value in enumerate(values):
-        same = tuple(math.nan if item != item else item for item in value)  # one NaN for all: it is not equal to itself
-        members.setdefault(same, []).append(i)
-    plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
-    number = 0
-    for value, index in members.items():
-        place = np.array(index)[np.argsort(keys[index])]
-        cuts = cutter(keys[place], counts[place])
-        offsets = number + np.concatenate([[0], np.cumsum(cuts.pieces)[:-1]])
-        plans.append((value, cuts.starts.tolist(), offsets.tolist(), cuts.pieces.tolist()))
-        number += int(cuts.pieces.sum())
-    longest = max((len(starts) for _, starts, _, _ in plans), default=0)
-    if partitions:
-        keyed = _joined(keyed, plans, partitions)
-    else:
-        arrays = dict(zip(_ARRAYS, plans[0][1:], strict=True))
-        literals = {name: F.from_json(F.lit(json.dumps(items)), "array<bigint>") for name, items in arrays.items()}
-        keyed = keyed.withColumns(literals)
-    dealt = any(count > 1 for _, _, _, pieces in plans for count in pieces)
-    if dealt:  # deterministic: a retried task must send its rows where the first try did
-        keyed = keyed.withColumn(_ROW, F.monotonically_increasing_id())
-    ranged = number_of_starts(keyed, F.col(KEY), F.col(_STARTS), longest, RANGE)
-    target = F.get(F.col(_OFFSETS), F.col(RANGE))
-    if dealt:
-        target = target + F.pmod(F.col(_ROW), F.get(F.col(_PIECES), F.col(RANGE)))
-    return ranged.withColumn(FILE, target), number
-
-
-def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:
-    """Each row with its partition's arrays, by a broadcast join."""
-    from pyspark.sql import functions as F
-
-    # as an Arrow table, which the JVM reads itself: executors need no Python
-    columns: dict[str, Any] = {f"__zorder_p{i}": [plan[0][i] for plan in plans] for i in range(len(partitions))}
-    columns |= {name: pa.array([plan[1 + i] for plan in plans], pa.list_(pa.int64())) for i, name in enumerate(_ARRAYS)}
-    small = keyed.sparkSession.createDataFrame(pa.table(columns))
-    for i, name in enumerate(partitions):
-        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(keyed.schema[name].dataType))
-    condition = F.lit(True)
-    for i, name in enumerate(partitions):
-        condition = condition & F.expr(column_sql((name,))).eqNullSafe(F.col(f"__zorder_p{i}"))
-    return keyed.join(F.broadcast(small), condition, "left").drop(*(f"__zorder_p{i}" for i in range(len(partitions))))

@@ -8,12 +8,17 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError
 
 from .commit import lost_races
+from .history import OURS
 from .snapshot import TableSnapshot, open_table
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from collections.abc import Sequence
+
+    from pyspark.sql import Row, SparkSession
 
 __all__ = ["Rollback", "rollback"]
+
+MAINTENANCE = ("VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS")
 
 
 @dataclass(frozen=True)
@@ -31,9 +36,7 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> 
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
     """
     snapshot = open_table(spark, table)
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select(
-        "version", "operation", "operationMetrics"
-    )
+    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select("version", "operation", "userMetadata")
     commits = sorted(history.collect(), key=lambda row: -row["version"])
     if to_version is None:
         to_version = _before_last_relayout(snapshot, commits)
@@ -44,19 +47,26 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> 
     return Rollback(to_version, open_table(spark, table).version)
 
 
-def _before_last_relayout(snapshot: TableSnapshot, commits: list) -> int:  # type: ignore[type-arg]
-    """The version before the newest OPTIMIZE, when that was ours and nothing but maintenance came after it."""
+def _before_last_relayout(snapshot: TableSnapshot, commits: Sequence[Row]) -> int:
+    """The version before our newest relayout (all of its bins), when nothing but maintenance came after it."""
+    found: int | None = None
     for row in commits:
-        if row["operation"] == "OPTIMIZE":
-            if not any(snapshot.files().layout):
-                break
-            return int(row["version"]) - 1
-        if row["operation"] not in ("VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS"):
+        if (row["userMetadata"] or "").startswith(OURS) and row["operation"] == "OPTIMIZE":
+            found = int(row["version"]) - 1
+        elif row["operation"] in MAINTENANCE:
+            continue
+        elif found is not None:
+            break
+        else:
             raise TableError(
                 f"{row['operation']} at version {row['version']} came after our relayout and would be lost; "
                 "give --to-version if that is what you want"
             )
-    raise TableError(f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version")
+    if found is None:
+        raise TableError(
+            f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version"
+        )
+    return found
 
 
 def _path(snapshot: TableSnapshot) -> str:

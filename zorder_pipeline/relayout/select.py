@@ -15,12 +15,14 @@ from zorder_pipeline.errors import TableError
 
 from .snapshot import FileList, TableSnapshot
 
-__all__ = ["Selection", "select_files"]
+__all__ = ["Selection", "bins_of", "select_files"]
 
 DELETED_SHARE = 0.1
 """A file of ours with more of its rows hidden by a deletion vector is rewritten."""
 SMALL_SHARE = 0.5
 """A file of ours below this share of the target is merged, when the partition has another one or something new."""
+MERGE_RATIO = 1.0
+"""An older generation is merged with newer rows when it has at most so many times as many."""
 
 
 @dataclass(frozen=True)
@@ -32,15 +34,25 @@ class Selection:
 
 
 def select_files(
-    snapshot: TableSnapshot, layout_id: str, target_rows: int, *, where: str | None = None, full: bool = False
+    snapshot: TableSnapshot,
+    layout_id: str,
+    target_rows: int,
+    *,
+    where: str | None = None,
+    full: bool = False,
+    merge_ratio: float = MERGE_RATIO,
 ) -> Selection:
     """Files to rewrite: all of them when ``full``, else those that do not lie by ``layout_id`` or no longer do well.
 
     A file of ours is rewritten when too many of its rows are deleted, or when it is small and its partition has other
-    files to rewrite or at least one more small one. So a second run finds nothing.
+    files to rewrite or at least one more small one. And where something is rewritten, the generations before it are
+    merged with it as long as each has at most ``merge_ratio`` times the rows gathered so far, newest first: like the
+    digits of a counter, n nightly appends so leave about log2(n) generations that overlap, and each row is rewritten
+    as often. A second run finds nothing.
 
     Args:
         where: condition on partition columns.
+        merge_ratio: 0 never merges generations.
 
     Raises:
         TableError: ``where`` is malformed or names other columns.
@@ -58,7 +70,50 @@ def select_files(
     mergeable = np.array([part in busy or lone[part] > 1 for part in files.partitions], dtype=np.bool_)
     # small files that together make no fewer files than they are would come out as they went in
     rewrite = needed | (small & mergeable & _worth_merging(files, small, needed, target_rows))
+    rewrite |= _older_generations(files, chosen & ours & ~deleted, needed, merge_ratio)
     return Selection(np.flatnonzero(rewrite), np.flatnonzero(chosen & ~rewrite))
+
+
+def _older_generations(
+    files: FileList, ours: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], ratio: float
+) -> npt.NDArray[np.bool_]:
+    """Which of ``ours`` are merged with what is ``needed`` in their partition, a whole generation at a time."""
+    result = np.zeros(len(files), dtype=np.bool_)
+    gathered: Counter[tuple[str | None, ...]] = Counter()
+    for i in np.flatnonzero(needed):
+        gathered[files.partitions[i]] += int(files.rows[i])
+    runs: dict[tuple[str | None, ...], dict[int, list[int]]] = {}
+    for i in np.flatnonzero(ours):
+        if gathered[files.partitions[i]]:
+            runs.setdefault(files.partitions[i], {}).setdefault(int(files.generation[i]), []).append(int(i))
+    for partition, generations in runs.items():
+        for _, members in sorted(generations.items(), reverse=True):
+            rows = int(files.rows[members].sum())
+            if rows > ratio * gathered[partition]:
+                break
+            gathered[partition] += rows
+            result[members] = True
+    return result
+
+
+def bins_of(files: FileList, rewrite: npt.NDArray[np.int64], most_bytes: int) -> list[npt.NDArray[np.int64]]:
+    """``rewrite`` in bins of whole partitions, each of about ``most_bytes`` at most: what is committed at a time.
+
+    A partition larger than that is a bin of its own.
+    """
+    members: dict[tuple[str | None, ...], list[int]] = {}
+    for i in rewrite:
+        members.setdefault(files.partitions[i], []).append(int(i))
+    bins: list[list[int]] = []
+    size = 0
+    for partition in sorted(members, key=lambda values: tuple((value is not None, value or "") for value in values)):
+        more = int(files.bytes[members[partition]].sum())
+        if not bins or size + more > most_bytes:
+            bins.append([])
+            size = 0
+        bins[-1] += members[partition]
+        size += more
+    return [np.sort(np.array(item, dtype=np.int64)) for item in bins]
 
 
 def _worth_merging(

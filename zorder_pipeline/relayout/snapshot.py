@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["LAYOUT_TAG", "SUPPORTED", "FileList", "TableSnapshot", "jvm", "open_table"]
+__all__ = ["GENERATION_TAG", "LAYOUT_TAG", "SUPPORTED", "FileList", "TableSnapshot", "jvm", "open_table"]
 
-LAYOUT_TAG = "zorder.layout"
+LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 SUPPORTED, SUPPORTED_DELTA = "Delta 4.4 on Spark 4.2", "4.4."
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
@@ -56,6 +56,8 @@ class FileList:
         rows: live rows (rows hidden by a deletion vector do not count).
         deleted: rows hidden by a deletion vector.
         layout: id of the layout the file lies by, "" when it is none of ours.
+        generation: version that the relayout which wrote the file aimed for, -1 when it is none of ours: files of one
+            generation do not overlap in the layout's key, those of different ones do.
         partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
         zones: zones by column name.
     """
@@ -65,6 +67,7 @@ class FileList:
     rows: npt.NDArray[np.int64]
     deleted: npt.NDArray[np.int64]
     layout: tuple[str, ...]
+    generation: npt.NDArray[np.int64]
     partitions: tuple[tuple[str | None, ...], ...]
     zones: dict[str, ColumnZones] = field(repr=False)
 
@@ -194,6 +197,7 @@ class TableSnapshot:
             vector.alias("deleted"),
             F.col("stats.numRecords").alias("records"),
             F.element_at(tags, LAYOUT_TAG).alias("layout"),
+            F.coalesce(F.element_at(tags, GENERATION_TAG).try_cast("bigint"), F.lit(-1)).alias("generation"),
             *values,
             *(column.alias(alias) for alias, column in wanted),
         ]
@@ -211,6 +215,7 @@ class TableSnapshot:
             rows=physical_rows - deleted,
             deleted=deleted,
             layout=tuple(tag or "" for tag in batch["layout"].to_pylist()),
+            generation=batch["generation"].to_numpy().astype(np.int64),
             partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
             zones=self._zones(batch, physical_rows),
         )

@@ -88,3 +88,17 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
         find_workload("nosuch")
     with pytest.raises(ZorderError, match="--seeds is 0"):
         harness.bench("demo", out=tmp_path, seeds=0)
+
+
+def test_cases_are_told_apart_and_count_alike() -> None:
+    outcomes = []
+    for case, factor in (("small", 2.0), ("large", 8.0)):
+        for outcome in _outcomes([0, 1], factor):
+            share = {"share": outcome.per_query["rows"] / 1e6}
+            outcomes.append(Outcome(outcome.contender, outcome.label, outcome.seed, share, case=case))
+    report = harness.summarise(outcomes)
+    assert report["contenders"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.25)
+    assert report["cases"]["large"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.125)
+    text = harness.markdown(report)
+    assert "| multiple of ours (95%) | small | large |" in text
+    assert "| Delta ZORDER | 2.00 (2.00–2.00) | 8.00 (8.00–8.00) |" in text

@@ -2,7 +2,8 @@
 
 import pytest
 
-from zorder_pipeline.layout.explain import explain
+from zorder_pipeline.layout.explain import cut_levels, explain, uses
+from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
 
@@ -31,3 +32,40 @@ def test_widths_are_said_in_the_columns_own_terms(type_name: str, points: tuple,
 
 def test_a_hilbert_curve_is_named() -> None:
     assert single("int", (1, 2, 3), "hilbert")[-1].endswith("along a Hilbert curve")
+
+
+def tree() -> KeySpec:
+    """The root cuts by name; its left child by day twice, its right child by price: five cells."""
+    cuts = CutTree(
+        feature=(0, 1, 2, LEAF, 1, LEAF, LEAF, LEAF, LEAF),
+        cut=(1, 1, 1, 0, 3, 0, 0, 0, 0),
+        low=(1, 3, 5, 3, 7, 5, 6, 7, 8),
+        high=(2, 4, 6, 3, 8, 5, 6, 7, 8),
+        key=(0, 0, 0, 0, 0, 3, 4, 1, 2),
+    )
+    name = FeatureCodes("name", "string", ("Miller",), (0, 1), 1)
+    day = FeatureCodes("day", "date", (100, 103, 107), (0, 1, 2, 3), 2)
+    price = FeatureCodes("price", "decimal(9,2)", (1250,), (0, 1), 1)
+    return KeySpec((name, day, price), (0, 1, 2), "tree", ("name",), cuts)
+
+
+def test_a_tree_is_told_in_words() -> None:
+    assert explain(tree()) == (
+        "a tree of 4 cuts, 3 deep, makes 5 cells",
+        "name: 42% of the cuts that make a cell, at a value in the middle",
+        "day: 42% of the cuts that make a cell, at 2 values; a cell between two of them is about a week wide",
+        "price: 17% of the cuts that make a cell, at 12.50",
+        "columns of the first cuts, the coarsest first: name, then day or price, then day",
+    )
+
+
+def test_a_trees_cuts_are_counted_per_cell_and_per_level() -> None:
+    """Every cell is cut off by name, three of five by day, two of them twice; white is what is not cut further."""
+    assert uses(tree()) == {"name": 1.0, "day": 1.0, "price": 0.4}
+    assert cut_levels(tree()) == ({"name": 1.0}, {"day": 0.5, "price": 0.5}, {"day": 0.25})
+    bits = KeySpec((FeatureCodes("c", "int", (1, 2, 3), (0, 1, 2, 3), 2),), (0, 0))
+    assert (uses(bits), cut_levels(bits)) == ({"c": 2}, ())
+
+
+def test_no_string_and_no_moment_is_told() -> None:
+    assert not [sentence for sentence in explain(tree()) if "Miller" in sentence or "103" in sentence]

@@ -1,0 +1,171 @@
+"""Nightly relayouts: only what is new is rewritten, generations stay few, bins are committed one by one."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from tests.spark.test_relayout import content, make, relayout, spec_for, version
+from zorder_pipeline.errors import LostRaceError, TableError
+from zorder_pipeline.layout.encoding import rank_encoding
+from zorder_pipeline.layout.extend import extended
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout.history import undone_by
+from zorder_pipeline.relayout.key_column import KEY, with_key
+from zorder_pipeline.relayout.rollback import rollback
+from zorder_pipeline.relayout.select import bins_of
+from zorder_pipeline.relayout.snapshot import open_table
+
+
+def append(spark: SparkSession, path: str, first: int, rows: int) -> None:
+    frame = spark.range(first, first + rows).selectExpr("id", "(id * 7919) % 3000 AS k", "concat('row ', id) AS name")
+    frame.repartition(2).write.format("delta").mode("append").save(path)
+
+
+def test_only_new_files_are_rewritten_and_generations_merge_like_a_counter(spark: SparkSession, tmp_path: Path) -> None:
+    path, spec = make(spark, tmp_path / "t", rows=8000, files=4), spec_for("k", bits=6)
+    base = relayout(spark, path, spec)
+    assert base.files_added == 16
+    generations = []
+    for night in range(4):
+        append(spark, path, 10_000 + 1000 * night, 1000)
+        before = content(spark, path)
+        done = relayout(spark, path, spec)
+        assert content(spark, path) == before
+        assert not relayout(spark, path, spec).committed
+        generations.append((done.rows, len(set(open_table(spark, path).files().generation.tolist()))))
+    # 1000 new rows alone; then with the run of 1000 before; alone; with the runs of 1000 and 2000
+    assert generations == [(1000, 2), (2000, 2), (1000, 3), (4000, 2)]
+
+
+def test_days_beyond_the_learned_range_are_divided(spark: SparkSession, tmp_path: Path) -> None:
+    path, values = str(tmp_path / "days"), np.arange(100)
+    feature = rank_encoding("day", "bigint", values, np.ones(100, bool)).feature(4)
+    spec = KeySpec((feature,), (0,) * 4)
+    for first, count in ((0, 4000), (100, 3000)):
+        rows = spark.range(count).selectExpr(f"pmod(hash(id), 100) + {first}L AS day", "id")
+        rows.repartition(3).write.format("delta").mode("append").save(path)
+        relayout(spark, path, spec, extend=extended)
+    files = open_table(spark, path).files()
+    zones = files.zones["day"]
+    new = files.generation == files.generation.max()
+    assert int(new.sum()) == 6
+    assert (zones.high - zones.low)[new].max() < 30  # of the hundred new days; without extension every file has all
+    assert set(files.layout) == {spec.layout_id}
+
+
+def test_an_extended_key_is_computed_alike(spark: SparkSession) -> None:
+    frame = spark.range(400).selectExpr("CAST(id AS INT) AS a", "CAST(id * 3 AS INT) AS b")
+    old = np.arange(150)
+    features = tuple(rank_encoding(name, "int", old, np.ones(150, bool)).feature(3) for name in "ab")
+    table = frame.toArrow()
+    columns = {name: canonical_array(table[name], ValueType("int")) for name in "ab"}
+    for curve in ("interleave", "hilbert"):
+        spec = extended(KeySpec(features, (0, 1) * 3, curve), columns)
+        assert all(feature.extended for feature in spec.features)
+        hilbert = None
+        if curve == "hilbert":
+            from zorder_pipeline.layout.interleave import hilbert_table
+
+            hilbert = hilbert_table(spec)
+        found = with_key(frame, spec, {"a": ("a",), "b": ("b",)}, hilbert).select("a", KEY).toArrow()
+        expected = dict(zip(columns["a"][0].tolist(), keys(spec, columns).tolist(), strict=True))
+        assert dict(zip(found["a"].to_pylist(), found[KEY].to_pylist(), strict=True)) == expected
+        assert max(expected.values()) >= 1 << 6
+
+
+def partitioned(spark: SparkSession, path: Path) -> str:
+    frame = spark.range(3000).selectExpr("id AS k", "IF(id % 5 = 4, NULL, id % 5) AS p")
+    frame.repartition(2).write.format("delta").partitionBy("p").save(str(path))
+    return str(path)
+
+
+def test_bins_of_partitions_are_committed_one_by_one_and_a_stopped_run_goes_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, spec = partitioned(spark, tmp_path / "t"), spec_for("k")
+    before, said = content(spark, path), []
+    attempt, calls = rewrite._attempt, []
+
+    def stopped(*args: object) -> object:
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+        return attempt(*args)
+
+    monkeypatch.setattr(rewrite, "_attempt", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        relayout(spark, path, spec, bin_bytes=1, progress=said.append)
+    assert version(spark, path) == 2
+    assert any(re.search(r"bin 2 of 5: [12]\d% of the bytes done, about .* s left", text) for text in said)
+    monkeypatch.undo()
+    rest = relayout(spark, path, spec, bin_bytes=1)
+    assert (rest.rows, rest.version) == (1800, 5)
+    assert content(spark, path) == before
+    assert not relayout(spark, path, spec).committed
+    assert rollback(spark, path).restored_version == 0
+
+
+def test_bins_hold_whole_partitions_of_about_their_size(spark: SparkSession, tmp_path: Path) -> None:
+    files = open_table(spark, partitioned(spark, tmp_path / "t")).files()
+    every = np.arange(len(files))
+    size = int(files.bytes.sum())
+    assert [len(item) for item in bins_of(files, every, size)] == [len(files)]
+    bins = bins_of(files, every, size // 2)
+    assert sorted(np.concatenate(bins).tolist()) == every.tolist()
+    owners = [{files.partitions[i] for i in item} for item in bins]
+    assert sum(len(owner) for owner in owners) == len(set(files.partitions)) == 5
+    assert len(bins) == 3
+    assert bins_of(files, every[:0], 10) == []
+
+
+def test_a_lost_bin_says_what_was_committed_before(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, attempt, calls = partitioned(spark, tmp_path / "t"), rewrite._attempt, []
+
+    def lost(*args: object) -> object:
+        calls.append(1)
+        if len(calls) > 2:
+            raise LostRaceError("another writer")
+        return attempt(*args)
+
+    monkeypatch.setattr(rewrite, "_attempt", lost)
+    with pytest.raises(LostRaceError, match="2 of 5 bins were committed before, a new run goes on"):
+        relayout(spark, path, spec_for("k"), bin_bytes=1)
+    assert len(calls) == 2 + rewrite.ATTEMPTS
+
+
+@pytest.mark.parametrize("rival", ["OPTIMIZE", "OPTIMIZE ZORDER BY"])
+def test_a_job_that_undoes_the_layout_is_named(spark: SparkSession, tmp_path: Path, rival: str) -> None:
+    path, spec = make(spark, tmp_path / "t"), spec_for("k")
+    command = f"OPTIMIZE delta.`{path}`" + (" ZORDER BY (id)" if "ZORDER" in rival else "")
+    for night in range(2):
+        relayout(spark, path, spec)
+        assert undone_by(open_table(spark, path), spec.layout_id) is None
+        spark.sql(command)
+        found = undone_by(open_table(spark, path), spec.layout_id)
+        assert (found is None) == (night == 0)
+    assert "another job keeps undoing this layout: OPTIMIZE" in str(found)
+    assert undone_by(open_table(spark, path), "another layout") is None
+
+
+def test_history_shows_whose_commit_it_was_and_rollback_takes_back_only_ours(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, spec = make(spark, tmp_path / "t"), spec_for("k")
+    with pytest.raises(TableError, match="WRITE at version 0 came after our relayout"):
+        rollback(spark, path)
+    relayout(spark, path, spec)
+    row = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]
+    assert row["operation"] == "OPTIMIZE"
+    assert row["userMetadata"] == f"zorder layout {spec.layout_id}"
+    assert int(row["operationMetrics"]["numAddedFiles"]) == len(open_table(spark, path).files())
+    append(spark, path, 5000, 10)
+    with pytest.raises(TableError, match="WRITE at version 2 came after our relayout"):
+        rollback(spark, path)

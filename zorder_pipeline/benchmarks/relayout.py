@@ -1,0 +1,172 @@
+"""What a relayout costs: TPC-H lineitem rewritten by ours, ZORDER and liquid, in units of a plain copy of the table.
+
+Every round copies the table, then runs each contender, in an order that changes from round to round, in one warm JVM
+with a driver heap of 2 GB; all make the same number of files. Then a twentieth of new rows is appended and relaid
+incrementally, and unseen queries are measured against a full relayout of the same rows.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .data import copy_table, file_count, lineitem_table
+from .harness import OURS, Options, Outcome, Progress, Workload
+from .peers import frequent_columns, liquid, zorder
+from .workloads import tpch_logs, write_log
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zorder_pipeline.model.plan import Plan
+
+__all__ = ["WORKLOAD"]
+
+SCALE, QUICK_SCALE = 1.0, 0.1
+FILES = 64
+TABLE = "lineitem"
+HEAP = "2g"
+NEW = 0.05
+COLUMNS = 3
+
+Contender = tuple[str, str, Callable[[Path], float]]
+"""Name, label, and what rewrites a table at a new path; returns its seconds without what it started from."""
+
+
+def run(options: Options, progress: Progress) -> list[Outcome]:
+    """See `Workload`; a seed is a round."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.spark import session
+
+    spark = session({"spark.driver.memory": HEAP})
+    scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
+    source = options.work / "stored" / TABLE
+    progress(f"writing TPC-H lineitem at scale {scale:g} as {FILES} files")
+    lineitem_table(spark, source, scale, FILES)
+    records, later = tpch_logs(300, 300, 0, scale=scale)
+    train, unseen = (
+        str(write_log(log, options.work / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
+    )
+    rows = spark.read.format("delta").load(str(source)).count()
+    settings = pipeline.LearnSettings(trials=300, target_file_rows=max(1, rows // FILES))
+    progress("learning a layout, which is not timed here")
+    plan = pipeline.learn(spark, str(source), [train], aliases=[TABLE], settings=settings)
+    contenders = _contenders(spark, source, plan, frequent_columns([r["statement"] for r in records], COLUMNS))
+    for name, _, make in contenders:  # warm: code is compiled, files are in the cache
+        progress(f"warming up: {name}")
+        _timed(options.work / "warm" / TABLE, make)
+    outcomes: list[Outcome] = []
+    for seed in options.seeds:
+        outcomes += _round(spark, source, options.work / "round", contenders, seed, progress)
+    progress(f"appending {NEW:.0%} new rows")
+    extra = _incremental(spark, source, options.work / "incremental" / TABLE, plan, unseen)
+    return [_with(outcome, extra) if outcome.contender == OURS else outcome for outcome in outcomes]
+
+
+def _contenders(spark: SparkSession, source: Path, plan: Plan, columns: Sequence[str]) -> tuple[Contender, ...]:
+    from zorder_pipeline import pipeline
+
+    def ours(verify: str) -> Callable[[Path], float]:
+        def make(path: Path) -> float:
+            copy_table(spark, source, path)
+            start = time.perf_counter()
+            pipeline.apply(spark, str(path), _of_table(spark, plan, path), force=True, verify=verify)
+            return time.perf_counter() - start
+
+        return make
+
+    return (
+        (OURS, "ours, verify: counts", ours("counts")),
+        ("ours-hash", "ours, verify: hash", ours("hash")),
+        (
+            "zorder",
+            f"Delta ZORDER, {COLUMNS} columns",
+            lambda path: zorder(spark, str(source), str(path), columns, FILES),
+        ),
+        (
+            "liquid",
+            f"Delta liquid, {COLUMNS} columns",
+            lambda path: liquid(spark, str(source), str(path), columns, FILES),
+        ),
+    )
+
+
+def _round(
+    spark: SparkSession, source: Path, folder: Path, contenders: Sequence[Contender], seed: int, progress: Progress
+) -> list[Outcome]:
+    def copy(path: Path) -> float:
+        start = time.perf_counter()
+        copy_table(spark, source, path)
+        return time.perf_counter() - start
+
+    everyone = [("stored", "plain copy", copy), *contenders]
+    order = np.random.default_rng(seed).permutation(len(everyone))
+    seconds: dict[str, tuple[float, int]] = {}
+    for place in order:
+        name, _, make = everyone[place]
+        seconds[name] = _timed(folder / name / TABLE, make)
+        progress(f"round {seed}: {name} took {seconds[name][0]:.1f} s")
+    unit = seconds["stored"][0]
+    return [
+        Outcome(
+            name,
+            label,
+            seed,
+            {"copies": np.array([seconds[name][0] / unit])},
+            {"rewrite": seconds[name][0]},
+            {"files": seconds[name][1]},
+        )
+        for name, label, _ in everyone
+    ]
+
+
+def _timed(path: Path, make: Callable[[Path], float]) -> tuple[float, int]:
+    """Seconds, and files of the table that was made; it is deleted."""
+    seconds = make(path)
+    files = file_count(path)
+    shutil.rmtree(path.parent)
+    return seconds, files
+
+
+def _incremental(spark: SparkSession, source: Path, path: Path, plan: Plan, unseen: str) -> dict[str, Any]:
+    """What a relayout rewrites after an append of `NEW` rows, and how its table reads beside one relaid in full."""
+    from zorder_pipeline import pipeline
+
+    everything = spark.read.format("delta").load(str(source))
+    first, new = everything.where("l_orderkey % 20 <> 7"), everything.where("l_orderkey % 20 = 7")
+    shutil.rmtree(path, ignore_errors=True)
+    first.write.format("delta").save(str(path))
+    own = _of_table(spark, plan, path)
+    pipeline.apply(spark, str(path), own, force=True)
+    new.coalesce(4).write.format("delta").mode("append").save(str(path))
+    bytes_before = pipeline.inspect(spark, str(path))["bytes"]
+    done = pipeline.apply(spark, str(path), own, force=True)
+    read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE], count_matches=False)
+    pipeline.apply(spark, str(path), own, force=True, full=True)
+    full = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE], count_matches=False)
+    shutil.rmtree(path)
+    return {
+        "bytes_rewritten_share": done.bytes_rewritten / bytes_before,
+        "rows_read_to_full": read.rows_read_fraction / full.rows_read_fraction,
+    }
+
+
+def _of_table(spark: SparkSession, plan: Plan, path: Path) -> Plan:
+    """The plan as if it had been learned on another copy of the table."""
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    snapshot = open_table(spark, str(path))
+    return replace(plan, table=snapshot.location, table_id=snapshot.table_id)
+
+
+def _with(outcome: Outcome, figures: dict[str, Any]) -> Outcome:
+    return replace(outcome, figures={**outcome.figures, **figures})
+
+
+WORKLOAD = Workload("relayout", "TPC-H lineitem rewritten, in plain copies of the table", run)

@@ -1,0 +1,49 @@
+"""What a table's own history says about relayouts: which were ours, and whether another job undoes them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+__all__ = ["OURS", "undone_by"]
+
+OURS = "zorder layout "
+"""What the user metadata of our commits begins with; the layout's id follows."""
+LOOKED_AT = 60
+TIMES = 2
+"""Relayouts that another job must have undone before it is named."""
+STILL = 0.5
+
+
+def undone_by(snapshot: TableSnapshot, layout_id: str) -> str | None:
+    """A sentence that names the job which keeps undoing this layout, or None.
+
+    That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout by this layout, and less
+    than half of the table's rows lie by it now. Answering each with a rewrite would go on for ever.
+    """
+    found = snapshot.spark.sql(f"DESCRIBE HISTORY delta.`{snapshot.location.replace('`', '``')}` LIMIT {LOOKED_AT}")
+    commits = sorted(found.collect(), key=lambda row: int(row["version"]))
+    undone: list[Row] = []
+    relaid = False
+    for row in commits:
+        if (row["userMetadata"] or "").startswith(OURS + layout_id):
+            relaid = True
+        elif row["operation"] == "OPTIMIZE" and relaid:
+            undone.append(row)
+            relaid = False
+    files = snapshot.files()
+    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout == layout_id)
+    if len(undone) < TIMES or ours >= STILL * int(files.rows.sum()):
+        return None
+    last = undone[-1]
+    automatic = (last["operationParameters"] or {}).get("auto") == "true"
+    who = "auto-compaction" if automatic else f"OPTIMIZE of {last['userName'] or last['engineInfo'] or 'another job'}"
+    versions = ", ".join(str(row["version"]) for row in undone[-3:])
+    return (
+        f"another job keeps undoing this layout: {who} rewrote its files at versions {versions}; stop that job or "
+        "leave the table to it (--force relays it all the same)"
+    )

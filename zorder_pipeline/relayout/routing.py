@@ -1,0 +1,109 @@
+"""Where rows go: a histogram of keys per partition, its files, and each row with the number of its file."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.model.spark_sql import column_sql
+
+from .key_column import FILE, KEY, RANGE, number_of_starts
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Cutter", "histogram_of", "routed"]
+
+_STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
+_ARRAYS = (_STARTS, _OFFSETS, _PIECES)
+
+
+class _Cuts(Protocol):
+    """Where files begin; see `zorder_pipeline.layout.cells.Cuts`."""
+
+    @property
+    def starts(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def pieces(self) -> npt.NDArray[np.int64]: ...
+
+
+Cutter = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], _Cuts]
+"""From the keys that occur in a partition and their rows to its files."""
+
+Histogram = tuple[list[tuple[Any, ...]], npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Partition values, key and rows, one entry per partition and key that occurs."""
+
+
+def histogram_of(keyed: DataFrame, partitions: tuple[str, ...]) -> Histogram:
+    """Rows per partition and key: a scan of the key's columns alone."""
+    from pyspark.sql import functions as F
+
+    names = [column_sql((name,)) for name in partitions]
+    aliased = [F.expr(name).alias(f"p{i}") for i, name in enumerate(names)]
+    table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(names))), KEY).count().toArrow()
+    values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(names))), strict=True)) if names else []
+    keys = table[KEY].to_numpy().astype(np.int64)
+    return values or [()] * len(keys), keys, table["count"].to_numpy().astype(np.int64)
+
+
+def routed(
+    keyed: DataFrame, histogram: Histogram, partitions: tuple[str, ...], cutter: Cutter
+) -> tuple[DataFrame, int]:
+    """``keyed`` with the column `FILE`, and the number of files.
+
+    Args:
+        histogram: from `histogram_of`.
+        partitions: names of the partition columns.
+    """
+    from pyspark.sql import functions as F
+
+    values, keys, counts = histogram
+    members: dict[tuple[Any, ...], list[int]] = {}
+    for i, value in enumerate(values):
+        same = tuple(math.nan if item != item else item for item in value)  # one NaN for all: it is not equal to itself
+        members.setdefault(same, []).append(i)
+    plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
+    number = 0
+    for value, index in members.items():
+        place = np.array(index)[np.argsort(keys[index])]
+        cuts = cutter(keys[place], counts[place])
+        offsets = number + np.concatenate([[0], np.cumsum(cuts.pieces)[:-1]])
+        plans.append((value, cuts.starts.tolist(), offsets.tolist(), cuts.pieces.tolist()))
+        number += int(cuts.pieces.sum())
+    longest = max((len(starts) for _, starts, _, _ in plans), default=0)
+    if partitions:
+        keyed = _joined(keyed, plans, partitions)
+    else:
+        arrays = dict(zip(_ARRAYS, plans[0][1:], strict=True))
+        literals = {name: F.from_json(F.lit(json.dumps(items)), "array<bigint>") for name, items in arrays.items()}
+        keyed = keyed.withColumns(literals)
+    dealt = any(count > 1 for _, _, _, pieces in plans for count in pieces)
+    if dealt:  # deterministic: a retried task must send its rows where the first try did
+        keyed = keyed.withColumn(_ROW, F.monotonically_increasing_id())
+    ranged = number_of_starts(keyed, F.col(KEY), F.col(_STARTS), longest, RANGE)
+    target = F.get(F.col(_OFFSETS), F.col(RANGE))
+    if dealt:
+        target = target + F.pmod(F.col(_ROW), F.get(F.col(_PIECES), F.col(RANGE)))
+    return ranged.withColumn(FILE, target), number
+
+
+def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:
+    """Each row with its partition's arrays, by a broadcast join."""
+    from pyspark.sql import functions as F
+
+    # as an Arrow table, which the JVM reads itself: executors need no Python
+    columns: dict[str, Any] = {f"__zorder_p{i}": [plan[0][i] for plan in plans] for i in range(len(partitions))}
+    columns |= {name: pa.array([plan[1 + i] for plan in plans], pa.list_(pa.int64())) for i, name in enumerate(_ARRAYS)}
+    small = keyed.sparkSession.createDataFrame(pa.table(columns))
+    for i, name in enumerate(partitions):
+        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(keyed.schema[name].dataType))
+    condition = F.lit(True)
+    for i, name in enumerate(partitions):
+        condition = condition & F.expr(column_sql((name,))).eqNullSafe(F.col(f"__zorder_p{i}"))
+    return keyed.join(F.broadcast(small), condition, "left").drop(*(f"__zorder_p{i}" for i in range(len(partitions))))
