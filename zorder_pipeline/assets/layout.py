@@ -66,7 +66,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                         )
 
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
-                plan, learned = pipeline.learn_layout_for(found, settings, progress, _earlier(context, shelf))
+                present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
+                plan, learned = pipeline.learn_layout_for(found, settings, progress, _earlier(context, shelf), present)
                 facts = _plan_facts(plan) | _plane_facts(found, plan) | _search_facts(plan, learned)
             for sentence in pipeline.in_words(plan):
                 context.log.info(sentence)

@@ -82,6 +82,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 gate=gate_settings(table),
                 verify=table.layout.verify,
                 row_group_bytes=table.layout.row_group_bytes,
+                state=shelf.config.state,
                 progress=context.log.info,
             )
             if result.decision != "applied":
@@ -124,7 +125,7 @@ def _measured(
     def at(version: int) -> "DataFrame":
         return spark.read.format("delta").option("versionAsOf", version).load(after.location)
 
-    old, new = at(result.version - 1), at(result.version)
+    old, new = at(before.version), at(result.version)
     promise = plan.promise
     return Relayout(
         result,
@@ -167,7 +168,7 @@ def _facts(
         "files left alone": result.skipped_files,
         "rewritten": gigabytes(result.bytes_rewritten),
         "seconds": round(result.seconds, 1),
-        "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {result.version - 1}"),
+        "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {before.version}"),
     }
     if len(done.read_after):
         facts["rows read by unseen queries"] = picture(

@@ -96,6 +96,7 @@ class Sample:
         seed: what the rows were chosen by.
         version: table version they were read from.
         files_read: data files that rows were taken from; all of them unless the table is large.
+        names: name of each file that ``file`` numbers, without its folder.
     """
 
     columns: Mapping[str, SampleColumn] = field(repr=False)
@@ -105,6 +106,7 @@ class Sample:
     seed: int = 0
     version: int = 0
     files_read: int = 0
+    names: tuple[str, ...] = ()
 
 
 def take_sample(
@@ -150,13 +152,13 @@ def take_sample(
         frame = frame.where(number < F.lit(int(rows / scanned * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
     table = frame.select(path.alias("path"), place.alias("place"), *asked).toArrow()
-    file = _numbered(table["path"])
+    file, paths = _numbered(table["path"])
     order = np.lexsort((table["place"].to_numpy(), file))
     result: dict[str, SampleColumn] = {}
     for i, name in enumerate(columns):
         values, valid = canonical_array(table[f"c{i}"], known[name].value_type)
         result[name] = SampleColumn(values[order], valid[order])
-    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some))
+    return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some), paths)
 
 
 def chosen_files(files: Files, most_bytes: int, seed: int) -> npt.NDArray[np.int64]:
@@ -186,12 +188,13 @@ def _has_row_index(frame: DataFrame) -> bool:
     return isinstance(fields, StructType) and "row_index" in fields.names
 
 
-def _numbered(paths: pa.ChunkedArray) -> npt.NDArray[np.int32]:
-    """Index of each path among the distinct ones in ascending order."""
+def _numbered(paths: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
+    """Index of each path among the distinct ones in ascending order, and the names of those files."""
     coded = paths.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     names = np.asarray(coded.dictionary.to_pylist(), dtype=object)
+    order = np.argsort(names)
     rank = np.empty(len(names), dtype=np.int32)
-    rank[np.argsort(names)] = np.arange(len(names), dtype=np.int32)
+    rank[order] = np.arange(len(names), dtype=np.int32)
     index: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False)
-    return rank[index]
+    return rank[index], tuple(str(name).rsplit("/", 1)[-1] for name in names[order])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from zorder_pipeline.model.decision import Decision
-from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.plan import KEPT, Plan
 
 from .cost import GIGABYTE, CostModel
 
@@ -38,11 +38,13 @@ def judge(plan: Plan, rewrite_bytes: float, table_bytes: float, settings: GateSe
 
     The saving is the bytes a promise query no longer reads, times query rate, times horizon; its bootstrap interval
     must lie above zero, and even its lower end must pay for the rewrite. A rewrite of part of the table is credited
-    with that part of the saving, and waits when the part is below ``min_new_data_share``.
+    with that part of the saving (a kept layout's promise is about the rewritten part already), and waits when the part
+    is below ``min_new_data_share``.
     """
     settings = settings or GateSettings()
     part = rewrite_bytes / table_bytes if table_bytes else 1.0
-    promised = replace(plan.promise, bytes_saved_per_query=plan.promise.bytes_saved_per_query * part)
+    credited = 1.0 if plan.origin == KEPT else part
+    promised = replace(plan.promise, bytes_saved_per_query=plan.promise.bytes_saved_per_query * credited)
     decision = _weigh(replace(plan, promise=promised), rewrite_bytes, settings)
     if not decision.approved or not settings.enabled or part >= settings.min_new_data_share:
         return decision

@@ -12,6 +12,7 @@ import numpy.typing as npt
 import optuna
 
 from zorder_pipeline.model.key_spec import MAX_HILBERT_BITS, KeySpec
+from zorder_pipeline.model.plan import KEPT
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 
@@ -24,11 +25,14 @@ from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .skipping import Estimator
 from .tree import TreeDraft
 
-__all__ = ["Learned", "learn_layout"]
+__all__ = ["CHANGE_GAIN", "MIN_GAIN", "Learned", "learn_layout"]
 
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
+CHANGE_GAIN = 0.25
+"""The same for a table that lies by one of our layouts already: generations that wait to be merged may cost it a fifth,
+and that is no reason to write it all anew; a workload that moved is."""
 OWN = ("learned", "tree")
 SURE = 0.9
 """Share of bootstrap resamples in which a gain must show."""
@@ -43,8 +47,8 @@ class Learned:
     """What was learned.
 
     Attributes:
-        spec: the winning key; None when the present layout was not beaten on the select queries.
-        name: ``learned`` (a bit order), ``tree`` (of cuts), the winning baseline's name, or ``stored``.
+        spec: the winning key; None when the present layout was not surely beaten on the select queries.
+        name: ``learned`` (a bit order), ``tree`` (of cuts), the winning baseline's name, ``stored``, or ``kept``.
         train, select: mean share of rows read on the training and the select block under the winner.
         stored_select: the same on the select block as the table lies now.
         baselines: mean share on the select block by baseline, ``stored`` included.
@@ -79,6 +83,8 @@ def learn_layout(
     settings: SearchSettings,
     warm: Sequence[Draft] = (),
     progress: Progress | None = None,
+    kept: npt.NDArray[np.int32] | None = None,
+    least_gain: float = MIN_GAIN,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
@@ -91,6 +97,9 @@ def learn_layout(
         queries: boxes per query; ``blocks`` indexes them.
         weights: weight per query, positive.
         warm: layouts to start from besides the baselines, such as last night's.
+        kept: file of each sampled row once the table's new files follow its present layout. Another layout must beat
+            that, not the table as it lies.
+        least_gain: share of the rows read by which another layout must surely read less.
     """
     started = time.monotonic()
     everything = np.arange(len(queries))
@@ -101,6 +110,8 @@ def learn_layout(
 
     on_train, on_select = estimator(train), estimator(select)
     stored = table.rows_read(None, on_select)
+    stays = (kept, int(kept.max()) + 1) if kept is not None else (table.stored, table.stored_files)
+    standing = on_select.rows_read(*stays) / max(1, table.rows)
     shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
     drafts: dict[str, AnyDraft] = {}
@@ -116,22 +127,25 @@ def learn_layout(
                 shares[baseline.name] = table.rows_read(draft, on_select)
                 drafts[baseline.name] = _applicable(draft)
     per_query = {name: table.rows_read(draft, on_select) for name, draft in drafts.items()}
-    name = _choose(per_query, stored, weights[select], np.random.default_rng(settings.seed))
+    name = _choose(per_query, standing * (1 - least_gain), weights[select], np.random.default_rng(settings.seed))
     winner = drafts.get(name)
+    if winner is None and kept is not None:
+        name = KEPT
     if winner is not None and blocks:
         # the choice is made: what the select block knows may now refine it
         winner = _refined(winner, table, estimator(_both(train, select)), weights[_both(train, select)], settings)
     on_promise = estimator(blocks.promise) if blocks else None
-    nothing = np.zeros(0)
+    nothing, now = np.zeros(0), (table.stored, table.stored_files)
+    then = table.blocks(winner) if winner is not None else stays
     return Learned(
         spec=table.spec(winner) if winner is not None else None,
         name=name,
         train=_mean(table, winner, on_train, weights[train]),
-        select=_average(per_query.get(name, stored), weights[select]),
+        select=_average(per_query.get(name, standing), weights[select]),
         stored_select=_average(stored, weights[select]),
         baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
-        before=whole_table_shares(table, None, on_promise) if on_promise else nothing,
-        after=whole_table_shares(table, winner, on_promise) if on_promise else nothing,
+        before=whole_table_shares(on_promise, *now) if on_promise else nothing,
+        after=whole_table_shares(on_promise, *then) if on_promise else nothing,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,
@@ -161,15 +175,15 @@ def _refined(
 
 def _choose(
     per_query: dict[str, npt.NDArray[np.float64]],
-    stored: npt.NDArray[np.float64],
+    bar: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
     rng: np.random.Generator,
 ) -> str:
     """The better one of ``learned`` and ``tree`` on the select block, unless a baseline is surely better, or none is.
 
     The searched layouts already include the baselines on the training block, so a baseline that looks better here by
-    the luck of a few queries is no reason to drop them; and the table stays as it is unless the winner surely gains
-    `MIN_GAIN`.
+    the luck of a few queries is no reason to drop them; and the table stays as it is unless the winner surely reads
+    less than ``bar``.
     """
     own = [name for name in per_query if name in OWN]
     if not own or not len(weights):
@@ -179,7 +193,7 @@ def _choose(
     # the best of many is often so by luck: the more there are, the surer it must be (Bonferroni)
     if best not in own and _surely(weights * (per_query[name] - per_query[best]), rng, len(per_query) - len(own)):
         name = best
-    return name if _surely(weights * (stored * (1 - MIN_GAIN) - per_query[name]), rng) else "stored"
+    return name if _surely(weights * (bar - per_query[name]), rng) else "stored"
 
 
 def _surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:

@@ -1,4 +1,4 @@
-"""Which file each row of a sample lies in under a finished layout."""
+"""Which file each row of a sample lies in under a finished layout, or after one was applied to some files."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ import numpy.typing as npt
 from zorder_pipeline.model.key_spec import KeySpec
 
 from .cells import cut_cells
+from .extend import extended
 from .interleave import keys
 
-__all__ = ["files_under"]
+__all__ = ["files_after", "files_under"]
 
 
 def files_under(
@@ -43,4 +44,28 @@ def files_under(
         first = np.concatenate([[0], np.cumsum(cuts.pieces)])
         file[rows] = number + first[place] + np.arange(len(rows)) % cuts.pieces[place]
         number += cuts.files
+    return file
+
+
+def files_after(
+    spec: KeySpec,
+    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
+    stored: npt.NDArray[np.int32],
+    rewritten: npt.NDArray[np.bool_],
+    rows_per_file: float,
+    partition: npt.NDArray[np.int32] | None = None,
+) -> npt.NDArray[np.int32]:
+    """File of each row after only some files are rewritten, which is what an incremental relayout does, shape (rows,).
+
+    Args:
+        stored: present file of each row.
+        rewritten: which rows lie in files that are rewritten; see `files_under` for the rest.
+    """
+    file = np.unique(stored, return_inverse=True)[1].astype(np.int32)
+    some = np.flatnonzero(rewritten)
+    if len(some):
+        part = {name: (values[some], valid[some]) for name, (values, valid) in columns.items()}
+        here = None if partition is None else partition[some]
+        longer = extended(spec, part)
+        file[some] = int(file.max()) + 1 + files_under(longer, part, rows_per_file, here)
     return file

@@ -13,9 +13,11 @@ from zorder_pipeline.errors import PlanError
 from .key_spec import KeySpec
 from .schema import TableSchema
 
-__all__ = ["PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
+__all__ = ["KEPT", "PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
 
 PLAN_VERSION = 1
+KEPT = "kept"
+"""Origin of a plan that stays with the layout the table has."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class Plan:
         schema_hash: `TableSchema.fingerprint` when the plan was made.
         delta_version: table version the sample was taken from.
         spec: the key; None when the table should stay as it is (no layout beat the present one).
-        origin: ``learned`` or ``manual``.
+        origin: ``learned``, ``kept`` (the table's present layout, for what is new) or ``manual``.
         target_file_rows: rows per file to aim for.
         promise: see `Promise`.
         predicted: shares of rows read on the training and the validation (select) queries.

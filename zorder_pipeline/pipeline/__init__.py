@@ -9,6 +9,7 @@ from zorder_pipeline.gate.decision import judge
 
 from .by_hand import layout_by_hand
 from .first_look import triage
+from .keeping import present_plan
 from .learning import analyse, learn, learn_layout_for, sample_files
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
@@ -35,6 +36,7 @@ __all__ = [
     "learn_layout_for",
     "names_of",
     "overlap_depth",
+    "present_plan",
     "purge",
     "sample_files",
     "stored_log",

@@ -19,14 +19,15 @@ from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
-from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.learn import CHANGE_GAIN, MIN_GAIN, Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
-from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, target_rows
@@ -56,7 +57,8 @@ def learn(
     Args:
         table: path or catalog name.
         aliases: further names that the log may call the table by.
-        warm: an earlier plan, whose layout is among those that the search starts from.
+        warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it, it
+            stays the plan unless another is surely better by a quarter.
 
     Raises:
         TableError, LogError: see `analyse` and `ingest`.
@@ -77,7 +79,8 @@ def learn(
     def tell(done: int, planned: int, cost: float) -> None:
         say(f"trial {done} of {planned}: training queries read {cost:.2%} of the rows")
 
-    plan, _ = learn_layout_for(analysis, settings, tell, orders)
+    present = warm if warm and warm.spec and warm.spec.layout_id == layout_of(snapshot) else None
+    plan, _ = learn_layout_for(analysis, settings, tell, orders, present)
     return plan
 
 
@@ -132,6 +135,7 @@ def learn_layout_for(
     settings: LearnSettings | None = None,
     progress: Callable[[int, int, float], None] | None = None,
     warm: Sequence[Sequence[str]] = (),
+    present: Plan | None = None,
 ) -> tuple[Plan, Learned]:
     """Search for a layout on the analysed sample, and promise what it saves on queries that chose nothing.
 
@@ -139,6 +143,8 @@ def learn_layout_for(
         progress: called with trials done, trials planned, and the best share of rows read so far.
         warm: orders of bits to start from, such as last night's, as the column of each bit; one that names another
             column than the search may use is left out.
+        present: the plan that the table lies by (`present_plan`). Unless another layout is surely better than laying
+            out the new files by it, that is tonight's plan.
     """
     settings = settings or LearnSettings()
     snapshot, sample = analysis.snapshot, analysis.sample
@@ -155,9 +161,11 @@ def learn_layout_for(
         settings.trials, settings.seed, settings.seconds, settings.sampler, settings.workers, settings.study,
         study_name(snapshot.location, snapshot.table_id),
     )  # fmt: skip
+    kept = kept_files(analysis, present, partition) if present is not None else None
     learned = learn_layout(
-        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress
-    )
+        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
+        kept, MIN_GAIN if present is None else CHANGE_GAIN,
+    )  # fmt: skip
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
@@ -170,14 +178,17 @@ def learn_layout_for(
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if table.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
+    stays = present is not None and learned.name == KEPT
+    if stays:
+        notes.append("no other layout is surely better than the present one: only what is new is laid out, by it")
     plan = Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
         delta_version=snapshot.version,
-        spec=learned.spec,
-        origin="learned",
-        target_file_rows=target,
+        spec=present.spec if present is not None and stays else learned.spec,
+        origin=KEPT if stays else "learned",
+        target_file_rows=present.target_file_rows if present is not None and stays else target,
         promise=promise(learned.before, learned.after, query_bytes(snapshot, held_out), rate, settings.seed),
         predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
         baselines=learned.baselines,

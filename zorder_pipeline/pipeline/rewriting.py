@@ -15,6 +15,7 @@ from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.history import undone_by
+from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Cutter, RelayoutResult, apply_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -38,6 +39,7 @@ def apply(
     gate: GateSettings | None = None,
     verify: str = "counts",
     row_group_bytes: int | None = None,
+    state: str | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
     """Rewrite the files that ``plan`` wants elsewhere, when the gate approves.
@@ -49,6 +51,7 @@ def apply(
         force: do not ask the gate.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
+        state: folder of the state, where the relayout is recorded; None records nothing.
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -92,6 +95,8 @@ def apply(
     approved = force or decision.approved
     reasons = ("applied without asking the gate (--force)",) if force else decision.reasons
     done = preview if dry_run or not approved else run(False)
+    if state is not None and done.committed:
+        Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json())
     return ApplyResult(
         version=done.version,
         decision="applied" if approved else "declined",

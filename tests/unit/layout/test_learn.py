@@ -79,7 +79,7 @@ def test_what_is_promised_is_what_the_whole_table_shows() -> None:
     true = Estimator.build(whole, SCHEMA, asked, 400_000).rows_read(file.astype(np.int32), FILES).mean() / 400_000
     estimator = Estimator.build(columns, SCHEMA, asked, len(some))
     naive = table.rows_read(draft, estimator).mean()
-    told = whole_table_shares(table, draft, estimator).mean()
+    told = whole_table_shares(estimator, *table.blocks(draft)).mean()
     assert naive < 0.95 * true
     assert told == pytest.approx(true, rel=0.05)
 

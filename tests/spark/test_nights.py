@@ -1,0 +1,87 @@
+"""Night after night: the layout is kept while nothing surely beats it, and only what is new is laid out."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.pipeline.logs import ingest
+from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.snapshot import open_table
+
+SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=500)
+
+
+def add(spark: SparkSession, path: str, first: int, rows: int) -> None:
+    frame = spark.range(first, first + rows).selectExpr(
+        "id", "pmod(hash(id, 1), 10000) AS part", "pmod(hash(id, 2), 10000) AS price", "id DIV 100 AS day"
+    )
+    frame.repartition(3).write.format("delta").mode("append").save(path)
+
+
+@pytest.fixture(scope="module")
+def log(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Look-ups by part, and by ranges of prices."""
+    rng = np.random.default_rng(0)
+    path = tmp_path_factory.mktemp("log") / "log.jsonl"
+    with path.open("w") as file:
+        for i in range(160):
+            low = int(rng.integers(0, 9800))
+            where = f"part = {low}" if i % 2 else f"price BETWEEN {low} AND {low + 200}"
+            stamp = f"2026-01-{1 + i // 10:02d}T00:00:{i % 60:02d}Z"
+            file.write(json.dumps({"statement": f"SELECT * FROM t WHERE {where}", "timestamp": stamp}) + "\n")
+    return str(path)
+
+
+def night(spark: SparkSession, path: str, log: str, state: str) -> tuple[Plan, object]:
+    """What the nightly run does for one table."""
+    snapshot = open_table(spark, path)
+    found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
+    present = pipeline.present_plan(spark, snapshot, state)
+    plan, _ = pipeline.learn_layout_for(analysis, SETTINGS, present=present)
+    gate = GateSettings(queries_per_day=1e6)
+    return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
+
+
+def test_only_what_is_new_is_laid_out_and_nothing_without_new_data(
+    spark: SparkSession, tmp_path: Path, log: str
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 20_000)
+    plan, done = night(spark, path, log, state)
+    assert (plan.origin, done.decision, done.rows) == ("learned", "applied", 20_000)
+    for _ in range(2):
+        plan, done = night(spark, path, log, state)
+        assert done.decision == "nothing_to_do"
+    add(spark, path, 20_000, 1_500)
+    plan, done = night(spark, path, log, state)
+    assert (plan.origin, done.decision) == (KEPT, "applied")
+    assert done.rows < 3_000
+    assert plan.promise.after < plan.promise.before
+    assert len(set(open_table(spark, path).files().layout)) == 1
+    evaluated = pipeline.evaluate(spark, path, [log], aliases=["t"])
+    assert evaluated.rows_read_fraction == pytest.approx(plan.promise.after, rel=0.1)
+
+
+def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(
+    spark: SparkSession, tmp_path: Path, log: str
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 6_000)
+    assert Ledger(spark, state).latest("any") is None
+    plan, done = night(spark, path, log, state)
+    ledger, spec = Ledger(spark, state), plan.spec
+    assert spec is not None
+    assert ledger.latest(plan.table_id) == ledger.latest(plan.table_id, spec.layout_id) == plan
+    assert ledger.latest(plan.table_id, "another") is None
+    ledger.record(plan, spec.layout_id, done.version, vars(done), {})
+    rows = spark.read.format("delta").load(f"{state}/relayouts").collect()
+    assert len(rows) == 1
+    assert (rows[0]["rows"], rows[0]["version"]) == (6_000, done.version)
+    assert rows[0]["promised_after"] == pytest.approx(plan.promise.after)

@@ -1,0 +1,69 @@
+"""Staying with a layout: when no other surely beats it, only what is new is laid out by it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import PlanError
+from zorder_pipeline.layout.placement import files_after
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.select import select_files
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .records import TableAnalysis
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["kept_files", "layout_of", "present_plan"]
+
+MOST = 0.5
+"""Share of the rows that must lie by a layout for it to be the table's."""
+
+
+def layout_of(snapshot: TableSnapshot) -> str:
+    """Id of the layout that most of the table's rows lie by; "" when there is none."""
+    files = snapshot.files()
+    rows: dict[str, int] = {}
+    for layout, count in zip(files.layout, files.rows.tolist(), strict=True):
+        rows[layout] = rows.get(layout, 0) + count
+    most = max(rows, key=rows.__getitem__, default="")
+    return most if rows and rows[most] >= MOST * sum(rows.values()) else ""
+
+
+def present_plan(spark: SparkSession, snapshot: TableSnapshot, state: str) -> Plan | None:
+    """The plan that most of the table lies by, from the state; None when that is no plan known there."""
+    layout = layout_of(snapshot)
+    return Ledger(spark, state).latest(snapshot.table_id, layout) if layout else None
+
+
+def kept_files(
+    analysis: TableAnalysis, present: Plan, partition: npt.NDArray[np.int32] | None
+) -> npt.NDArray[np.int32] | None:
+    """File of each sampled row once the table's new files are laid out by ``present``, shape (rows,).
+
+    Args:
+        partition: table partition of each sampled row.
+
+    Returns:
+        None when the plan does not fit the table any more, or no file needs it.
+    """
+    snapshot, sample, spec = analysis.snapshot, analysis.sample, present.spec
+    try:
+        present.refuse_unless_fits(snapshot.table_id, snapshot.schema)
+    except PlanError:
+        return None
+    if spec is None or any(name not in sample.columns for name in spec.columns):
+        return None
+    chosen = select_files(snapshot, spec.layout_id, present.target_file_rows).rewrite
+    if not len(chosen):
+        return None
+    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    names = {str(path).rsplit("/", 1)[-1] for path in snapshot.files().path[chosen]}
+    rewritten = np.array([name in names for name in sample.names], dtype=np.bool_)[sample.file]
+    rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
+    return files_after(spec, columns, sample.file, rewritten, rows_per_file, partition)
