@@ -20,6 +20,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("ingest", "ingest"),
     ("features", "features"),
     ("layout", "layout"),
+    ("guard", "guard"),
     ("relayout", "relayout"),
     ("kernel", "kernel"),
 )

@@ -28,7 +28,7 @@ from zorder_pipeline.model.key_spec import KeySpec
 from .cases import CASES, Case, Loaded, load
 from .harness import OURS, Options, Outcome, Progress, Workload
 
-__all__ = ["WORKLOAD"]
+__all__ = ["FILES", "WORKLOAD", "applied", "learn"]
 
 FILES = 500
 SAMPLE = 100_000
@@ -75,7 +75,7 @@ def _one(
     delta = [name for name in read if name.startswith(("zorder", "liquid"))]
     if delta:  # the best of them in hindsight: nobody knows beforehand which it is
         read[DELTA] = min((read[name] for name in delta), key=lambda shares: float(shares.mean()))
-    ours = stored if learned.spec is None else _applied(loaded, learned.spec, files, unseen)
+    ours = stored if learned.spec is None else applied(loaded, learned.spec, files, unseen)
     figures = _kept(loaded, learned, files) | {"layout": learned.name, "selectivity": _selectivity(loaded)}
     progress(f"{case.name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
     yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, case.name)
@@ -105,7 +105,7 @@ def learn(
     return learned, table, chosen
 
 
-def _applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:
+def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:
     """Share of rows each query reads of the whole table laid out as ``zorder apply`` does."""
     key = keys(spec, loaded.columns)
     cells, counts = np.unique(key, return_counts=True)
@@ -123,7 +123,7 @@ def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     estimator = loaded.estimator([loaded.train_boxes[i] for i in blocks.promise])
     stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
     before = estimator.rows_read(stored, files) / loaded.rows
-    after = before if learned.spec is None else _applied(loaded, learned.spec, files, estimator)
+    after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)
     return {
         "promise": float(after.mean() / learned.after.mean()),
         "before": float(before.mean() / learned.before.mean()),

@@ -1,0 +1,105 @@
+"""When learning should decline: few queries, templates that change, queries without any pattern.
+
+What ends on disk (the learned layout if the gate's proof holds, else the table as it is) is measured on queries that
+come after the log; it should never read more than the table as stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from zorder_pipeline.gate.benefit import promise
+
+from .cases import CASES, Case, drill_downs, load
+from .harness import OURS, Options, Outcome, Progress, Workload
+from .layout import FILES, applied, learn
+from .lookups import Shape, table_logs
+from .workloads import Record
+
+__all__ = ["WORKLOAD"]
+
+QUERIES = 300
+FEW = 20
+SCALE, QUICK_SCALE = 0.5, 0.1
+
+
+def run(options: Options, progress: Progress) -> list[Outcome]:
+    """See `Workload`; a case is a table together with the kind of its log."""
+    scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
+    outcomes: list[Outcome] = []
+    for case in CASES:
+        rows = case.rows(options.work, scale)
+        for seed in options.seeds:
+            for kind, make in KINDS:
+                outcomes += _one(case, rows, seed, kind, make, scale, progress)
+    return outcomes
+
+
+def _one(
+    case: Case,
+    rows: pa.Table,
+    seed: int,
+    kind: str,
+    make: Callable[[Case, pa.Table, int], Case],
+    scale: float,
+    progress: Progress,
+) -> Iterator[Outcome]:
+    loaded = load(make(case, rows, seed), rows, FEW if kind == "few" else QUERIES, QUERIES, seed, scale)
+    files = max(16, int(FILES * scale))
+    learned, _, _ = learn(loaded, files, seed)
+    proof = promise(learned.before, learned.after, np.ones(len(learned.before)), (1.0, "assumed"), seed)
+    estimator = loaded.estimator(loaded.unseen_boxes)
+    stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
+    before = estimator.rows_read(stored, files) / loaded.rows
+    rewritten = learned.spec is not None and proof.low > 0
+    after = applied(loaded, learned.spec, files, estimator) if rewritten and learned.spec is not None else before
+    progress(f"{case.name}, {kind}, seed {seed}: {before.mean():.3f} -> {after.mean():.3f}")
+    name = f"{case.name}: {kind}"
+    yield Outcome(OURS, "ours", seed, {"share": after}, figures={"rewritten": rewritten}, case=name)
+    yield Outcome("stored", "as stored", seed, {"share": before}, case=name)
+
+
+def _few(case: Case, _: pa.Table, __: int) -> Case:
+    return case
+
+
+def _moved(case: Case, rows: pa.Table, seed: int) -> Case:
+    """The log's first half asks one kind of thing, its second half and what comes after it another."""
+
+    def logs(table: pa.Table, train: int, unseen: int, number: int, scale: float) -> tuple[list[Record], list[Record]]:
+        del scale
+        old, _ = table_logs(table, case.name, train // 2, 1, number, drill_downs(rows, seed + 500))
+        new, later = table_logs(
+            table, case.name, train - train // 2, unseen, number + 50, drill_downs(rows, seed + 900)
+        )
+        shift = max(record["timestamp"] for record in old)
+        return [*old, *(record | {"timestamp": max(shift, record["timestamp"])} for record in new)], later
+
+    return replace(case, logs=logs)
+
+
+def _random(case: Case, rows: pa.Table, seed: int) -> Case:
+    """Every query a kind of its own."""
+
+    def logs(table: pa.Table, train: int, unseen: int, number: int, scale: float) -> tuple[list[Record], list[Record]]:
+        del scale
+        shapes: list[Shape] = []
+        while len(shapes) < 300:
+            shapes += drill_downs(rows, 10_000 * (seed + 1) + len(shapes))
+        return table_logs(table, case.name, train, unseen, number, shapes)
+
+    return replace(case, logs=logs)
+
+
+KINDS: tuple[tuple[str, Callable[[Case, pa.Table, int], Case]], ...] = (
+    ("few", _few),
+    ("moved", _moved),
+    ("random", _random),
+)
+"""Logs of twenty queries; logs whose templates change half-way; logs in which no template comes twice."""
+
+WORKLOAD = Workload("guard", "what is left on disk when a log proves little, beside the table as stored", run)
