@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, write_deltalake
-from deltalake.exceptions import DeltaError
+from deltalake.exceptions import CommitFailedError, DeltaError
 from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import LostRaceError
@@ -61,12 +61,18 @@ def relayout(spark: SparkSession, path: str, spec: KeySpec, **options: Any) -> R
 
 
 def create(
-    spark: SparkSession, path: Path, *, rows: int = 2000, files: int = 6, partitioned: bool = False, **properties: str
+    spark: SparkSession,
+    path: Path,
+    properties: Mapping[str, str] | None = None,
+    *,
+    rows: int = 2000,
+    files: int = 6,
+    partitioned: bool = False,
 ) -> str:
     """A table of ids 0 .. ``rows`` with value 0, in ``files`` files (per partition) in an order that helps nobody."""
     frame = spark.range(rows).selectExpr("id", *(f"{text} AS {name}" for name, text in COLUMNS.items()), "0L AS v")
     frame = frame.select("id", "k", "v", "p")
-    writer = frame.repartition(files).write.format("delta").options(**properties)
+    writer = frame.repartition(files).write.format("delta").options(**dict(properties or {}))
     (writer.partitionBy("p") if partitioned else writer).save(str(path))
     return str(path)
 
@@ -246,7 +252,7 @@ class Race:
         self._numbers = itertools.count(1)
         self._fresh = -(-self.rows // BLOCK)
         self._blocks = list(range(self._fresh))
-        self._deadline = 0.0
+        self._deadline, self._spark_successes = 0.0, 0
 
     def run(self, spark_writers: int = 2, rust_writers: int = 1, layouts: Sequence[Sequence[KeySpec]] = ()) -> None:
         """Start one thread per writer and per entry of ``layouts``, each of which goes round its own specs."""
@@ -296,7 +302,9 @@ class Race:
 
     def _rust_writer(self, thread: int) -> Callable[[], None]:
         def loop() -> None:
-            for operation in self._schedule(thread, RUST_KINDS):
+            for number, operation in enumerate(self._schedule(thread, RUST_KINDS)):
+                if number:
+                    self._await_writers(1)
                 self._try(operation, lambda made=operation: self._run_rust(made))  # type: ignore[misc]
 
         return loop
@@ -331,11 +339,14 @@ class Race:
 
         return loop
 
-    def _await_writers(self) -> None:
-        """Relayouts one after the other would leave a MERGE no gap to commit in; others' OPTIMIZE would not either."""
+    def _await_writers(self, successes: int = 2) -> None:
+        """Wait until Spark's writers got on.
+
+        Relayouts one after the other would leave a MERGE no gap to commit in, and delta-rs would make all versions.
+        """
         with self._lock:
-            before = len(self.succeeded)
-            self._lock.wait_for(lambda: len(self.succeeded) > before + 1 or self._stop.is_set(), timeout=self.patience)
+            goal = self._spark_successes + successes
+            self._lock.wait_for(lambda: self._spark_successes >= goal or self._stop.is_set(), timeout=self.patience)
 
     def _schedule(self, thread: int, kinds: Sequence[str]) -> Iterator[Operation]:
         rng = random.Random(f"{self.seed}/{thread}")
@@ -353,7 +364,8 @@ class Race:
         Under its default isolation a DELETE may overtake an append that it has not read.
         """
         with self._lock:
-            number, ranges = next(self._numbers), ()
+            number = next(self._numbers)
+            ranges: tuple[range, ...] = ()
             if kind in ("append", "rust_append", "merge"):
                 fresh, self._fresh = self._fresh, self._fresh + 1
                 ranges = (range(fresh * BLOCK, (fresh + 1) * BLOCK),)
@@ -376,6 +388,7 @@ class Race:
             with self._lock:
                 if committed:
                     self.succeeded[operation.token] = operation
+                    self._spark_successes += operation.kind in SPARK_KINDS
                     self._lock.notify_all()
                 self._blocks += sorted({part.start // BLOCK for part in operation.ranges} - set(self._blocks))
             return
@@ -385,5 +398,5 @@ class Race:
 def is_conflict(error: BaseException) -> bool:
     """Whether an engine says that another writer was faster."""
     if isinstance(error, DeltaError):
-        return any(word in str(error).lower() for word in ("conflict", "concurrent", "commit failed"))
+        return isinstance(error, CommitFailedError) or "conflict" in str(error).lower()
     return any(word in type(error).__name__ for word in ("Concurrent", "MetadataChanged", "ProtocolChanged"))

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
+import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
 
-__all__ = ["Transaction", "lost_races"]
+__all__ = ["Transaction", "actions_summary", "lost_races", "told_plainly"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
@@ -56,6 +58,7 @@ class Transaction:
             raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
         self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(self._seq(list(paths)))
         self.written: JavaObject | None = None
+        self._committing = False
 
     @property
     def read_version(self) -> int:
@@ -78,7 +81,7 @@ class Transaction:
         """Write the new files (not yet part of the table); returns their AddFile actions.
 
         Raises:
-            TableError: rows violate a constraint of the table.
+            TableError: rows violate a constraint of the table, or the disk is full, or a task failed.
         """
         from py4j.protocol import Py4JJavaError
 
@@ -87,10 +90,11 @@ class Transaction:
             try:
                 self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
             except Py4JJavaError as error:
-                if "InvariantViolation" not in error.java_exception.getClass().getName():
-                    raise
+                location, java = self.current.location, error.java_exception
+                if "InvariantViolation" not in java.getClass().getName():
+                    raise TableError(f"{location} could not be written: {_cause(java)}; nothing changed") from error
                 raise TableError(
-                    f"{self.current.location} could not be written: {_first_line(error.java_exception.getMessage())} "
+                    f"{location} could not be written: {_first_line(java.getMessage())} "
                     "(a generated column may depend on the time zone: set spark.sql.session.timeZone to its writers')"
                 ) from error
         return self._frame(self.written)
@@ -129,18 +133,30 @@ class Transaction:
         self._register(metrics)
         told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: OURS + layout_id}
         with lost_races(self.current.location), _session_conf(self.current, told):
-            return int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
+            self._committing = True
+            version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
+            self.written = None
+            return version
 
     def discard(self) -> None:
-        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest."""
-        if self.written is None:
+        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest.
+
+        Once the commit was asked for, they may be part of the table whatever Python was told: an interruption leaves
+        the JVM at work, and a failure may have come after the log entry. Then only the log's answer counts.
+        """
+        if self.written is None or (self._committing and not isinstance(sys.exception(), Exception)):
             return
         with contextlib.suppress(Exception):
+            none = self.jvm.scala.Option.empty()
+            paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
+            newest = self.jlog.update(False, none, none)
+            if self._committing and newest.getSpecificFilesWithStats(self._seq(paths)).nonEmpty():
+                return
             root = self.jlog.dataPath()
             filesystem = root.getFileSystem(self.jlog.newDeltaHadoopConf())
             unquote = self.jvm.java.net.URI
-            for row in self._frame(self.written).select("path").collect():
-                path = self.jvm.org.apache.hadoop.fs.Path(unquote(row["path"]))
+            for written in paths:
+                path = self.jvm.org.apache.hadoop.fs.Path(unquote(written))
                 filesystem.delete(self.jvm.org.apache.hadoop.fs.Path(root, path), False)
 
     def _removals(self) -> DataFrame:
@@ -226,24 +242,58 @@ def _race(location: str, name: str) -> str:
     )
 
 
+def _cause(error: JavaObject) -> str:
+    """What a Java exception says at its root."""
+    while (deeper := error.getCause()) is not None:
+        error = deeper
+    return _first_line(str(error.getMessage() or error.getClass().getName()))
+
+
 def _first_line(text: str) -> str:
     return (text.strip().splitlines() or ["no message"])[0][:300]
 
 
 @contextlib.contextmanager
+def told_plainly(location: str) -> Iterator[None]:
+    """Turn whatever else Spark fails with before the commit into a `TableError` of one sentence."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        reason = _cause(error.java_exception)
+        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
+    except PySparkException as error:
+        reason = _first_line(str(error))
+        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
+
+
+_held: dict[str, tuple[int, str | None]] = {}
+_holding = threading.Lock()
+
+
+@contextlib.contextmanager
 def _session_conf(snapshot: TableSnapshot, conf: Mapping[str, str]) -> Iterator[None]:
+    """Settings of the session while the block runs; the last of several relayouts at once puts them back."""
     settings = snapshot.spark.conf
-    before = {key: settings.get(key, None) for key in conf}
-    for key, value in conf.items():
-        settings.set(key, value)
+    with _holding:
+        for key, value in conf.items():
+            users, before = _held.get(key, (0, settings.get(key, None)))
+            _held[key] = (users + 1, before)
+            settings.set(key, value)
     try:
         yield
     finally:
-        for key, old in before.items():
-            if old is None:
-                settings.unset(key)
-            else:
-                settings.set(key, old)
+        with _holding:
+            for key in conf:
+                users, before = _held.pop(key)
+                if users > 1:
+                    _held[key] = (users - 1, before)
+                elif before is None:
+                    settings.unset(key)
+                else:
+                    settings.set(key, before)
 
 
 def actions_summary(actions: DataFrame) -> tuple[int, int, int]:

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key
 
-from .commit import Transaction, actions_summary
+from .commit import Transaction, actions_summary, told_plainly
 from .key_column import FILE, KEY, with_key
 from .routing import Cutter, histogram_of, routed
 from .select import bins_of, select_files
@@ -167,12 +167,18 @@ def _bin(
         if not len(chosen):
             break
         try:
-            return _attempt(snapshot, chosen, work)
+            with told_plainly(snapshot.location):
+                return _attempt(snapshot, chosen, work)
         except LostRaceError:
             if attempt == ATTEMPTS:
                 raise
             work.say("another writer was faster: trying again on the files that are left")
             snapshot = open_table(spark, snapshot.location)
+            if gone := [column for column in work.spec.columns if column not in snapshot.paths]:
+                raise TableError(
+                    f"column {gone[0]} of the layout was dropped or renamed in {snapshot.location} during the "
+                    "relayout; nothing was committed, learn a new plan"
+                ) from None
             again = select_files(snapshot, work.spec.layout_id, target_rows, full=full).rewrite
             here = [snapshot.files().partitions[i] in partitions for i in again]
             chosen = again[np.array(here, dtype=np.bool_)]
