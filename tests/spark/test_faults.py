@@ -133,6 +133,7 @@ def in_child(code: str, *arguments: str) -> list[list[Any]]:
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("[")]
 
 
+@pytest.mark.slow
 def test_a_task_that_fails_once_is_retried_and_no_row_is_lost_or_doubled(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path / "t")
     before = rows_at(spark, path)
@@ -206,6 +207,7 @@ def fill(folder: Path, leave: int) -> Path:
     return filler
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["writing", "committing"])
 def test_a_full_disk_leaves_the_table_as_it_was(
     spark: SparkSession, small_disk: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -232,6 +234,7 @@ def file_size_limit(spark: SparkSession, size: int) -> Iterator[None]:
         resource.prlimit(process, resource.RLIMIT_FSIZE, before)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["writing", "committing"])
 def test_a_file_that_may_not_grow_leaves_the_table_as_it_was(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
@@ -453,7 +456,7 @@ def aborts(spark: SparkSession, folder: Path, name: str, where: str, ours: bool)
     return int(failure is not None)
 
 
-FAST = {("merge", ""), ("merge in a partition", "p = 1")}
+FAST = {("merge", "")}
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,7 @@ def kills(spark: SparkSession, folder: Path, count: int, seed: int) -> Counter[s
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_sigkill_leaves_a_whole_table_that_the_next_relayout_takes_up(spark: SparkSession, tmp_path: Path) -> None:
     left = kills(spark, tmp_path, 3, seed=3)
     assert sum(left[moment] for moment in ("time", "log", "data")) == 3

@@ -170,7 +170,7 @@ class SampledTable:
         else:
             order = tuple(used.index(i) for i in draft.order)
         features = tuple(self.encodings[i].feature(counts[i]) for i in used)
-        return KeySpec(features, order, draft.curve, tuple(self.encodings[i].column for i in used))
+        return KeySpec(features, order, draft.curve)  # sorted by the key alone: Spark then sorts by radix
 
 
 @numba.njit(cache=True, nogil=True)

@@ -106,5 +106,4 @@ def tree_spec(draft: TreeDraft, encodings: tuple[Encoding, ...]) -> KeySpec:
         high=tuple(draft.high.tolist()),
         key=tuple(draft.keys.tolist()),
     )
-    columns = tuple(feature.column for feature in features)
-    return KeySpec(tuple(features), tuple(range(len(features))), "tree", columns, tree)
+    return KeySpec(tuple(features), tuple(range(len(features))), "tree", tree=tree)
