@@ -131,6 +131,8 @@ def cut_positions(
                 size += counts[j]
         first[ranges] = i
         pieces[ranges] = max(1, int(np.round(end_size / ideal))) if end_size > ideal * HEAVY else 1
+        if end_size > 2.0 * target * pieces[ranges]:  # where little is left for many files, ideal is no measure
+            pieces[ranges] = int(np.ceil(end_size / (2.0 * target)))
         files_left = max(1, files_left - pieces[ranges])
         left -= end_size
         ranges += 1

@@ -1,7 +1,7 @@
 """Cutting cells into files: complete, near the target, aligned where possible, heavy hitters dealt out."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.layout.cells import TOLERANCE, cut_cells, file_count
@@ -14,6 +14,7 @@ def sizes(counts: np.ndarray, cells: np.ndarray, target: float) -> tuple[np.ndar
 
 
 @settings(deadline=None)  # the first call compiles
+@example([7, 22, 1, 25, 9], 12)
 @given(st.lists(st.integers(1, 40), min_size=1, max_size=300), st.integers(5, 400))
 def test_every_range_is_non_empty_and_no_file_is_over_twice_the_target(counts: list[int], target: int) -> None:
     rows, pieces = sizes(np.array(counts), np.arange(len(counts)), target)
