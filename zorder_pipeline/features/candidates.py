@@ -22,7 +22,9 @@ MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "sta
 DAY = 86_400_000_000
 WeighBy: TypeAlias = Literal["rows", "queries", "duration", "bytes"]
 FEW_VALUES = 8
+SMALL_RANGE = 256
 MOSTLY = 0.5
+"""Seed 001 calls a column of little use that has few distinct values, a small range, or mostly nulls or one value."""
 
 
 @dataclass(frozen=True)
@@ -186,6 +188,8 @@ def _verdict(
 def _notes(shape: Profile) -> Iterator[str]:
     if shape.distinct <= FEW_VALUES:
         yield f"it has only {shape.distinct} value{'s' * (shape.distinct != 1)}"
+    elif shape.span is not None and shape.span < SMALL_RANGE:
+        yield f"its values span only {shape.span} units, so its raw bits hardly differ (rank codes do)"
     if shape.null_share >= MOSTLY:
         yield f"{shape.null_share:.0%} of its rows are null"
     if shape.top_share >= MOSTLY and shape.distinct > 1:

@@ -23,12 +23,14 @@ class Profile:
         top_share: share of the rows that have the most frequent value (skew), 0 to 1.
         overlap_depth: mean number of present files between whose smallest and largest sampled value a value of the
             sample lies; 1 is perfectly clustered. The files' true ranges are at least as wide.
+        span: largest less smallest value of a type of whole numbers, in its units; None for every other type.
     """
 
     distinct: int = 0
     null_share: float = 0.0
     top_share: float = 0.0
     overlap_depth: float = 0.0
+    span: int | None = None
 
 
 def profile(column: SampleColumn, file: npt.NDArray[np.int32]) -> Profile:
@@ -36,7 +38,7 @@ def profile(column: SampleColumn, file: npt.NDArray[np.int32]) -> Profile:
 
     >>> column = SampleColumn(np.array([1, 2, 3, 3]), np.array([True, True, True, True]))
     >>> profile(column, np.array([0, 0, 1, 1], dtype=np.int32))
-    Profile(distinct=3, null_share=0.0, top_share=0.5, overlap_depth=1.0)
+    Profile(distinct=3, null_share=0.0, top_share=0.5, overlap_depth=1.0, span=2)
     """
     rows, present = len(column.valid), int(column.valid.sum())
     if not present:
@@ -44,7 +46,9 @@ def profile(column: SampleColumn, file: npt.NDArray[np.int32]) -> Profile:
     codes = ranks(column.values[column.valid])
     counts = np.bincount(codes)
     depth = _overlap_depth(codes, file[column.valid])
-    return Profile(len(counts), 1 - present / rows, float(counts.max()) / rows, depth)
+    values = column.values[column.valid]
+    span = int(values.max()) - int(values.min()) if values.dtype == np.int64 else None
+    return Profile(len(counts), 1 - present / rows, float(counts.max()) / rows, depth, span)
 
 
 def _overlap_depth(codes: Codes, file: npt.NDArray[np.int32]) -> float:

@@ -210,3 +210,20 @@ def test_implies_by_nulls_nan_and_missing_columns() -> None:
     assert not implies((), (present,))
     assert implies((Range("x", "double", (Interval(nan, nan),)),), (Range("x", "double", (Interval(1.0, None),)),))
     assert not implies((Range("x", "double", (Interval(1.0, nan),)),), (some,))
+
+
+def test_a_small_range_is_said_unless_the_values_are_few_anyway() -> None:
+    rows = 5_000
+    rng = np.random.default_rng(0)
+    values = {
+        "narrow": rng.integers(1_000, 1_200, rows),
+        "few": rng.integers(0, 5, rows),
+        "wide": rng.integers(0, 10**6, rows),
+    }
+    columns = {name: SampleColumn(column, np.ones(rows, dtype=bool)) for name, column in values.items()}
+    schema = TableSchema(tuple(Column(name, "int") for name in values))
+    asked = [LoggedQuery("t", And(tuple(is_(name, i) for name in values)), timestamp=i) for i in range(20)]
+    found = by_name(analyse(asked, schema, Sample(columns, np.zeros(rows, dtype=np.int32), rows, rows)))
+    assert "its values span only 199 units" in found["narrow"].reason
+    assert "it has only 5 values" in found["few"].reason
+    assert "span" not in found["few"].reason + found["wide"].reason
