@@ -18,6 +18,7 @@ from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
 from tests.spark.delta_feature_cases import CASES, Case
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
 from zorder_pipeline.relayout.snapshot import LAYOUT_TAG, TableSnapshot, open_table
 
@@ -35,12 +36,8 @@ TARGET = 100
 
 @pytest.fixture(autouse=True, scope="module")
 def _quick(spark: SparkSession) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in CONF}
-    for key, value in CONF.items():
-        spark.conf.set(key, value)
-    yield
-    for key, old in before.items():
-        spark.conf.unset(key) if old is None else spark.conf.set(key, old)
+    with session_conf(spark, CONF):
+        yield
 
 
 def spark_rows(spark: SparkSession, snapshot: TableSnapshot, version: int | None = None) -> list[str]:

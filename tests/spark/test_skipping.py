@@ -12,7 +12,6 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import replace
 from itertools import islice
 from typing import NamedTuple
@@ -25,6 +24,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.skipping_cases import FIXED, KINDS, Case, Conditions, make_table
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
@@ -100,20 +100,10 @@ def files_of(mask: npt.NDArray[np.bool_]) -> Files:
     return frozenset(np.flatnonzero(mask).tolist())
 
 
-@contextmanager
-def configured(spark: SparkSession, conf: dict[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in conf}
-    for key, value in conf.items():
-        spark.conf.set(key, value)
-    yield
-    for key, old in before.items():
-        spark.conf.unset(key) if old is None else spark.conf.set(key, old)
-
-
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
     path = str(tmp_path_factory.mktemp("skipping") / "t")
-    with configured(spark, CONF):
+    with session_conf(spark, CONF):
         make_table(spark, path)
         snapshot = open_table(spark, path)
         files = snapshot.files()
@@ -127,7 +117,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def judged(spark: SparkSession, table: Table, cases: Sequence[Case], zone: str) -> list[Verdict]:
     """Both sides' answers to every condition, in a session of time zone ``zone``."""
-    with configured(spark, CONF | {"spark.sql.session.timeZone": zone}):
+    with session_conf(spark, CONF | {"spark.sql.session.timeZone": zone}):
         with ThreadPoolExecutor(2) as pool:
             read = list(pool.map(lambda case: read_by_delta(spark, table, case.sql), cases))
         matching = [files for i in range(0, len(cases), BATCH) for files in matched(spark, table, cases[i : i + BATCH])]

@@ -17,10 +17,9 @@ from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import analyse
 from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import split_log
-from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.draft import SampledTable
-from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
@@ -107,13 +106,8 @@ def learn(
 
 def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:
     """Share of rows each query reads of the whole table laid out as ``zorder apply`` does."""
-    key = keys(spec, loaded.columns)
-    cells, counts = np.unique(key, return_counts=True)
-    cuts = cut_cells(cells, counts, loaded.rows / files)
-    number = np.searchsorted(cuts.starts, key, side="right")
-    first = np.concatenate([[0], np.cumsum(cuts.pieces)])
-    file = first[number] + np.arange(loaded.rows) % cuts.pieces[number]
-    return estimator.rows_read(file.astype(np.int32), cuts.files) / loaded.rows
+    file = files_under(spec, loaded.columns, loaded.rows / files)
+    return estimator.rows_read(file.astype(np.int32), int(file.max()) + 1) / loaded.rows
 
 
 def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:

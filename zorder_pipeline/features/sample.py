@@ -108,6 +108,11 @@ class Sample:
     files_read: int = 0
     names: tuple[str, ...] = ()
 
+    @property
+    def arrays(self) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
+        """Canonical values and validity by column name, as `zorder_pipeline.layout` takes them."""
+        return {name: (column.values, column.valid) for name, column in self.columns.items()}
+
 
 def take_sample(
     spark: SparkSession,  # noqa: ARG001 - the snapshot brings its session; part of the call for other sources

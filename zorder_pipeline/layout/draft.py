@@ -129,8 +129,10 @@ class SampledTable:
             return hilbert_index(np.stack(axes), widest)
         return np.asarray(_keys(self.fine, np.asarray(draft.order, dtype=np.int64)))
 
-    def blocks(self, draft: AnyDraft) -> tuple[npt.NDArray[np.int32], int]:
-        """File of every sample row under ``draft``, shape (rows,), and their number."""
+    def blocks(self, draft: AnyDraft | None) -> tuple[npt.NDArray[np.int32], int]:
+        """File of every sample row under ``draft`` (None: as stored), shape (rows,), and their number."""
+        if draft is None:
+            return self.stored, self.stored_files
         keys = self.keys(draft)
         if isinstance(draft, TreeDraft) and draft.leaves_are_files:
             leaves, leaf_number = np.unique(keys, return_inverse=True)
@@ -154,8 +156,7 @@ class SampledTable:
 
     def rows_read(self, draft: AnyDraft | None, estimator: Estimator) -> npt.NDArray[np.float64]:
         """Share of rows each of the estimator's queries reads under ``draft`` (None: as stored), shape (queries,)."""
-        block, number = self.blocks(draft) if draft else (self.stored, self.stored_files)
-        return estimator.rows_read(block, number) / max(1, self.rows)
+        return estimator.rows_read(*self.blocks(draft)) / max(1, self.rows)
 
     def spec(self, draft: AnyDraft) -> KeySpec:
         """The key of ``draft``, ready to be applied to the whole table."""

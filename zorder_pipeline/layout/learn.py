@@ -110,7 +110,7 @@ def learn_layout(
 
     on_train, on_select = estimator(train), estimator(select)
     stored = table.rows_read(None, on_select)
-    stays = (kept, int(kept.max()) + 1) if kept is not None else (table.stored, table.stored_files)
+    stays = (kept, int(kept.max()) + 1) if kept is not None else table.blocks(None)
     standing = on_select.rows_read(*stays) / max(1, table.rows)
     shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
@@ -133,9 +133,10 @@ def learn_layout(
         name = KEPT
     if winner is not None and blocks:
         # the choice is made: what the select block knows may now refine it
-        winner = _refined(winner, table, estimator(_both(train, select)), weights[_both(train, select)], settings)
+        both = np.sort(np.concatenate([train, select]))
+        winner = _refined(winner, table, estimator(both), weights[both], settings)
     on_promise = estimator(blocks.promise) if blocks else None
-    nothing, now = np.zeros(0), (table.stored, table.stored_files)
+    nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
     return Learned(
         spec=table.spec(winner) if winner is not None else None,
@@ -144,17 +145,13 @@ def learn_layout(
         select=_average(per_query.get(name, standing), weights[select]),
         stored_select=_average(stored, weights[select]),
         baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
-        before=whole_table_shares(on_promise, *now) if on_promise else nothing,
+        before=whole_table_shares(on_promise, *table.blocks(None)) if on_promise else nothing,
         after=whole_table_shares(on_promise, *then) if on_promise else nothing,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,
         study=found.study if found else None,
     )
-
-
-def _both(train: npt.NDArray[np.int64], select: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    return np.sort(np.concatenate([train, select]))
 
 
 def _refined(

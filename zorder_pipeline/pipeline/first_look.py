@@ -159,7 +159,7 @@ def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -
 def _bound(analysis: TableAnalysis, settings: LearnSettings) -> float:
     """Matching rows of the sample, at least the smallest file's: what no layout can beat."""
     sample = analysis.sample
-    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    columns = sample.arrays
     estimator = Estimator.build(columns, analysis.snapshot.schema, analysis.boxes, sample.rows)
     matching = estimator.rows_read(np.arange(sample.rows, dtype=np.int32), sample.rows)
     file = (1 - TOLERANCE) * target_rows(analysis.snapshot, settings) * sample.rows / max(1, sample.total_rows)

@@ -62,7 +62,7 @@ def kept_files(
     chosen = select_files(snapshot, spec.layout_id, present.target_file_rows).rewrite
     if not len(chosen):
         return None
-    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    columns = sample.arrays
     names = {str(path).rsplit("/", 1)[-1] for path in snapshot.files().path[chosen]}
     rewritten = np.array([name in names for name in sample.names], dtype=np.bool_)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)

@@ -148,7 +148,7 @@ def learn_layout_for(
     """
     settings = settings or LearnSettings()
     snapshot, sample = analysis.snapshot, analysis.sample
-    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    columns = sample.arrays
     types = {column.name: column.type for column in snapshot.schema.columns}
     target = target_rows(snapshot, settings)
     files = max(1, round(sample.total_rows / target))
@@ -178,17 +178,17 @@ def learn_layout_for(
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if table.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
-    stays = present is not None and learned.name == KEPT
-    if stays:
+    stays = present if learned.name == KEPT else None
+    if stays is not None:
         notes.append("no other layout is surely better than the present one: only what is new is laid out, by it")
     plan = Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
         delta_version=snapshot.version,
-        spec=present.spec if present is not None and stays else learned.spec,
-        origin=KEPT if stays else "learned",
-        target_file_rows=present.target_file_rows if present is not None and stays else target,
+        spec=stays.spec if stays is not None else learned.spec,
+        origin=KEPT if stays is not None else "learned",
+        target_file_rows=stays.target_file_rows if stays is not None else target,
         promise=promise(learned.before, learned.after, query_bytes(snapshot, held_out), rate, settings.seed),
         predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
         baselines=learned.baselines,
@@ -210,7 +210,7 @@ def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:
     if plan.spec is None:
         raise ValueError("the plan holds no layout")
     sample = analysis.sample
-    columns = {name: (column.values, column.valid) for name, column in sample.columns.items()}
+    columns = sample.arrays
     files = max(1, round(sample.total_rows / plan.target_file_rows))
     partition = _partitions(sample, analysis.snapshot.schema.partition_columns)
     return files_under(plan.spec, columns, sample.rows / files, partition)

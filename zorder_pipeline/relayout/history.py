@@ -9,7 +9,7 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["OURS", "undone_by"]
+__all__ = ["OURS", "history_of", "is_ours", "quoted", "undone_by"]
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id follows."""
@@ -19,18 +19,33 @@ TIMES = 2
 STILL = 0.5
 
 
+def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
+    """The table's commits, newest first; the ``limit`` newest ones."""
+    newest = "" if limit is None else f" LIMIT {limit}"
+    found = snapshot.spark.sql(f"DESCRIBE HISTORY {quoted(snapshot)}{newest}").collect()
+    return sorted(found, key=lambda row: -int(row["version"]))
+
+
+def is_ours(row: Row, layout_id: str = "") -> bool:
+    """Whether a commit is a relayout of ours, by this layout if one is given."""
+    return (row["userMetadata"] or "").startswith(OURS + layout_id)
+
+
+def quoted(snapshot: TableSnapshot) -> str:
+    """The table's name in SQL."""
+    return f"delta.`{snapshot.location.replace('`', '``')}`"
+
+
 def undone_by(snapshot: TableSnapshot, layout_id: str) -> str | None:
     """A sentence that names the job which keeps undoing this layout, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout by this layout, and less
     than half of the table's rows lie by it now. Answering each with a rewrite would go on for ever.
     """
-    found = snapshot.spark.sql(f"DESCRIBE HISTORY delta.`{snapshot.location.replace('`', '``')}` LIMIT {LOOKED_AT}")
-    commits = sorted(found.collect(), key=lambda row: int(row["version"]))
     undone: list[Row] = []
     relaid = False
-    for row in commits:
-        if (row["userMetadata"] or "").startswith(OURS + layout_id):
+    for row in reversed(history_of(snapshot, LOOKED_AT)):
+        if is_ours(row, layout_id):
             relaid = True
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError
 
 from .commit import lost_races
-from .history import OURS
+from .history import history_of, is_ours, quoted
 from .snapshot import TableSnapshot, open_table
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from pyspark.sql import Row, SparkSession
+    from pyspark.sql import SparkSession
 
 __all__ = ["Rollback", "rollback"]
 
@@ -36,22 +34,20 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> 
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
     """
     snapshot = open_table(spark, table)
-    history = spark.sql(f"DESCRIBE HISTORY delta.`{_path(snapshot)}`").select("version", "operation", "userMetadata")
-    commits = sorted(history.collect(), key=lambda row: -row["version"])
     if to_version is None:
-        to_version = _before_last_relayout(snapshot, commits)
+        to_version = _before_last_relayout(snapshot)
     elif to_version >= snapshot.version:
         raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
     with lost_races(snapshot.location):
-        spark.sql(f"RESTORE TABLE delta.`{_path(snapshot)}` TO VERSION AS OF {int(to_version)}")
+        spark.sql(f"RESTORE TABLE {quoted(snapshot)} TO VERSION AS OF {int(to_version)}")
     return Rollback(to_version, open_table(spark, table).version)
 
 
-def _before_last_relayout(snapshot: TableSnapshot, commits: Sequence[Row]) -> int:
+def _before_last_relayout(snapshot: TableSnapshot) -> int:
     """The version before our newest relayout (all of its bins), when nothing but maintenance came after it."""
     found: int | None = None
-    for row in commits:
-        if (row["userMetadata"] or "").startswith(OURS) and row["operation"] == "OPTIMIZE":
+    for row in history_of(snapshot):
+        if is_ours(row) and row["operation"] == "OPTIMIZE":
             found = int(row["version"]) - 1
         elif row["operation"] in MAINTENANCE:
             continue
@@ -67,7 +63,3 @@ def _before_last_relayout(snapshot: TableSnapshot, commits: Sequence[Row]) -> in
             f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version"
         )
     return found
-
-
-def _path(snapshot: TableSnapshot) -> str:
-    return snapshot.location.replace("`", "``")
