@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.plan import Promise
 
-__all__ = ["observed_rate", "promise"]
+from .cost import CostModel, ScanWork
+from .regression import Estimate
+
+__all__ = ["ReadVolumes", "observed_rate", "promise", "saving"]
+
+Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
 DAY = 86_400_000_000
@@ -37,35 +44,113 @@ def observed_rate(times: Sequence[int | None], queries: int) -> tuple[float, str
     return queries / (span / DAY), "observed"
 
 
+@dataclass(frozen=True)
+class ReadVolumes:
+    """What each promise query reads now and under the layout, beyond rows; arrays of shape (queries,).
+
+    Attributes:
+        bytes_before, bytes_after: of the columns it reads, in the row groups that it reads.
+        files_before, files_after: opened.
+        groups_before, groups_after: share of rows in the row groups that it reads.
+        enriched_bytes, enriched_files: what a reader through `reading/` would read under the layout; None when no
+            query gains by it.
+    """
+
+    bytes_before: Floats
+    bytes_after: Floats
+    files_before: Floats
+    files_after: Floats
+    groups_before: Floats
+    groups_after: Floats
+    enriched_bytes: Floats | None = None
+    enriched_files: Floats | None = None
+
+
 def promise(
-    before: npt.NDArray[np.float64],
-    after: npt.NDArray[np.float64],
-    query_bytes: npt.NDArray[np.float64],
+    before: Floats,
+    after: Floats,
+    query_bytes: Floats,
     rate: tuple[float, str],
     seed: int = 0,
+    volumes: ReadVolumes | None = None,
 ) -> Promise:
-    """Promise from shares of rows read by queries that had no part in learning.
+    """Promise from what queries that had no part in learning read.
+
+    A query that was asked more often occurs more often, which weighs it.
 
     Args:
         before, after: share of rows per query now and under the layout, by the same estimator, shape (n,).
         query_bytes: bytes of the whole table in the columns each query reads, shape (n,).
         rate: from `observed_rate`, or the configured rate with ``configured``.
         seed: of the bootstrap.
+        volumes: bytes and files by virtual files; without them bytes follow the shares of rows.
     """
     per_day, source = rate
     if not len(before):
         return Promise(queries_per_day=per_day, rate_source=source)
-    rng = np.random.default_rng(seed)
-    saved = before - after
-    means = saved[rng.integers(len(saved), size=(RESAMPLES, len(saved)))].mean(axis=1)
-    low, high = np.quantile(means, [0.025, 0.975])
+    nothing = np.zeros(len(before))
+    if volumes is None:
+        volumes = ReadVolumes(before * query_bytes, after * query_bytes, nothing, nothing, before, after)
+    draws = np.random.default_rng(seed).integers(len(before), size=(RESAMPLES, len(before)))
+
+    def interval(saved: Floats) -> tuple[float, float]:
+        low, high = np.quantile(saved[draws].mean(axis=1), [0.025, 0.975])
+        return float(low), float(high)
+
+    shares, saved, files = interval(before - after), volumes.bytes_before - volumes.bytes_after, volumes.files_before
+    fewer = files - volumes.files_after
+    bytes_interval, files_interval = interval(saved), interval(fewer)
+    enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
+    enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
         queries=len(before),
         before=float(before.mean()),
         after=float(after.mean()),
-        low=float(low),
-        high=float(high),
-        bytes_saved_per_query=float((saved * query_bytes).mean()),
+        low=shares[0],
+        high=shares[1],
+        bytes_saved_per_query=float(saved.mean()),
+        bytes_low=bytes_interval[0],
+        bytes_high=bytes_interval[1],
+        bytes_before=float(volumes.bytes_before.mean()),
+        files_before=float(files.mean()),
+        files_saved_per_query=float(fewer.mean()),
+        files_low=files_interval[0],
+        files_high=files_interval[1],
+        groups_before=float(volumes.groups_before.mean()),
+        groups_after=float(volumes.groups_after.mean()),
+        enriched_bytes_per_query=float(np.maximum(volumes.bytes_after - enriched_bytes, 0.0).mean()),
+        enriched_files_per_query=float(np.maximum(volumes.files_after - enriched_files, 0.0).mean()),
         queries_per_day=per_day,
         rate_source=source,
     )
+
+
+def saving(
+    promised: Promise, costs: CostModel, queries: float, table: str = "", enriched_share: float = 0.0
+) -> Estimate:
+    """Core-seconds that ``queries`` such queries save, with an interval.
+
+    The interval joins the bootstrap's over queries with the doubt about what a scan costs here, as independent errors.
+
+    Args:
+        table: id of the table, whose own measured scans count most.
+        enriched_share: share of the queries asked through `reading/`, 0 to 1.
+    """
+    more = ScanWork(promised.enriched_bytes_per_query, promised.enriched_files_per_query)
+    extra = costs.scans(more, table).expected * enriched_share
+
+    def worth(size: float, files: float) -> float:
+        gained = costs.scans(ScanWork(max(0.0, size), max(0.0, files)), table).expected
+        return gained - costs.scans(ScanWork(max(0.0, -size), max(0.0, -files)), table).expected
+
+    expected = worth(promised.bytes_saved_per_query, promised.files_saved_per_query) + extra
+    least, most = promised.bytes_low, promised.bytes_high
+    if least == most == 0.0 and promised.before != promised.after:  # a promise of an older version
+        whole = promised.bytes_saved_per_query / (promised.before - promised.after)
+        least, most = promised.low * whole, promised.high * whole
+    worst, best = worth(least, promised.files_low) + extra, worth(most, promised.files_high) + extra
+    doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
+    relative = doubt.high / doubt.expected if doubt.expected else 1.0
+    low = expected - math.hypot(expected - worst, expected - expected / relative)
+    high = expected + math.hypot(best - expected, expected * relative - expected)
+    return Estimate(low, expected, high).times(queries)

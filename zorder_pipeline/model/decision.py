@@ -18,7 +18,8 @@ class Decision:
         reasons: sentences, the deciding one first.
         cost_core_seconds: expected cost of the rewrite.
         saving_core_seconds: expected saving over the horizon.
-        saving_low, saving_high: 95% bootstrap interval of the saving.
+        saving_low, saving_high: interval of the saving, by the bootstrap over queries and the doubt about scan costs.
+        cost_low, cost_high: 90% interval of the cost.
         assumptions: the figures the saving rests on (query rate, horizon, seconds per GB), by name.
     """
 
@@ -29,6 +30,8 @@ class Decision:
     saving_low: float = 0.0
     saving_high: float = 0.0
     assumptions: Mapping[str, Any] = field(default_factory=dict)
+    cost_low: float = 0.0
+    cost_high: float = 0.0
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""

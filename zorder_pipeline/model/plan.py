@@ -30,6 +30,12 @@ class Promise:
         after: mean share under the layout, by the same estimator.
         low, high: 95% bootstrap interval of the saved share (before - after).
         bytes_saved_per_query: mean bytes of the columns a query reads that it no longer has to read.
+        bytes_low, bytes_high: its 95% bootstrap interval.
+        bytes_before: mean bytes of those columns that a query reads now.
+        files_before: mean number of files that a query opens now; files_saved_per_query of them it no longer has to,
+            with files_low, files_high as 95% bootstrap interval.
+        groups_before, groups_after: mean share of rows in the row groups that a query reads, 0 to 1.
+        enriched_bytes_per_query, enriched_files_per_query: what only readers through `reading/` save on top.
         queries_per_day: rate at which such queries arrive, as observed in the log, or as configured.
         rate_source: ``observed``, ``configured`` or ``assumed``.
     """
@@ -42,6 +48,17 @@ class Promise:
     bytes_saved_per_query: float = 0.0
     queries_per_day: float = 0.0
     rate_source: str = "assumed"
+    bytes_low: float = 0.0
+    bytes_high: float = 0.0
+    bytes_before: float = 0.0
+    files_before: float = 0.0
+    files_saved_per_query: float = 0.0
+    files_low: float = 0.0
+    files_high: float = 0.0
+    groups_before: float = 1.0
+    groups_after: float = 1.0
+    enriched_bytes_per_query: float = 0.0
+    enriched_files_per_query: float = 0.0
 
 
 @dataclass(frozen=True)
