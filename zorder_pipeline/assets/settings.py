@@ -24,6 +24,8 @@ def learn_settings(table: TableConfig) -> LearnSettings:
         seed=search.seed,
         seconds=search.seconds,
         sampler=search.sampler,
+        cost=search.cost,
+        half_life_days=search.half_life_days,
         workers=search.workers,
         study=search.study,
         sample_rows=search.sample_rows,

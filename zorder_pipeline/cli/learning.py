@@ -63,6 +63,14 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
     callback=_storage,
     help="Keep the Optuna study in a journal file or a database (sqlite:///…, postgresql://…), and go on with it.",
 )
+@click.option(
+    "--cost",
+    type=click.Choice(["rows", "filtered", "bytes"]),
+    default="rows",
+    show_default=True,
+    help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",
+)
+@click.option("--half-life-days", type=click.FloatRange(0, min_open=True), help="Age at which a query counts half.")
 @click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
 @size_options
 @out_option
@@ -78,6 +86,8 @@ def learn(
     sampler: str,
     workers: int,
     study: str | None,
+    cost: str,
+    half_life_days: float | None,
     warm: str | None,
     target: str,
     **sizes: Any,
@@ -87,7 +97,14 @@ def learn(
     from zorder_pipeline.model.plan import read_plan
 
     earlier = read_plan(warm) if warm else None
-    settings = learn_settings(trials=trials, seed=seed, sampler=sampler, workers=workers, study=study, **sizes)
+    chosen: dict[str, Any] = {
+        "sampler": sampler,
+        "workers": workers,
+        "study": study,
+        "cost": cost,
+        "half_life_days": half_life_days,
+    }
+    settings = learn_settings(trials=trials, seed=seed, **chosen, **sizes)
     sources = log_sources(logs, log_format, dialect, zone)
     plan = pipeline.learn(
         start_spark("learn"), table, sources, aliases=aliases, settings=settings, warm=earlier, progress=Progress()

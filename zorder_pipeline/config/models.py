@@ -121,6 +121,10 @@ class SearchConfig(_Model):
     """Time budget of the search in seconds; null means none."""
     sampler: Literal["moves", "cma-es", "tpe"] = "moves"
     """What proposes layouts: moves on the bits alone, or for half of the trials an Optuna sampler."""
+    cost: Literal["rows", "filtered", "bytes"] = "rows"
+    """A layout is judged by rows read, rows times filtered columns, or bytes of the read columns and files opened."""
+    half_life_days: Annotated[float, Field(gt=0)] | None = None
+    """Age at which a query counts half; null counts old and new queries alike."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
     study: Annotated[str | None, Field(exclude=True)] = None

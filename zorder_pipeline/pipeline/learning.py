@@ -31,6 +31,7 @@ from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, target_rows
+from .weights import layout_weights
 from .words import bit_order
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ def analyse(
     least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
     wanted = min(rows, max(settings.sample_rows, least))
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
-    wanted_features = AnalysisSettings(max_features=settings.max_features)
+    wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
     features = analyse_features(queries, snapshot.schema, sample, wanted_features, _scanned(snapshot, boxes))
     unusable = sum(log.quarantined.values())
     return TableAnalysis(snapshot, queries, sample, features, unusable, boxes)
@@ -156,7 +157,7 @@ def learn_layout_for(
     partition = _partitions(sample, snapshot.schema.partition_columns)
     table = SampledTable.build(columns, types, features, sample.file, files, partition)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
-    weights = np.ones(len(analysis.queries))
+    weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
     search = SearchSettings(
         settings.trials, settings.seed, settings.seconds, settings.sampler, settings.workers, settings.study,
         study_name(snapshot.location, snapshot.table_id),

@@ -46,6 +46,7 @@ class LearnSettings:
     Attributes:
         trials, seed, seconds, sampler, workers: see `zorder_pipeline.layout.search.SearchSettings`.
         study: where the Optuna study is kept, a local path or a database URL; None for memory only.
+        cost, half_life_days: what a layout costs, see `zorder_pipeline.pipeline.weights.layout_weights`.
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
             its present file size.
@@ -59,6 +60,8 @@ class LearnSettings:
     sampler: Literal["moves", "cma-es", "tpe"] = "moves"
     workers: int = 1
     study: str | None = None
+    cost: Literal["rows", "filtered", "bytes"] = "rows"
+    half_life_days: float | None = None
     sample_rows: int = 100_000
     target_file_rows: int | None = None
     target_file_bytes: int | None = None

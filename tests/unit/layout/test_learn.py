@@ -134,3 +134,22 @@ def test_repeated_statements_stay_in_one_block_and_blocks_follow_time() -> None:
 @pytest.mark.parametrize(("files", "bits"), [(1, 4), (64, 9), (500, 12), (10**9, 16)])
 def test_key_bits_grow_with_the_number_of_files(files: int, bits: int) -> None:
     assert key_bits(files) == bits
+
+
+def test_what_queries_cost_decides_between_layouts() -> None:
+    """Half of the queries filter by a and half by b: the dearer half gets the bits."""
+    queries = ranges("a", [3_000], 90, 3) + ranges("b", [3_000], 90, 4)
+    queries = [queries[i] for i in np.random.default_rng(0).permutation(180)]
+    columns = sample()
+    stored = np.random.default_rng(9).integers(0, FILES, ROWS).astype(np.int32)
+    table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
+    blocks = split_log([str(i) for i in range(180)], [None] * 180)
+    on_a = np.array([any(item.column == "a" for box in query for item in box) for query in queries])
+    bits = {}
+    for dear in ("a", "b"):
+        weights = np.where(on_a == (dear == "a"), 1.9, 0.1)
+        bits[dear] = learn_layout(
+            table, columns, SCHEMA, queries, weights, blocks, SearchSettings(200, 1)
+        ).spec.allocation()
+    assert bits["a"]["a"] > bits["a"].get("b", 0)
+    assert bits["b"]["b"] > bits["b"].get("a", 0)
