@@ -1,17 +1,20 @@
 """Night after night: the layout is kept while nothing surely beats it, and only what is new is laid out."""
 
 import json
+import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from zorder_pipeline import pipeline
+from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.pipeline.logs import ingest
-from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
 from zorder_pipeline.relayout.snapshot import open_table
 
 SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=500)
@@ -85,3 +88,29 @@ def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(
     assert len(rows) == 1
     assert (rows[0]["rows"], rows[0]["version"]) == (6_000, done.version)
     assert rows[0]["promised_after"] == pytest.approx(plan.promise.after)
+
+
+def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
+    spark: SparkSession, tmp_path: Path, log: str
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 6_000)
+    plan, done = night(spark, path, log, state)
+    place = f"{state}/relayouts"
+    new = ("additional", "predicates", "hashed", "replaced_version")
+    rows = spark.read.format("delta").load(place)
+    old = rows.drop(*(name for name in rows.columns if name in new or name.startswith(("cost_", "measured_"))))
+    stored = old.withColumn("schema_version", F.lit(1)).toPandas()
+    shutil.rmtree(place)
+    spark.createDataFrame(stored, old.schema).write.format("delta").partitionBy("relayout_date").save(place)
+    ledger = Ledger(spark, state)
+    (entry,) = ledger.entries(plan.table_id)
+    assert entry.cost_measured == pytest.approx(done.seconds * spark.sparkContext.defaultParallelism)
+    assert (entry.kept, entry.replaced_version, ledger.latest(plan.table_id)) == (None, done.version - 1, plan)
+    ledger.measured(plan.table_id, done.version, {"queries": 7, "before": 1.0, "after": 0.5})
+    (entry,) = ledger.entries(plan.table_id)
+    assert entry.kept == pytest.approx(0.5 / (plan.promise.before - plan.promise.after))
+    assert spark.read.format("delta").load(place).select("schema_version").collect()[0][0] == SCHEMA_VERSION
+    spark.sql(f"UPDATE delta.`{place}` SET schema_version = 99")
+    with pytest.raises(ZorderError, match="newer version of zorder"):
+        ledger.entries()

@@ -36,7 +36,15 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline import pipeline
 
         with told(context, table.name):
-            preview = pipeline.apply(spark.session, table.table, plan, dry_run=True, gate=gate_settings(table))
+            preview = pipeline.apply(
+                spark.session,
+                table.table,
+                plan,
+                dry_run=True,
+                gate=gate_settings(table),
+                verify=table.layout.verify,
+                state=shelf.config.state,
+            )
         for reason in preview.reasons:
             context.log.info(reason)
         yield Output(preview, metadata=_facts(preview))

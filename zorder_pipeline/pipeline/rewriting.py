@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +20,7 @@ from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Cutter, RelayoutResult, apply_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .costs import cost_model, relayout_work
 from .records import Progress
 
 if TYPE_CHECKING:
@@ -51,7 +53,8 @@ def apply(
         force: do not ask the gate.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
-        state: folder of the state, where the relayout is recorded; None records nothing.
+        state: folder of the state, where the relayout is recorded and what it costs is known from; None records
+            nothing and asks the gate with its assumptions.
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -91,12 +94,17 @@ def apply(
         return ApplyResult(snapshot.version, "nothing_to_do", (why,), skipped_files=preview.skipped_files)
     if not force and (undone := undone_by(snapshot, spec.layout_id)) is not None:
         return ApplyResult(snapshot.version, "declined", (undone,), skipped_files=len(snapshot.files()))
-    decision = judge(plan, preview.bytes_rewritten, float(snapshot.files().bytes.sum()), gate)
+    gate = gate or GateSettings()
+    gate = replace(gate, costs=cost_model(spark, state, gate.costs))
+    work = relayout_work(snapshot, plan, preview, verify)
+    decision = judge(plan, preview.bytes_rewritten, float(snapshot.files().bytes.sum()), gate, work)
     approved = force or decision.approved
     reasons = ("applied without asking the gate (--force)",) if force else decision.reasons
     done = preview if dry_run or not approved else run(False)
     if state is not None and done.committed:
-        Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json())
+        known = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
+        known["replaced_version"] = snapshot.version
+        Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json(), known)
     return ApplyResult(
         version=done.version,
         decision="applied" if approved else "declined",

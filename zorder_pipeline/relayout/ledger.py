@@ -1,30 +1,92 @@
-"""The state's table ``relayouts``: what each relayout promised, did and cost, and by which plan."""
+"""The state's table ``relayouts``: what each relayout promised, did and cost, what became of it, and by which plan."""
 
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.model.plan import Plan
 
+from .state_table import StateTable
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Ledger"]
+__all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
     *("bytes_rewritten BIGINT", "rows BIGINT", "seconds DOUBLE", "cores INT", "columns INT"),
     *("promised_before DOUBLE", "promised_after DOUBLE", "promised_low DOUBLE", "promised_high DOUBLE"),
     *("gate STRING", "plan STRING"),
+    # since version 2
+    *("additional INT", "predicates INT", "hashed BOOLEAN", "replaced_version BIGINT"),
+    *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
+    *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
+    *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE"),
 )
-TYPES = dict(item.split() for item in COLUMNS)
 APP = "zorder-relayouts"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A row of the ledger as the pipeline uses it.
+
+    Attributes:
+        committed_at: microseconds since 1970 UTC.
+        files: replaced and written.
+        promised_before, promised_after: share of the rows that queries were promised to read.
+        promised_bytes, promised_files: promised to be saved per query.
+        measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
+        measured_before, measured_after: share of the rows that those read at the version before and at this one.
+        gate: the gate's figures; empty when it was not asked.
+    """
+
+    table_id: str
+    location: str
+    layout_id: str
+    version: int
+    replaced_version: int
+    committed_at: int
+    bytes_rewritten: float
+    rows: int
+    files: int
+    columns: int
+    additional: int
+    predicates: int
+    hashed: bool
+    cost_expected: float | None
+    cost_low: float | None
+    cost_high: float | None
+    cost_measured: float
+    promise_queries: int
+    promised_before: float
+    promised_after: float
+    promised_low: float
+    promised_bytes: float
+    promised_files: float
+    queries_per_day: float
+    log_watermark: int | None
+    measured_queries: int
+    measured_before: float
+    measured_after: float
+    measured_bytes: float
+    measured_files: float
+    gate: Mapping[str, Any]
+
+    @property
+    def kept(self) -> float | None:
+        """Measured saving as a multiple of the promised one; None when nothing was promised, or not yet checked."""
+        promised = self.promised_before - self.promised_after
+        if not self.measured_queries or not self.promise_queries or promised <= 0:
+            return None
+        return (self.measured_before - self.measured_after) / promised
 
 
 class Ledger:
@@ -35,10 +97,17 @@ class Ledger:
     """
 
     def __init__(self, spark: SparkSession, state: str) -> None:
-        self.spark, self.path = spark, f"{state.rstrip('/')}/relayouts"
+        self.spark = spark
+        self.table = StateTable(spark, state, "relayouts", COLUMNS, SCHEMA_VERSION, "relayout_date")
 
     def record(
-        self, plan: Plan, layout_id: str, version: int, done: Mapping[str, Any], gate: Mapping[str, Any]
+        self,
+        plan: Plan,
+        layout_id: str,
+        version: int,
+        done: Mapping[str, Any],
+        gate: Mapping[str, Any],
+        work: Mapping[str, Any] | None = None,
     ) -> None:
         """Add a relayout; the same table and version a second time adds nothing.
 
@@ -46,34 +115,56 @@ class Ledger:
             version: table version that it made.
             done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``.
             gate: the gate's figures.
+            work: what its cost follows from: ``additional``, ``predicates``, ``hashed``, and ``replaced_version``.
         """
-        promise, moment = plan.promise, time.time()
-        row = (
-            *(SCHEMA_VERSION, plan.table_id, plan.table, layout_id, version),
-            *(done[name] for name in ("files_removed", "files_added", "bytes_rewritten", "rows", "seconds")),
-            *(self.spark.sparkContext.defaultParallelism, len(plan.spec.columns) if plan.spec else 0),
-            *(promise.before, promise.after, promise.low, promise.high),
-            *(json.dumps(dict(gate)), json.dumps(plan.to_json())),
+        promise, cores, now = plan.promise, self.spark.sparkContext.defaultParallelism, datetime.now(UTC)
+        row: dict[str, Any] = {
+            "schema_version": SCHEMA_VERSION,
+            "table_id": plan.table_id,
+            "table_location": plan.table,
+            "layout_id": layout_id,
+            "version": version,
+            "committed_at": now.isoformat(),
+            "relayout_date": now.date().isoformat(),
+            **{name: done[name] for name in ("files_removed", "files_added", "bytes_rewritten", "rows", "seconds")},
+            "cores": cores,
+            "columns": len(plan.spec.columns) if plan.spec else 0,
+            **{f"promised_{name}": getattr(promise, name) for name in ("before", "after", "low", "high")},
+            "gate": json.dumps(dict(gate)),
+            "plan": json.dumps(plan.to_json()),
+            **(work or {}),
+            "cost_measured": done["seconds"] * cores,
+        }
+        if gate.get("cost_core_seconds"):
+            row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}
+            row |= {"cost_high": gate.get("cost_high")}
+        # a transaction number per table makes a repeated record nothing
+        self.table.append([row], f"{APP}-{plan.table_id}", version)
+
+    def measured(self, table_id: str, version: int, values: Mapping[str, Any]) -> None:
+        """Note what became of a relayout: columns ``measured_…`` by their name without that."""
+        self.table.update(
+            {"table_id": table_id, "version": version},
+            {f"measured_{name}": value for name, value in values.items()} | {"measured_at": datetime.now(UTC)},
         )
-        given = [name for name in TYPES if name not in ("committed_at", "relayout_date")]
+
+    def entries(self, table_id: str | None = None) -> list[Entry]:
+        """All relayouts, or those of one table, oldest first."""
         from pyspark.sql import functions as F
 
-        literals = {name: F.lit(value) for name, value in zip(given, row, strict=True)}
-        literals |= {"committed_at": F.timestamp_micros(F.lit(int(moment * 1e6)))}
-        literals |= {"relayout_date": F.to_date(literals["committed_at"])}
-        frame = self.spark.range(1).select(*(literals[name].cast(kind).alias(name) for name, kind in TYPES.items()))
-        writer = frame.write.format("delta").mode("append").partitionBy("relayout_date")
-        # a transaction number per table makes a repeated record nothing
-        writer.option("txnAppId", f"{APP}-{plan.table_id}").option("txnVersion", version).save(self.path)
+        rows = self.table.read()
+        if table_id is not None:
+            rows = rows.where(F.col("table_id") == table_id)
+        asked = rows.withColumn("moment", F.unix_micros("committed_at")).orderBy("moment", "version")
+        return [_entry(row.asDict()) for row in asked.collect()]
 
     def latest(self, table_id: str, layout_id: str | None = None) -> Plan | None:
         """The plan of a table's newest relayout, or of its newest by one layout; None when there is none that fits."""
-        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
-        if not DeltaTable.isDeltaTable(self.spark, self.path):
+        if not self.table.exists():
             return None
-        rows = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
+        rows = self.table.read().where(F.col("table_id") == table_id)
         if layout_id is not None:
             rows = rows.where(F.col("layout_id") == layout_id)
         found = rows.orderBy(F.col("version").desc()).select("plan").limit(1).collect()
@@ -81,3 +172,45 @@ class Ledger:
             return Plan.from_json(json.loads(found[0]["plan"])) if found else None
         except PlanError:  # written by another version of this code: as if there were none
             return None
+
+
+def _entry(row: Mapping[str, Any]) -> Entry:
+    plan = json.loads(row["plan"] or "{}")
+    promise = plan.get("promise", {})
+
+    def number(name: str) -> float:
+        return float(row[name] or 0.0)
+
+    return Entry(
+        table_id=row["table_id"],
+        location=row["table_location"],
+        layout_id=row["layout_id"],
+        version=row["version"],
+        replaced_version=row["version"] - 1 if row["replaced_version"] is None else row["replaced_version"],
+        committed_at=row["moment"],
+        bytes_rewritten=number("bytes_rewritten"),
+        rows=row["rows"],
+        files=row["files_removed"] + row["files_added"],
+        columns=row["columns"],
+        additional=row["additional"] or 0,
+        predicates=row["predicates"] or 0,
+        hashed=bool(row["hashed"]),
+        cost_expected=row["cost_expected"],
+        cost_low=row["cost_low"],
+        cost_high=row["cost_high"],
+        cost_measured=row["cost_measured"] or row["seconds"] * row["cores"],
+        promise_queries=promise.get("queries", 0),
+        promised_before=row["promised_before"],
+        promised_after=row["promised_after"],
+        promised_low=row["promised_low"],
+        promised_bytes=promise.get("bytes_saved_per_query", 0.0),
+        promised_files=promise.get("files_saved_per_query", 0.0),
+        queries_per_day=promise.get("queries_per_day", 0.0),
+        log_watermark=plan.get("log_watermark"),
+        measured_queries=row["measured_queries"] or 0,
+        measured_before=number("measured_before"),
+        measured_after=number("measured_after"),
+        measured_bytes=number("measured_bytes_saved"),
+        measured_files=number("measured_files_saved"),
+        gate=json.loads(row["gate"] or "{}"),
+    )

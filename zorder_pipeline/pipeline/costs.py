@@ -1,0 +1,67 @@
+"""The cost model of this installation: what was assumed, fitted to its own relayouts and to its calibrations."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.relayout.timings import Timings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["cost_model", "relayout_work"]
+
+LATEST = 300
+"""Relayouts of the history that count: what a cluster cost long ago says little."""
+
+
+def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None = None) -> CostModel:
+    """``assumed`` fitted to what the state holds of relayouts and calibrations; as it is without a state.
+
+    Args:
+        state: folder of the state.
+        assumed: what is believed before anything was measured, and the price.
+    """
+    assumed = assumed or CostModel()
+    if state is None:
+        return assumed
+    timings = Timings(spark, state).all()
+    relayouts = [
+        (e.table_id, RelayoutWork(e.bytes_rewritten, e.columns, e.additional, e.predicates, e.files, e.hashed), cost)
+        for e in Ledger(spark, state).entries()[-LATEST:]
+        if (cost := e.cost_measured) > 0
+    ]
+    relayouts += [
+        (
+            t.table_id,
+            RelayoutWork(t.bytes, t.features, t.additional, t.predicates, t.files, t.hashed),
+            t.seconds * t.cores,
+        )
+        for t in timings
+        if t.kind == "relayout"
+    ]
+    scans = [(t.table_id, ScanWork(t.bytes, t.files, 1), t.seconds * t.cores) for t in timings if t.kind == "scan"]
+    return assumed.measured(relayouts, scans)
+
+
+def relayout_work(snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult, verify: str = "counts") -> RelayoutWork:
+    """What the cost of a planned relayout follows from.
+
+    Args:
+        preview: its dry run.
+        verify: ``counts`` or ``hash``.
+    """
+    used = plan.spec.columns if plan.spec else ()
+    more = [column for column in snapshot.schema.columns if column.delta_stats and not column.partition]
+    return RelayoutWork(
+        bytes=preview.bytes_rewritten,
+        features=len(used),
+        additional=sum(column.name not in used for column in more),
+        files=preview.files_removed + preview.files_added,
+        hashed=verify == "hash",
+    )

@@ -1,0 +1,104 @@
+"""A Delta table of the pipeline's state: rows added exactly once, changed in place, older schemas upgraded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import ZorderError
+
+if TYPE_CHECKING:
+    from delta.tables import DeltaTable
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["StateTable"]
+
+_TICK = "`"
+
+
+class StateTable:
+    """A table of the state by its name.
+
+    Args:
+        state: folder of the state, on any Hadoop filesystem.
+        name: the table's name in it.
+        columns: name and Spark SQL type of each, ``schema_version INT`` among them; later versions add at the end.
+        version: of this schema. A table of an older one gets the new columns, null in its rows, when it is written to.
+        partition: column that it is partitioned by.
+    """
+
+    def __init__(
+        self, spark: SparkSession, state: str, name: str, columns: Sequence[str], version: int, partition: str
+    ) -> None:
+        self.spark, self.path = spark, f"{state.rstrip('/')}/{name}"
+        self.types, self.version, self.partition = dict(item.split() for item in columns), version, partition
+
+    def exists(self) -> bool:
+        """Whether anything was ever added."""
+        from delta.tables import DeltaTable
+
+        return DeltaTable.isDeltaTable(self.spark, self.path)
+
+    def read(self) -> DataFrame:
+        """All rows with all columns; none when nothing was added yet.
+
+        Raises:
+            ZorderError: a newer version of zorder wrote it.
+        """
+        from pyspark.sql import functions as F
+
+        if not self.exists():
+            schema = ", ".join(f"{name} {kind}" for name, kind in self.types.items())
+            return self.spark.createDataFrame([], schema)
+        frame = self.spark.read.format("delta").load(self.path)
+        found = [F.col(name) if name in frame.columns else F.lit(None).cast(kind) for name, kind in self.types.items()]
+        newest = frame.agg(F.max("schema_version")).collect()[0][0]
+        if newest is not None and newest > self.version:
+            raise ZorderError(
+                f"{self.path} was written by a newer version of zorder (schema {newest}, this one knows "
+                f"{self.version}); upgrade zorder, or use another state folder"
+            )
+        return frame.select(*(column.alias(name) for column, name in zip(found, self.types, strict=True)))
+
+    def append(self, rows: Sequence[Mapping[str, Any]], app: str, number: int) -> None:
+        """Add rows; the same ``app`` and ``number`` a second time adds nothing. Columns left out are null."""
+        if not rows:
+            return
+        from pyspark.sql import functions as F
+
+        given = {name for row in rows for name in row}
+        names = [name for name in self.types if name in given]
+        text = [[None if row.get(name) is None else str(row[name]) for name in names] for row in rows]
+        # as text: Python's types would be guessed per column, and a column of nulls has none
+        frame = self.spark.createDataFrame(text, ", ".join(f"{name} STRING" for name in names))
+        chosen = [
+            (F.col(name) if name in given else F.lit(None)).cast(kind).alias(name) for name, kind in self.types.items()
+        ]
+        if self.exists():
+            self._upgrade()
+        writer = frame.select(*chosen).write.format("delta").mode("append").partitionBy(self.partition)
+        writer.option("txnAppId", app).option("txnVersion", number).save(self.path)
+
+    def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
+        """Set ``values`` in the rows whose columns equal ``key``."""
+        from pyspark.sql import functions as F
+
+        table = self._upgrade()
+        condition = F.lit(True)
+        for name, value in key.items():
+            condition &= F.col(name) == F.lit(value)
+        changes = {name: F.lit(value).cast(self.types[name]) for name, value in values.items()}
+        table.update(condition, {**changes, "schema_version": F.lit(self.version)})
+
+    def _upgrade(self) -> DeltaTable:
+        from delta.tables import DeltaTable
+
+        table = DeltaTable.forPath(self.spark, self.path)
+        known = set(table.toDF().columns)
+        missing = [f"{name} {kind}" for name, kind in self.types.items() if name not in known]
+        if missing:
+            self.spark.sql(
+                f"ALTER TABLE delta.`{self.path.replace(_TICK, 2 * _TICK)}` ADD COLUMNS ({', '.join(missing)})"
+            )
+            table = DeltaTable.forPath(self.spark, self.path)
+        return table
