@@ -1,18 +1,41 @@
-"""The decision: approve a rewrite only when what unseen queries save exceeds what the rewrite costs."""
+"""The decision: of all that could be done with a table, what surely gains most, and why not the rest (seed 004, 5)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
-from zorder_pipeline.model.decision import Decision
-from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision, Option
+from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan
 
 from .benefit import saving
-from .cost import GIGABYTE, CostModel, RelayoutWork
+from .cost import GIGABYTE, CostModel, RelayoutWork, ScanWork
 
-__all__ = ["GateSettings", "judge"]
+__all__ = ["CAUSES", "GateSettings", "Proposal", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
+CAUSES: Mapping[str, str] = {
+    "worth_it": "even the lower end of the saving pays for the rewrite",
+    "gate_off": "the gate is switched off for this table, or its layout is pinned",
+    "approved_by_hand": "a person approved the plan",
+    "in_good_order": "no layout beat the present one on the select queries",
+    "nothing_new": "every file lies as it should already",
+    "no_workload": "no query shows that it pays",
+    "too_few_queries": "too few unseen queries to prove it on",
+    "not_proved": "the interval of the saving reaches zero",
+    "interval_too_wide": "it is expected to pay, but not sure to",
+    "not_worth_it": "it is not even expected to pay",
+    "too_little_new_data": "it would pay, but more new data is waited for",
+    "not_lost_enough": "another layout is better, but the present one has not yet lost what a change costs",
+    "undone": "another job keeps undoing the layout",
+    "budget": "tonight's budget goes to what gains more per core-hour",
+    "blackout": "it is a blackout window",
+    "stopped": "an operator stopped all relayouts",
+    "awaiting_approval": "a person has to approve the plan",
+    "rejected": "a person rejected the plan",
+}
+"""Every cause of a decision and what it means; the reasons say it with the table's own figures."""
 
 
 @dataclass(frozen=True)
@@ -23,17 +46,52 @@ class GateSettings:
         enabled: False approves every plan that has a layout.
         horizon_days: days over which a rewrite must pay for itself.
         queries_per_day: expected rate; None takes the rate observed in the log.
-        min_new_data_share: an approved rewrite of a smaller share of the table's bytes waits for more, 0 to 1.
+        min_new_data_share, min_new_data_bytes: a table that stays with its layout waits until so much of its bytes is
+            new, the larger of the two.
         costs: the cost model.
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
+        change_layout: False stays with the layout that the table has.
     """
 
     enabled: bool = True
     horizon_days: float = 30.0
     queries_per_day: float | None = None
-    min_new_data_share: float = 0.0
+    min_new_data_share: float = 0.05
+    min_new_data_bytes: float = 256e6
     costs: CostModel = field(default_factory=CostModel)
     enriched_share: float = 0.0
+    change_layout: bool = True
+
+
+@dataclass(frozen=True)
+class Proposal:
+    """Something that could be done, and what doing it means for the table as it lies.
+
+    Attributes:
+        plan: the plan with this candidate as its choice.
+        work: what its cost follows from.
+        table_bytes: of the whole table.
+        new_bytes: of the files that do not lie by the layout it has.
+        credited: share of the promised saving that this work brings, 0 to 1.
+        lost_bytes: what queries have read more than they would have under this layout, since the table lies by its
+            present one; None when it lies by none.
+        patience: the present layout must have lost so many times what the change costs.
+        why_not: what else speaks against it; "" for nothing.
+    """
+
+    plan: Plan
+    work: RelayoutWork
+    table_bytes: float
+    new_bytes: float = 0.0
+    credited: float = 1.0
+    lost_bytes: float | None = None
+    patience: float = 1.0
+    why_not: str = ""
+
+    @property
+    def action(self) -> str:
+        """What would be done, in one or two words."""
+        return self.plan.action or (INCREMENTAL if self.plan.origin == KEPT else ANOTHER)
 
 
 def judge(
@@ -43,75 +101,169 @@ def judge(
     settings: GateSettings | None = None,
     work: RelayoutWork | None = None,
 ) -> Decision:
-    """Decide about rewriting ``rewrite_bytes`` of a table of ``table_bytes`` by ``plan``.
-
-    The saving is the bytes a promise query no longer reads, times query rate, times horizon; its bootstrap interval
-    must lie above zero, and even its lower end must pay for the rewrite. A rewrite of part of the table is credited
-    with that part of the saving (a kept layout's promise is about the rewritten part already), and waits when the part
-    is below ``min_new_data_share``.
+    """Decide about one plan alone: rewriting ``rewrite_bytes`` of a table of ``table_bytes`` by it.
 
     Args:
         work: what the cost follows from, where more is known than bytes and the plan's key.
     """
-    settings = settings or GateSettings()
     work = work or RelayoutWork(rewrite_bytes, len(plan.spec.features) if plan.spec else 1)
     part = rewrite_bytes / table_bytes if table_bytes else 1.0
     credited = 1.0 if plan.origin == KEPT else part
-    decision = _weigh(plan, work, credited, settings)
-    if not decision.approved or not settings.enabled or part >= settings.min_new_data_share:
-        return decision
-    why = (
-        f"too little new data: {part:.1%} of the table would be rewritten, "
-        f"the gate waits for {settings.min_new_data_share:.1%}"
-    )
-    return replace(decision, approved=False, reasons=(why, *decision.reasons))
+    return decide([Proposal(plan, work, table_bytes, rewrite_bytes, credited)], settings)[0]
 
 
-def _weigh(plan: Plan, work: RelayoutWork, credited: float, settings: GateSettings) -> Decision:
-    """Saving, of which the rewrite is credited with a part, against cost."""
-    if plan.spec is None:
-        return Decision(False, ("the present layout was not beaten on the select queries; the table stays as it is",))
+def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) -> tuple[Decision, Proposal | None]:
+    """Choose among all that could be done with a table, doing nothing included.
+
+    The saving of each is what a promise query no longer reads, times query rate, times horizon. What gains most at
+    least (lower end of the saving less cost) is approved if that is more than nothing; a layout that is to replace one
+    of ours must besides have been missed long enough (`zorder_pipeline.gate.drift`), and a table that keeps its layout
+    waits for enough new data. Otherwise the reason is that of the proposal which came nearest.
+
+    Returns:
+        The decision, and the proposal it is about; None when there was none with anything to do.
+    """
+    settings = settings or GateSettings()
+    able = [proposal for proposal in proposals if proposal.plan.spec is not None or proposal.plan.action]
+    if not able:
+        why = "the present layout was not beaten on the select queries; the table stays as it is"
+        return Decision(DECLINE, "in_good_order", (why,)), None
+    weighed = [_weigh(proposal, settings) for proposal in able]
+    order = sorted(range(len(able)), key=lambda i: (not weighed[i].approved, -_net(weighed[i])))
+    chosen, proposal = weighed[order[0]], able[order[0]]
+    options = (Option("nothing"), *(_option(weighed[i], able[i]) for i in order))
+    others = [_in_short(option) for option in options[2:]]
+    reasons = (*chosen.reasons, "also weighed: " + "; ".join(others)) if others else chosen.reasons
+    return replace(chosen, reasons=reasons, options=options), proposal
+
+
+def postponed(decision: Decision, cause: str, why: str) -> Decision:
+    """An approved decision that has to wait for a reason outside the table."""
+    return replace(decision, verdict=POSTPONE, cause=cause, reasons=(why, *decision.reasons))
+
+
+def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
+    plan, promised, costs = proposal.plan, proposal.plan.promise, settings.costs
+    action = proposal.action
     if not settings.enabled:
-        return Decision(True, ("the gate is switched off for this table",))
-    promised = plan.promise
+        return Decision(APPROVE, "gate_off", ("the gate is switched off for this table",), action)
     if plan.origin == "manual" or not promised.queries:
         why = "no workload: the layout was given by hand" if plan.origin == "manual" else "no workload to prove it on"
-        return Decision(False, (f"{why}, so nothing shows that it pays; apply it with --force if you know better",))
+        why += ", so nothing shows that it pays; apply it with --force if you know better"
+        return Decision(DECLINE, "no_workload", (why,), action)
     rate = settings.queries_per_day if settings.queries_per_day is not None else promised.queries_per_day
-    costs = settings.costs
-    cost, size = costs.relayout(work, plan.table_id), work.bytes
-    scans = rate * settings.horizon_days
-    saved = saving(promised, costs, scans * credited, plan.table_id, settings.enriched_share)
-    figures = (cost.expected, saved.expected, saved.low, saved.high)
-    ends = (cost.low, cost.high)
-    assumptions = {
-        "queries_per_day": rate,
-        "rate_source": "configured" if settings.queries_per_day is not None else promised.rate_source,
-        "horizon_days": settings.horizon_days,
-        "scan_core_seconds_per_gb": costs.to_json()["scan"],
-        "scan_core_seconds_per_file": costs.to_json()["per_opened_file"],
-        "rewrite_core_seconds_per_gb": cost.expected / size * GIGABYTE if size else 0.0,
-        "rewrite_bytes": size,
-        "relayouts_measured": len(costs.relayouts),
-        "promise_queries": promised.queries,
-    }
+    cost = costs.relayout(proposal.work, plan.table_id)
+    scans = rate * settings.horizon_days * proposal.credited
+    saved = saving(promised, costs, scans, plan.table_id, settings.enriched_share)
     read = (
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
-        f"under the new layout (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
+        f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
-    money = f"; that is {costs.money(saved.low - cost.expected):+.2f} in money" if costs.price_per_core_hour else ""
     balance = (
         f"at {rate:,.0f} queries a day over {settings.horizon_days:g} days that saves at least "
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
-        f"(90% interval {cost.low:,.1f} to {cost.high:,.1f}){money}"
+        f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
+    )
+    if costs.price_per_core_hour:
+        balance += f"; that is {costs.money(saved.low - cost.expected):+.2f} in money"
+    found = Decision(
+        DECLINE,
+        "not_worth_it",
+        (f"not worth it: {balance}", read),
+        action,
+        cost.expected,
+        saved.expected,
+        saved.low,
+        saved.high,
+        cost.low,
+        cost.high,
+        _assumptions(proposal, settings, rate, cost.expected),
     )
     if promised.queries < MIN_PROMISE_QUERIES:
         why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
-        return Decision(False, (why, read), *figures, assumptions, *ends)
-    if promised.low <= 0:
-        return Decision(
-            False, ("not proved to help: the interval of the saving reaches zero", read), *figures, assumptions, *ends
-        )
+        return replace(found, cause="too_few_queries", reasons=(why, read))
+    if saved.low <= 0:
+        why = "not proved to help: the interval of the saving reaches zero"
+        return replace(found, cause="not_proved", reasons=(why, read))
+    if saved.expected <= cost.expected:
+        return found
     if saved.low <= cost.expected:
-        return Decision(False, ("not worth it: " + balance, read), *figures, assumptions, *ends)
-    return Decision(True, ("worth it: " + balance, read), *figures, assumptions, *ends)
+        why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
+        return replace(found, cause="interval_too_wide", reasons=(why, read))
+    found = replace(found, reasons=(f"worth it: {balance}", read))
+    for cause, why in (_too_early(proposal, settings, cost.expected), _too_little(proposal, settings)):
+        if why:
+            return replace(found, cause=cause, reasons=(why, *found.reasons))
+    if proposal.why_not:
+        return replace(found, cause="undone", reasons=(proposal.why_not, *found.reasons))
+    return replace(found, verdict=APPROVE, cause="worth_it")
+
+
+def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple[str, str]:
+    """Why a change of layout is too early, "" when it is not."""
+    if proposal.action != ANOTHER or proposal.lost_bytes is None:
+        return "", ""
+    if not settings.change_layout:
+        return "not_lost_enough", "the table keeps its layout: layout.keep is set"
+    lost = settings.costs.scans(ScanWork(proposal.lost_bytes), proposal.plan.table_id).expected
+    wanted = cost * proposal.patience
+    if lost >= wanted:
+        return "", ""
+    times = f" ({proposal.patience:g} times its cost, as earlier changes did not pay)" if proposal.patience > 1 else ""
+    why = (
+        f"not lost enough yet: queries since the last relayout cost {lost:,.1f} core-seconds more than they would have "
+        f"under this layout; a change waits until that exceeds {wanted:,.1f}{times}"
+    )
+    return "not_lost_enough", why
+
+
+def _too_little(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
+    """Why a table that keeps its layout has to wait for more new data, "" when it has not."""
+    least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
+    if proposal.plan.origin != KEPT or proposal.new_bytes >= least:
+        return "", ""
+    share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
+    why = (
+        f"too little new data: {proposal.new_bytes / 1e6:,.1f} MB ({share:.1%} of the table), "
+        f"the gate waits for {least / 1e6:,.1f} MB"
+    )
+    return "too_little_new_data", why
+
+
+def _assumptions(proposal: Proposal, settings: GateSettings, rate: float, cost: float) -> dict[str, Any]:
+    costs, size = settings.costs, proposal.work.bytes
+    return {
+        "queries_per_day": rate,
+        "rate_source": "configured" if settings.queries_per_day is not None else proposal.plan.promise.rate_source,
+        "horizon_days": settings.horizon_days,
+        "scan_core_seconds_per_gb": costs.to_json()["scan"],
+        "scan_core_seconds_per_file": costs.to_json()["per_opened_file"],
+        "rewrite_core_seconds_per_gb": cost / size * GIGABYTE if size else 0.0,
+        "rewrite_bytes": size,
+        "relayouts_measured": len(costs.relayouts),
+        "promise_queries": proposal.plan.promise.queries,
+    }
+
+
+def _net(decision: Decision) -> float:
+    return decision.saving_low - decision.cost_core_seconds
+
+
+def _option(decision: Decision, proposal: Proposal) -> Option:
+    return Option(
+        decision.action,
+        decision.cost_core_seconds,
+        decision.cost_low,
+        decision.cost_high,
+        decision.saving_core_seconds,
+        decision.saving_low,
+        decision.saving_high,
+        proposal.work.bytes,
+        proposal.work.files,
+        "" if decision.approved else CAUSES[decision.cause],
+    )
+
+
+def _in_short(option: Option) -> str:
+    why = f" ({option.why_not})" if option.why_not else ""
+    return f"{option.action} {option.net_low:+,.1f} core-seconds at least{why}"

@@ -1,12 +1,43 @@
-"""What the gate decided about a plan, with reasons a person can read."""
+"""What the gate decided about a table, with reasons a person can read."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["Decision"]
+__all__ = ["APPROVE", "DECLINE", "POSTPONE", "Decision", "Option"]
+
+APPROVE, DECLINE, POSTPONE = "approve", "decline", "postpone"
+
+
+@dataclass(frozen=True)
+class Option:
+    """One of the things that could be done with a table, in core-seconds over the horizon.
+
+    Attributes:
+        action: ``nothing``, or as in `zorder_pipeline.model.plan.Candidate`.
+        cost: expected cost, with ``cost_low`` and ``cost_high`` as its 90% interval.
+        saving: expected saving, with ``saving_low`` and ``saving_high`` as its interval.
+        bytes, files: what it would rewrite.
+        why_not: why it is out of the question, "" when it is not.
+    """
+
+    action: str
+    cost: float = 0.0
+    cost_low: float = 0.0
+    cost_high: float = 0.0
+    saving: float = 0.0
+    saving_low: float = 0.0
+    saving_high: float = 0.0
+    bytes: float = 0.0
+    files: int = 0
+    why_not: str = ""
+
+    @property
+    def net_low(self) -> float:
+        """What it gains at least: the lower end of the saving less the expected cost."""
+        return self.saving_low - self.cost
 
 
 @dataclass(frozen=True)
@@ -14,25 +45,39 @@ class Decision:
     """The gate's answer.
 
     Attributes:
-        approved: whether the rewrite may go ahead.
+        verdict: `APPROVE`, `DECLINE` (for what is known of the table) or `POSTPONE` (it would pay, but not now).
+        cause: the reason as one word for programs, such as ``worth_it`` or ``budget``; see
+            `zorder_pipeline.gate.decision.CAUSES`.
         reasons: sentences, the deciding one first.
+        action: what was decided about, as in `Option`.
         cost_core_seconds: expected cost of the rewrite.
         saving_core_seconds: expected saving over the horizon.
         saving_low, saving_high: interval of the saving, by the bootstrap over queries and the doubt about scan costs.
         cost_low, cost_high: 90% interval of the cost.
         assumptions: the figures the saving rests on (query rate, horizon, seconds per GB), by name.
+        options: all that was weighed, the chosen one included.
     """
 
-    approved: bool
+    verdict: str
+    cause: str
     reasons: tuple[str, ...]
+    action: str = ""
     cost_core_seconds: float = 0.0
     saving_core_seconds: float = 0.0
     saving_low: float = 0.0
     saving_high: float = 0.0
-    assumptions: Mapping[str, Any] = field(default_factory=dict)
     cost_low: float = 0.0
     cost_high: float = 0.0
+    assumptions: Mapping[str, Any] = field(default_factory=dict)
+    options: tuple[Option, ...] = ()
+
+    @property
+    def approved(self) -> bool:
+        """Whether the rewrite may go ahead now."""
+        return self.verdict == APPROVE
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {**vars(self), "reasons": list(self.reasons), "assumptions": dict(self.assumptions)}
+        options = [asdict(option) | {"net_low": option.net_low} for option in self.options]
+        plain = {**vars(self), "reasons": list(self.reasons), "assumptions": dict(self.assumptions)}
+        return {"approved": self.approved, **plain, "options": options}

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +14,21 @@ from zorder_pipeline.errors import PlanError
 from .key_spec import KeySpec
 from .schema import TableSchema
 
-__all__ = ["KEPT", "PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
+__all__ = ["ANOTHER", "COMPACTION", "FULL", "INCREMENTAL", "KEPT", "PLAN_VERSION"]
+__all__ += ["Candidate", "Plan", "Promise", "read_plan", "write_plan"]
 
 PLAN_VERSION = 1
 KEPT = "kept"
 """Origin of a plan that stays with the layout the table has."""
+
+COMPACTION = "compaction only"
+"""Small files become larger ones; rows keep about their order."""
+INCREMENTAL = "incremental"
+"""What does not lie by the present layout is laid out by it."""
+FULL = "full"
+"""The present layout again, for all of the table."""
+ANOTHER = "another layout"
+"""All of the table by a layout that it does not have yet."""
 
 
 @dataclass(frozen=True)
@@ -62,6 +73,35 @@ class Promise:
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """One of the things that could be done with a table; leaving it alone is always another.
+
+    Attributes:
+        action: `COMPACTION`, `INCREMENTAL`, `FULL` or `ANOTHER`.
+        spec: the key; None for `COMPACTION`.
+        target_file_rows: rows per file to aim for.
+        promise: what it saves against leaving the table alone.
+        partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
+    """
+
+    action: str
+    spec: KeySpec | None
+    target_file_rows: int
+    promise: Promise
+    partitions: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Candidate:
+        """The candidate that `to_json` wrote."""
+        spec = KeySpec.from_json(data["spec"]) if data["spec"] else None
+        return Candidate(**{**data, "spec": spec, "promise": Promise(**data["promise"])})
+
+
+@dataclass(frozen=True)
 class Plan:
     """A layout, for which table it was made, and what it promises.
 
@@ -72,6 +112,8 @@ class Plan:
         delta_version: table version the sample was taken from.
         spec: the key; None when the table should stay as it is (no layout beat the present one).
         origin: ``learned``, ``kept`` (the table's present layout, for what is new) or ``manual``.
+        action: what is done with the table by it, see `Candidate`; "" leaves that to what the files need.
+        candidates: what else could be done, this plan's own choice included; the gate decides between them.
         target_file_rows: rows per file to aim for.
         promise: see `Promise`.
         predicted: shares of rows read on the training and the validation (select) queries.
@@ -98,6 +140,26 @@ class Plan:
     log_watermark: int | None = None
     code_version: str = ""
     notes: tuple[str, ...] = ()
+    action: str = ""
+    candidates: tuple[Candidate, ...] = ()
+
+    @property
+    def plan_id(self) -> str:
+        """What an approval is for: equal for plans that would do the same with the same table."""
+        layout = self.spec.layout_id if self.spec else None
+        text = json.dumps([self.table_id, layout, self.action, self.target_file_rows])
+        return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
+
+    def choosing(self, candidate: Candidate) -> Plan:
+        """This plan with ``candidate`` as its choice."""
+        return replace(
+            self,
+            spec=candidate.spec,
+            action=candidate.action,
+            target_file_rows=candidate.target_file_rows,
+            promise=candidate.promise,
+            origin=KEPT if candidate.action in (INCREMENTAL, FULL) else self.origin,
+        )
 
     def refuse_unless_fits(self, table_id: str, schema: TableSchema) -> None:
         """Check that the plan was made for this table with this schema.
@@ -117,8 +179,10 @@ class Plan:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form, as in plan.json."""
-        data = asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
-        return {"schema_version": PLAN_VERSION, **data}
+        plain = asdict(replace(self, candidates=()))
+        plain["spec"] = self.spec.to_json() if self.spec else None
+        plain["candidates"] = [candidate.to_json() for candidate in self.candidates]
+        return {"schema_version": PLAN_VERSION, **plain}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Plan:
@@ -136,6 +200,7 @@ class Plan:
             fields["spec"] = KeySpec.from_json(fields["spec"]) if fields["spec"] else None
             fields["promise"] = Promise(**fields["promise"])
             fields["notes"] = tuple(fields["notes"])
+            fields["candidates"] = tuple(map(Candidate.from_json, fields.get("candidates", ())))
             return Plan(**fields)
         except (KeyError, TypeError) as error:
             raise PlanError(f"the plan is malformed: {error}") from error
