@@ -29,7 +29,10 @@ def worthwhile(choices: Sequence[Choice]) -> list[Choice]:
     What costs no less and gains no more than another one is dominated; what lies below the line between two others is
     never the best use of the next core-second.
 
-    >>> [c.name for c in worthwhile([Choice("a", 1, 5), Choice("dearer", 2, 5), Choice("b", 4, 8), Choice("loss", 1, -1)])]
+    >>> [
+    ...     c.name
+    ...     for c in worthwhile([Choice("a", 1, 5), Choice("dearer", 2, 5), Choice("b", 4, 8), Choice("loss", 1, -1)])
+    ... ]
     ['a', 'b']
     """
     kept: list[Choice] = []
@@ -54,6 +57,7 @@ def allot(units: Mapping[str, Sequence[Choice]], budget: float | None) -> dict[s
     ['a', 'b']
     """
     left = float("inf") if budget is None else budget
+    units = {unit: [choice for choice in choices if choice.cost <= left] for unit, choices in units.items()}
     steps: list[tuple[float, str, int, Choice, float]] = []
     for unit, choices in units.items():
         before: Choice | None = None

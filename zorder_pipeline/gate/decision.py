@@ -146,6 +146,8 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     plan, promised, costs = proposal.plan, proposal.plan.promise, settings.costs
     action = proposal.action
     if not settings.enabled:
+        if proposal.why_not:
+            return Decision(DECLINE, "undone", (proposal.why_not,), action)
         return Decision(APPROVE, "gate_off", ("the gate is switched off for this table",), action)
     if plan.origin == "manual" or not promised.queries:
         why = "no workload: the layout was given by hand" if plan.origin == "manual" else "no workload to prove it on"

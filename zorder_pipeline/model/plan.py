@@ -82,6 +82,10 @@ class Candidate:
         target_file_rows: rows per file to aim for.
         promise: what it saves against leaving the table alone.
         partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
+        lost_bytes: what queries have read more than they would have under this layout, since the table lies by its
+            present one; None when it lies by none of ours.
+        patience: the present layout must have lost so many times what the change costs, see
+            `zorder_pipeline.gate.drift`.
     """
 
     action: str
@@ -89,6 +93,8 @@ class Candidate:
     target_file_rows: int
     promise: Promise
     partitions: Mapping[str, float] = field(default_factory=dict)
+    lost_bytes: float | None = None
+    patience: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -114,6 +120,7 @@ class Plan:
         origin: ``learned``, ``kept`` (the table's present layout, for what is new) or ``manual``.
         action: what is done with the table by it, see `Candidate`; "" leaves that to what the files need.
         candidates: what else could be done, this plan's own choice included; the gate decides between them.
+        lost_bytes, patience: see `Candidate`.
         target_file_rows: rows per file to aim for.
         promise: see `Promise`.
         predicted: shares of rows read on the training and the validation (select) queries.
@@ -142,6 +149,8 @@ class Plan:
     notes: tuple[str, ...] = ()
     action: str = ""
     candidates: tuple[Candidate, ...] = ()
+    lost_bytes: float | None = None
+    patience: float = 1.0
 
     @property
     def plan_id(self) -> str:
@@ -158,6 +167,8 @@ class Plan:
             action=candidate.action,
             target_file_rows=candidate.target_file_rows,
             promise=candidate.promise,
+            lost_bytes=candidate.lost_bytes,
+            patience=candidate.patience,
             origin=KEPT if candidate.action in (INCREMENTAL, FULL) else self.origin,
         )
 

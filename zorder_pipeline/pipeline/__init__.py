@@ -1,45 +1,58 @@
 """The whole chain as plain functions: ingest -> analyse -> learn -> judge -> apply, and evaluate afterwards.
 
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
-the chain: `records` (what is given and handed on), `logs`, `sizes`, `learning`, `by_hand`, `rewriting`, `measure`,
-`first_look`, `words`.
+the chain: `records` (what is given and handed on), `logs`, `sizes`, `learning`, `by_hand`, `costs`, `previews`,
+`judging`, `nightly`, `approving`, `rewriting`, `measure`, `first_look`, `words`.
 """
 
 from zorder_pipeline.gate.decision import judge
 
+from .approving import answer_request, lift_stop, stop_all, waiting_requests
 from .by_hand import layout_by_hand
 from .first_look import triage
+from .judging import Judgement, Rules, hold_now, judge_table
 from .keeping import present_plan
 from .learning import analyse, learn, learn_layout_for, sample_files
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
+from .nightly import share_budget
 from .records import LearnSettings, LogSource, TableAnalysis
-from .rewriting import apply
+from .rewriting import apply, carry_out
 from .sizes import target_rows
 from .words import describe, in_words
 
 __all__ = [
+    "Judgement",
     "LearnSettings",
     "LogSource",
+    "Rules",
     "TableAnalysis",
     "analyse",
+    "answer_request",
     "apply",
+    "carry_out",
     "describe",
     "evaluate",
+    "hold_now",
     "in_words",
     "ingest",
     "ingest_into",
     "inspect",
     "judge",
+    "judge_table",
     "layout_by_hand",
     "learn",
     "learn_layout_for",
+    "lift_stop",
     "names_of",
     "overlap_depth",
     "present_plan",
     "purge",
     "sample_files",
+    "share_budget",
+    "stop_all",
     "stored_log",
     "target_rows",
     "triage",
+    "waiting_requests",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +12,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["LearnSettings", "LogSource", "Progress", "TableAnalysis", "silent"]
+__all__ = ["LearnSettings", "LogSource", "Preview", "Progress", "TableAnalysis", "silent"]
 
 Progress = Callable[[str], None]
 """Called with a sentence about what is being done."""
@@ -88,3 +88,27 @@ class TableAnalysis:
     features: Analysis
     unusable: int = 0
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What a relayout would do.
+
+    Attributes:
+        version: table version that was looked at.
+        files_removed, files_added: files it would replace and write.
+        bytes_rewritten: bytes of the replaced files.
+        rows: rows it would rewrite.
+        skipped_files: files it would leave as they are.
+        bytes_unrestricted: the same as ``bytes_rewritten`` without a condition on partitions.
+        partition_bytes: ``bytes_rewritten`` by partition values; of a table without partitions under ``()``.
+    """
+
+    version: int
+    files_removed: int = 0
+    files_added: int = 0
+    bytes_rewritten: int = 0
+    rows: int = 0
+    skipped_files: int = 0
+    bytes_unrestricted: int = 0
+    partition_bytes: Mapping[tuple[str | None, ...], int] = field(default_factory=dict)

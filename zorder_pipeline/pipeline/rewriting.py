@@ -1,32 +1,36 @@
-"""The last step: ask the gate, and rewrite the files that the plan wants elsewhere."""
+"""The last step: rewrite the files that the plan wants elsewhere, when the gate approves."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.errors import UnsupportedTableError
-from zorder_pipeline.gate.decision import GateSettings, judge
+from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout.cells import Cuts, cut_cells
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
-from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.approval import DONE
+from zorder_pipeline.model.decision import APPROVE
+from zorder_pipeline.model.partition_key import partition_condition
+from zorder_pipeline.model.plan import FULL, Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.relayout.history import undone_by
+from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.ledger import Ledger
-from zorder_pipeline.relayout.rewrite import Cutter, RelayoutResult, apply_layout
+from zorder_pipeline.relayout.rewrite import Cutter, apply_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
-from .costs import cost_model, relayout_work
+from .costs import relayout_work
+from .judging import Judgement, Rules, hold_now, judge_table
+from .previews import preview
 from .records import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["apply"]
+__all__ = ["apply", "carry_out"]
 
 
 def apply(
@@ -39,18 +43,20 @@ def apply(
     dry_run: bool = False,
     force: bool = False,
     gate: GateSettings | None = None,
+    rules: Rules | None = None,
     verify: str = "counts",
     row_group_bytes: int | None = None,
     state: str | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
-    """Rewrite the files that ``plan`` wants elsewhere, when the gate approves.
+    """Rewrite the files that ``plan`` wants elsewhere, when the gate approves: `judge_table`, then `carry_out`.
 
     Args:
         where: condition on partition columns; only those partitions are touched.
         full: rewrite files that already lie by this layout, too.
         dry_run: decide and say what would be done.
-        force: do not ask the gate.
+        force: do not ask the gate; only the kill switch still stops it.
+        rules: kill switch, blackout windows and approvals.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
         state: folder of the state, where the relayout is recorded and what it costs is known from; None records
@@ -62,59 +68,106 @@ def apply(
         LostRaceError: another writer changed the files meanwhile; nothing was committed.
         VerificationError: the written rows differ; nothing was committed.
     """
-    snapshot = open_table(spark, table)
+    judged = judge_table(spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify)
+    if force and judged.preview.files_removed and judged.decision.cause != "stopped":
+        told = ("applied without asking the gate (--force)",)
+        judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
+    return carry_out(
+        spark, judged, where=where, full=full, dry_run=dry_run, rules=Rules() if force else rules, verify=verify,
+        row_group_bytes=row_group_bytes, state=state, progress=progress,
+    )  # fmt: skip
+
+
+def carry_out(
+    spark: SparkSession,
+    judged: Judgement,
+    *,
+    where: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    rules: Rules | None = None,
+    verify: str = "counts",
+    row_group_bytes: int | None = None,
+    state: str | None = None,
+    progress: Progress | None = None,
+) -> ApplyResult:
+    """Do what was decided about a table; without an approval this only says why not.
+
+    The kill switch and the blackout windows are looked at again before each bin of partitions.
+
+    Args, Raises: see `apply`.
+    """
+    decision, plan = judged.decision, judged.plan
+    if not decision.approved or dry_run:
+        return _told(judged, judged.preview.version, dry_run)
+    snapshot = open_table(spark, judged.table)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
-    if (reason := snapshot.unsupported()) is not None:
-        raise UnsupportedTableError(reason)
-    if plan.spec is None:
-        why = "the plan says the table should stay as it is: no layout beat the present one on the select queries"
-        return ApplyResult(snapshot.version, "nothing_to_do", (why,), skipped_files=len(snapshot.files()))
+    assert plan.spec is not None
     spec = plan.spec
 
-    def run(dry: bool) -> RelayoutResult:
-        return apply_layout(
-            spark,
-            snapshot,
-            spec,
-            cutter=_cutter(plan.target_file_rows),
-            extend=extended,
-            target_rows=plan.target_file_rows,
-            hilbert_table=hilbert_table(spec) if spec.curve == "hilbert" else None,
-            where=where,
-            full=full,
-            dry_run=dry,
-            verify=verify,
-            row_group_bytes=row_group_bytes,
-            progress=progress,
-        )
+    def hold() -> str | None:
+        found = hold_now(spark, state, rules)
+        return found.why if found else None
 
-    preview = run(True)
-    if not preview.files_removed:
-        why = "every file already lies by this layout" + (" in the chosen partitions" if where else "")
-        return ApplyResult(snapshot.version, "nothing_to_do", (why,), skipped_files=preview.skipped_files)
-    if not force and (undone := undone_by(snapshot, spec.layout_id)) is not None:
-        return ApplyResult(snapshot.version, "declined", (undone,), skipped_files=len(snapshot.files()))
-    gate = gate or GateSettings()
-    gate = replace(gate, costs=cost_model(spark, state, gate.costs))
-    work = relayout_work(snapshot, plan, preview, verify)
-    decision = judge(plan, preview.bytes_rewritten, float(snapshot.files().bytes.sum()), gate, work)
-    approved = force or decision.approved
-    reasons = ("applied without asking the gate (--force)",) if force else decision.reasons
-    done = preview if dry_run or not approved else run(False)
+    if judged.partitions is not None:
+        types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
+        types = {name: types[name] for name in snapshot.partition_columns}
+        chosen = " OR ".join(f"({partition_condition(key, types)})" for key in judged.partitions)
+        where = chosen if where is None else f"({where}) AND ({chosen})"
+    would = preview(snapshot, plan, where=where, full=full)
+    work = relayout_work(snapshot, plan, would, verify)
+    done = apply_layout(
+        spark,
+        snapshot,
+        spec,
+        cutter=_cutter(plan.target_file_rows),
+        extend=extended,
+        target_rows=plan.target_file_rows,
+        hilbert_table=hilbert_table(spec) if spec.curve == "hilbert" else None,
+        where=where,
+        full=full or plan.action == FULL,
+        verify=verify,
+        row_group_bytes=row_group_bytes,
+        hold=hold,
+        progress=progress,
+    )
     if state is not None and done.committed:
-        known = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
+        known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
         Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json(), known)
+        if judged.request is not None and not done.held and judged.partitions is None:
+            Approvals(spark, state).settle(judged.request, DONE)
+    reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     return ApplyResult(
         version=done.version,
-        decision="applied" if approved else "declined",
+        decision="applied" if done.committed else "postponed" if done.held else "nothing_to_do",
         reasons=reasons,
-        files_removed=done.files_removed if approved else 0,
-        files_added=done.files_added if approved else 0,
-        bytes_rewritten=done.bytes_rewritten if approved else 0,
-        rows=done.rows if approved else 0,
-        skipped_files=done.skipped_files if approved else len(snapshot.files()),
+        files_removed=done.files_removed,
+        files_added=done.files_added,
+        bytes_rewritten=done.bytes_rewritten,
+        rows=done.rows,
+        skipped_files=done.skipped_files,
         seconds=done.seconds,
+        gate=decision.to_json(),
+    )
+
+
+def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:
+    """The decision about what was not done."""
+    decision, would = judged.decision, judged.preview
+    if judged.outcome == "nothing_to_do":
+        skipped = would.files_removed + would.skipped_files
+        return ApplyResult(version, "nothing_to_do", decision.reasons, skipped_files=skipped, dry_run=dry_run)
+    approved = decision.approved
+    return ApplyResult(
+        version=version,
+        decision="applied" if approved else judged.outcome,
+        reasons=decision.reasons,
+        files_removed=would.files_removed if approved else 0,
+        files_added=would.files_added if approved else 0,
+        bytes_rewritten=would.bytes_rewritten if approved else 0,
+        rows=would.rows if approved else 0,
+        skipped_files=would.skipped_files + (0 if approved else would.files_removed),
         dry_run=dry_run,
         gate=decision.to_json(),
     )

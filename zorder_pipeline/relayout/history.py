@@ -26,9 +26,9 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
     return sorted(found, key=lambda row: -int(row["version"]))
 
 
-def is_ours(row: Row, layout_id: str = "") -> bool:
-    """Whether a commit is a relayout of ours, by this layout if one is given."""
-    return (row["userMetadata"] or "").startswith(OURS + layout_id)
+def is_ours(row: Row) -> bool:
+    """Whether a commit is a relayout of ours."""
+    return (row["userMetadata"] or "").startswith(OURS)
 
 
 def quoted(snapshot: TableSnapshot) -> str:
@@ -36,22 +36,22 @@ def quoted(snapshot: TableSnapshot) -> str:
     return f"delta.`{snapshot.location.replace('`', '``')}`"
 
 
-def undone_by(snapshot: TableSnapshot, layout_id: str) -> str | None:
-    """A sentence that names the job which keeps undoing this layout, or None.
+def undone_by(snapshot: TableSnapshot) -> str | None:
+    """A sentence that names the job which keeps undoing our layouts, or None.
 
-    That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout by this layout, and less
-    than half of the table's rows lie by it now. Answering each with a rewrite would go on for ever.
+    That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
+    of the table's rows lie by one now. Answering each with a rewrite would go on for ever.
     """
     undone: list[Row] = []
     relaid = False
     for row in reversed(history_of(snapshot, LOOKED_AT)):
-        if is_ours(row, layout_id):
+        if is_ours(row):
             relaid = True
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)
             relaid = False
     files = snapshot.files()
-    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout == layout_id)
+    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout)
     if len(undone) < TIMES or ours >= STILL * int(files.rows.sum()):
         return None
     last = undone[-1]
@@ -59,6 +59,6 @@ def undone_by(snapshot: TableSnapshot, layout_id: str) -> str | None:
     who = "auto-compaction" if automatic else f"OPTIMIZE of {last['userName'] or last['engineInfo'] or 'another job'}"
     versions = ", ".join(str(row["version"]) for row in undone[-3:])
     return (
-        f"another job keeps undoing this layout: {who} rewrote its files at versions {versions}; stop that job or "
+        f"another job keeps undoing the layout: {who} rewrote its files at versions {versions}; stop that job or "
         "leave the table to it (--force relays it all the same)"
     )

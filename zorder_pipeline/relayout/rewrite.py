@@ -51,6 +51,7 @@ class RelayoutResult:
         skipped_files: live files left as they were.
         committed: whether a new version was made.
         seconds: time taken.
+        held: why it was stopped before its last bin, "" when it was not.
     """
 
     version: int
@@ -62,6 +63,7 @@ class RelayoutResult:
     skipped_files: int
     committed: bool
     seconds: float
+    held: str = ""
 
 
 def _silent(text: str) -> None:
@@ -96,6 +98,7 @@ def apply_layout(
     verify: str = "counts",
     row_group_bytes: int | None = None,
     bin_bytes: int = BIN_BYTES,
+    hold: Callable[[], str | None] | None = None,
     progress: Progress | None = None,
 ) -> RelayoutResult:
     """Rewrite the files that do not lie by ``spec``.
@@ -112,6 +115,7 @@ def apply_layout(
         verify: ``counts`` compares rows read and written; ``hash`` also a hash of their content, read back.
         row_group_bytes: size of row groups; None leaves it to the session and the table.
         bin_bytes: see `bins_of`.
+        hold: asked before each bin; a sentence stops the run there, and what was committed stays.
 
     Raises:
         LostRaceError: other writers changed the files of a bin in each of three attempts.
@@ -126,7 +130,12 @@ def apply_layout(
     bins = bins_of(files, selection.rewrite, bin_bytes)
     total, done = float(files.bytes[selection.rewrite].sum()), 0.0
     results: list[RelayoutResult] = []
+    held = ""
     for number, chosen in enumerate(bins, 1):
+        if hold is not None and (why := hold()):
+            held = f"stopped after {number - 1} of {len(bins)} bins: {why}"
+            work.say(held)
+            break
         if len(bins) > 1:
             spent = time.monotonic() - started
             left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
@@ -141,15 +150,16 @@ def apply_layout(
             ) from error
         done += float(files.bytes[chosen].sum())
     return RelayoutResult(
-        version=results[-1].version,
+        version=results[-1].version if results else snapshot.version,
         files_removed=sum(result.files_removed for result in results),
         files_added=sum(result.files_added for result in results),
         bytes_rewritten=sum(result.bytes_rewritten for result in results),
         bytes_added=sum(result.bytes_added for result in results),
         rows=sum(result.rows for result in results),
-        skipped_files=len(files) - len(selection.rewrite),
+        skipped_files=len(files) - sum(result.files_removed for result in results),
         committed=any(result.committed for result in results),
         seconds=time.monotonic() - started,
+        held=held,
     )
 
 

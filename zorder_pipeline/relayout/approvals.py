@@ -1,0 +1,132 @@
+"""The state's table ``approvals``: plans that wait for a person, and what was said to them."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import PlanError, ZorderError
+from zorder_pipeline.model.approval import APPROVED, PENDING, Request
+from zorder_pipeline.model.plan import Plan
+
+from .state_table import StateTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Approvals"]
+
+SCHEMA_VERSION = 1
+COLUMNS = (
+    *("schema_version INT", "table_id STRING", "table_name STRING", "plan_id STRING", "event STRING"),
+    *("event_at TIMESTAMP", "event_date DATE", "by STRING", "table_version BIGINT", "reasons STRING", "plan STRING"),
+)
+APP = "zorder-approvals"
+
+
+class Approvals:
+    """Requests for approval, an event per line: asked, approved, rejected, done or withdrawn.
+
+    Args:
+        state: folder of the state, on any Hadoop filesystem.
+    """
+
+    def __init__(self, spark: SparkSession, state: str) -> None:
+        self.table = StateTable(spark, state, "approvals", COLUMNS, SCHEMA_VERSION, "event_date")
+
+    def ask(self, name: str, plan: Plan, reasons: tuple[str, ...], version: int) -> None:
+        """Put a plan to a person."""
+        told = {"reasons": json.dumps(reasons), "plan": json.dumps(plan.to_json()), "table_version": version}
+        self._note(PENDING, {"table_id": plan.table_id, "table_name": name, "plan_id": plan.plan_id, **told})
+
+    def settle(self, request: Request, event: str, by: str = "") -> None:
+        """Note what became of a request."""
+        key = {"table_id": request.table_id, "table_name": request.table, "plan_id": request.plan_id}
+        self._note(event, {**key, "by": by})
+
+    def newest(self, table_id: str) -> Request | None:
+        """A table's newest request; None when there never was one, or an older version of the code wrote it."""
+        found = [request for request in self.all() if request.table_id == table_id]
+        return max(found, key=lambda request: request.asked_at, default=None)
+
+    def waiting(self) -> list[Request]:
+        """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first."""
+        newest: dict[str, Request] = {}
+        for request in self.all():
+            newest[request.table_id] = request
+        return [request for request in newest.values() if request.status in (PENDING, APPROVED)]
+
+    def answer(self, table: str, plan_id: str | None, event: str, by: str) -> Request:
+        """Approve or reject the plan that waits for a table: ``event`` is `APPROVED` or `REJECTED`.
+
+        Args:
+            table: its configured name, its location, or the last part of it.
+            plan_id: which plan is meant; None for the one that waits.
+
+        Raises:
+            ZorderError: no such plan waits.
+        """
+        waiting = self.waiting()
+        names = {request.table_id: _names(request) for request in waiting}
+        mine = [request for request in waiting if table.rstrip("/") in names[request.table_id]]
+        if not mine:
+            listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting) or "no plan waits at all"
+            raise ZorderError(f"no plan of {table} waits for approval; waiting: {listed}")
+        request = mine[-1]
+        if plan_id is not None and plan_id != request.plan_id:
+            raise ZorderError(
+                f"plan {plan_id} of {table} does not wait any more; plan {request.plan_id} does: look at it with "
+                "zorder approve before you approve it"
+            )
+        if request.status == APPROVED and event == APPROVED:
+            return request
+        self.settle(request, event, by)
+        return self.newest(request.table_id) or request
+
+    def all(self) -> list[Request]:
+        """Every request ever made, oldest first."""
+        from pyspark.sql import functions as F
+
+        rows = self.table.read().withColumn("moment", F.unix_micros("event_at")).orderBy("moment").collect()
+        found: dict[tuple[str, str], Request] = {}
+        for row in rows:
+            key = (row["table_id"], row["plan_id"])
+            if row["event"] == PENDING:
+                found.pop(key, None)  # asked again: it is the newest now
+                if (asked := _request(row.asDict())) is not None:
+                    found[key] = asked
+            elif key in found:
+                old = found[key]
+                settled = {"status": row["event"], "settled_at": row["moment"], "by": row["by"] or old.by}
+                found[key] = Request(**{**vars(old), **settled})
+        return sorted(found.values(), key=lambda request: request.asked_at)
+
+    def _note(self, event: str, values: dict[str, Any]) -> None:
+        now = datetime.now(UTC)
+        row = {"schema_version": SCHEMA_VERSION, "event": event, "event_at": now.isoformat(), **values}
+        app = f"{APP}-{uuid.uuid4().hex}"
+        self.table.append([row | {"event_date": now.date().isoformat()}], app, int(time.time()))
+
+
+def _names(request: Request) -> set[str]:
+    location = request.plan.table.rstrip("/")
+    return {request.table.rstrip("/"), location, location.removeprefix("file:"), location.rsplit("/", 1)[-1]}
+
+
+def _request(row: dict[str, Any]) -> Request | None:
+    try:
+        plan = Plan.from_json(json.loads(row["plan"]))
+    except PlanError:  # written by another version of this code: as if it had not been asked
+        return None
+    return Request(
+        table=row["table_name"],
+        table_id=row["table_id"],
+        plan=plan,
+        status=PENDING,
+        asked_at=row["moment"],
+        reasons=tuple(json.loads(row["reasons"] or "[]")),
+        version=row["table_version"] or 0,
+    )
