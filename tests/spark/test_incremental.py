@@ -151,7 +151,7 @@ def test_a_job_that_undoes_the_layout_is_named(spark: SparkSession, tmp_path: Pa
         spark.sql(command)
         found = undone_by(open_table(spark, path))
         assert (found is None) == (night == 0)
-    assert "another job keeps undoing this layout: OPTIMIZE" in str(found)
+    assert "another job keeps undoing the layout: OPTIMIZE" in str(found)
 
 
 def test_history_shows_whose_commit_it_was_and_rollback_takes_back_only_ours(

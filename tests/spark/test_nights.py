@@ -48,7 +48,7 @@ def night(spark: SparkSession, path: str, log: str, state: str) -> tuple[Plan, o
     analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
     present = pipeline.present_plan(spark, snapshot, state)
     plan, _ = pipeline.learn_layout_for(analysis, SETTINGS, present=present)
-    gate = GateSettings(queries_per_day=1e6)
+    gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0)
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 
 

@@ -49,7 +49,7 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
     return assumed.measured(relayouts, scans)
 
 
-def relayout_work(snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult, verify: str = "counts") -> RelayoutWork:
+def relayout_work(snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult | Preview, verify: str = "counts") -> RelayoutWork:
     """What the cost of a planned relayout follows from.
 
     Args:

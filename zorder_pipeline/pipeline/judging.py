@@ -1,4 +1,4 @@
-"""One table's judgement: all that could be done with it, what the gate says of each, and what else stands against it."""
+"""One table's judgement: what could be done with it, what the gate says of each, and what else stands against it."""
 
 from __future__ import annotations
 
