@@ -33,6 +33,8 @@ tables:
   - name: parts
     catalog: shop.parts
 schedule: {cron: "0 2 * * *"}
+budget_core_hours: 4
+blackouts: [{start: "22:00", end: "06:00", days: [fri, sat], time_zone: Europe/Berlin}]
 redact_literals: true
 retention_days: 30
 """
@@ -76,6 +78,8 @@ def test_everything_that_may_be_said_is_read(folder: Path) -> None:
     assert (sales.gate.enabled, sales.gate.queries_per_day, parts.gate.queries_per_day) == (False, 1000.0, None)
     assert sales.schedule is not None
     assert sales.schedule.cron == "30 1 * * MON-FRI"
+    assert (config.budget_core_hours, config.stop, sales.layout.keep) == (4.0, False, False)
+    assert config.blackouts[0].days == ("fri", "sat")
     assert (config.redact_literals, config.retention_days) == (True, 30)
 
 

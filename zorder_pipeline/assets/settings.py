@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.config import TableConfig
+from zorder_pipeline.config import BlackoutConfig, PipelineConfig, TableConfig
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.holds import Blackout
 
 if TYPE_CHECKING:
-    from zorder_pipeline.pipeline import LearnSettings
+    from zorder_pipeline.pipeline import LearnSettings, Rules
 
-__all__ = ["gate_settings", "learn_settings"]
+__all__ = ["gate_settings", "learn_settings", "rules"]
+
+NEW_DATA = {"standard": (0.05, 256e6), "seed": (0.0, 10e9)}
+"""Share of the table and bytes that must be new, by preset; the seed (004, section 3.2) waits for 10 GB."""
 
 
 def learn_settings(table: TableConfig) -> LearnSettings:
@@ -39,11 +44,14 @@ def learn_settings(table: TableConfig) -> LearnSettings:
 def gate_settings(table: TableConfig) -> GateSettings:
     """What ``gate`` of a table says; a pinned layout is the user's own decision, so the gate does not ask again."""
     gate = table.gate
+    share, least = NEW_DATA[gate.preset]
     return GateSettings(
         enabled=gate.enabled and not table.layout.pinned_bits,
         horizon_days=gate.horizon_days,
         queries_per_day=gate.queries_per_day,
-        min_new_data_share=gate.min_new_data_share,
+        min_new_data_share=share if gate.min_new_data_share is None else gate.min_new_data_share,
+        min_new_data_bytes=least if gate.min_new_data_bytes is None else gate.min_new_data_bytes,
+        change_layout=not table.layout.keep,
         costs=CostModel(
             base=gate.rewrite_core_seconds_per_gb,
             per_feature=gate.rewrite_core_seconds_per_gb_and_column,
@@ -51,3 +59,15 @@ def gate_settings(table: TableConfig) -> GateSettings:
             price_per_core_hour=gate.price_per_core_hour,
         ),
     )
+
+
+def rules(config: PipelineConfig, table: TableConfig) -> Rules:
+    """What stands above cost and benefit: kill switch, blackout windows, approvals."""
+    from zorder_pipeline.pipeline import Rules
+
+    windows = tuple(map(_blackout, (*config.blackouts, *table.gate.blackouts)))
+    return Rules(config.stop, windows, table.gate.approval, table.gate.approval_days)
+
+
+def _blackout(window: BlackoutConfig) -> Blackout:
+    return Blackout(time.fromisoformat(window.start), time.fromisoformat(window.end), window.days, window.time_zone)

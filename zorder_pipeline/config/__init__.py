@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from .load import load_config
 from .models import (
+    BlackoutConfig,
     GateConfig,
     LayoutConfig,
     LogConfig,
@@ -17,5 +18,13 @@ from .models import (
     TableConfig,
 )
 
-__all__ = ["GateConfig", "LayoutConfig", "LogConfig", "PipelineConfig", "ScheduleConfig", "SearchConfig"]
+__all__ = [
+    "BlackoutConfig",
+    "GateConfig",
+    "LayoutConfig",
+    "LogConfig",
+    "PipelineConfig",
+    "ScheduleConfig",
+    "SearchConfig",
+]
 __all__ += ["SparkConfig", "TableConfig", "load_config"]

@@ -13,7 +13,15 @@ from zorder_pipeline.errors import ConfigError
 
 from .suggest import did_you_mean
 
-__all__ = ["GateConfig", "LayoutConfig", "LogConfig", "PipelineConfig", "ScheduleConfig", "SearchConfig"]
+__all__ = [
+    "BlackoutConfig",
+    "GateConfig",
+    "LayoutConfig",
+    "LogConfig",
+    "PipelineConfig",
+    "ScheduleConfig",
+    "SearchConfig",
+]
 __all__ += ["SparkConfig", "TableConfig"]
 
 CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
@@ -46,6 +54,18 @@ def _cron_field(text: str, limits: tuple[int, int]) -> bool:
         if not all(end.isdigit() and limits[0] <= int(end) <= limits[1] for end in ends):
             return False
     return True
+
+
+def _clock(value: str) -> str:
+    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value):
+        raise ValueError("a time of day in quotes such as '22:30'")
+    return value
+
+
+def _weekday(value: str) -> str:
+    if value.upper() not in WEEKDAYS.split("|"):
+        raise ValueError("a weekday: mon, tue, wed, thu, fri, sat or sun")
+    return value.lower()
 
 
 def study_problem(storage: str) -> str | None:
@@ -146,6 +166,8 @@ class LayoutConfig(_Model):
     """Bytes per file to aim for."""
     pinned_bits: dict[str, Annotated[int, Field(ge=1, le=62)]] = Field(default_factory=dict)
     """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate."""
+    keep: bool = False
+    """true stays with the layout that the table has: new data is laid out by it, another layout is never taken."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
     verify: Literal["counts", "hash"] = "counts"
@@ -156,6 +178,19 @@ class LayoutConfig(_Model):
         if self.target_file_rows and self.target_file_bytes:
             raise ValueError("either target_file_rows or target_file_bytes, not both")
         return self
+
+
+class BlackoutConfig(_Model):
+    """A window of the day in which nothing is rewritten; learning goes on."""
+
+    start: Annotated[str, AfterValidator(_clock)]
+    """Time on the wall when it begins, HH:MM."""
+    end: Annotated[str, AfterValidator(_clock)]
+    """Time when it ends; one that is not after the start is on the next day."""
+    days: tuple[Annotated[str, AfterValidator(_weekday)], ...] = Field(default=(), strict=False)
+    """Weekdays on which it begins; empty means every day."""
+    time_zone: TimeZone = "UTC"
+    """Time zone of start and end."""
 
 
 class GateConfig(_Model):
@@ -175,8 +210,18 @@ class GateConfig(_Model):
     """Further core-seconds per GB for each further column of the key."""
     price_per_core_hour: Amount = 0.0
     """To state results in money; 0 leaves it out."""
-    min_new_data_share: Share = 0.0
-    """A rewrite of a smaller share of the table's bytes than this waits for more new data, 0 to 1."""
+    preset: Literal["standard", "seed"] = "standard"
+    """New data that a table with a layout waits for: max(5% of it, 256 MB), or the 10 GB of the published method."""
+    min_new_data_share: Share | None = None
+    """Share of the table's bytes that must be new, 0 to 1; null takes the preset's."""
+    min_new_data_bytes: Amount | None = None
+    """Bytes that must be new (the larger of the two counts); null takes the preset's."""
+    approval: Literal["never", "changes", "always"] = "never"
+    """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
+    approval_days: Annotated[float, Field(gt=0)] = 14.0
+    """Days that a request for approval, or an approval not yet carried out, holds."""
+    blackouts: tuple[BlackoutConfig, ...] = Field(default=(), strict=False)
+    """Windows in which this table is not rewritten, besides those for all tables."""
 
 
 class ScheduleConfig(_Model):
@@ -241,6 +286,12 @@ class PipelineConfig(_Model):
     """The tables to look after."""
     schedule: ScheduleConfig | None = None
     """When the nightly run starts, for all tables without a schedule of their own; null means by hand only."""
+    budget_core_hours: Amount | None = None
+    """Core-hours that one nightly run may spend on rewriting, all tables together; null is no limit."""
+    blackouts: tuple[BlackoutConfig, ...] = Field(default=(), strict=False)
+    """Windows in which no table is rewritten."""
+    stop: bool = False
+    """true stops all relayouts; ZORDER_STOP=1 in the environment and zorder stop do it without a change here."""
     redact_literals: bool = False
     """Hide the literals of queries wherever they are shown: they can be personal data."""
     retention_days: Positive = 90

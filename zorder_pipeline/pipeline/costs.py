@@ -11,6 +11,8 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.relayout.timings import Timings
 
+from .records import Preview
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -49,7 +51,9 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
     return assumed.measured(relayouts, scans)
 
 
-def relayout_work(snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult | Preview, verify: str = "counts") -> RelayoutWork:
+def relayout_work(
+    snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult | Preview, verify: str = "counts"
+) -> RelayoutWork:
     """What the cost of a planned relayout follows from.
 
     Args:

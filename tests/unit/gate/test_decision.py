@@ -8,9 +8,9 @@ import pytest
 from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings, judge
-from zorder_pipeline.model.decision import Decision
+from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.plan import KEPT, Plan
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)
@@ -64,20 +64,22 @@ def test_a_part_of_the_table_is_credited_with_that_part_of_the_saving() -> None:
     assert part.cost_low < part.cost_core_seconds < part.cost_high
 
 
-def test_a_small_rewrite_waits_for_more_new_data() -> None:
-    def ask(rewritten: float, table: float = 1e9, plan: Plan = PLAN, **settings: bool) -> Decision:
-        return judge(plan, rewritten, table, GateSettings(min_new_data_share=0.05, **settings))
+def test_a_kept_layout_waits_for_more_new_data() -> None:
+    kept = dataclasses.replace(PLAN, origin=KEPT)
 
-    assert ask(5e7).approved
-    assert ask(0.0, 0.0).approved, "all of an empty table"
-    waiting = ask(4e7)
-    assert not waiting.approved
-    assert waiting.reasons[0] == "too little new data: 4.0% of the table would be rewritten, the gate waits for 5.0%"
+    def ask(rewritten: float, table: float = 1e10, plan: Plan = kept, **settings: bool) -> Decision:
+        return judge(plan, rewritten, table, GateSettings(**settings))
+
+    assert ask(5e8).approved, "5%, and more than 256 MB"
+    waiting = ask(4e8)
+    assert (waiting.verdict, waiting.cause) == (DECLINE, "too_little_new_data")
+    assert waiting.reasons[0] == "too little new data: 400.0 MB (4.0% of the table), the gate waits for 500.0 MB"
     assert waiting.reasons[1].startswith("worth it")
-    assert waiting.saving_low > waiting.cost_core_seconds > 0
-    assert ask(4e7, enabled=False).approved, "a gate that is switched off asks for nothing"
-    declined = ask(4e7, plan=dataclasses.replace(PLAN, origin="manual"))
-    assert declined.reasons[0].startswith("no workload"), "what is declined anyway keeps its own reason"
+    assert ask(2e8, 1e9).cause == "too_little_new_data", "20%, but less than 256 MB"
+    assert ask(4e8, enabled=False).approved, "a gate that is switched off asks for nothing"
+    assert ask(4e8, plan=PLAN).cause == "worth_it", "a first layout is not about new data"
+    declined = ask(4e8, plan=dataclasses.replace(kept, origin="manual"))
+    assert declined.cause == "no_workload", "what is declined anyway keeps its own reason"
 
 
 @pytest.mark.parametrize(
