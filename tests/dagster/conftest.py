@@ -26,6 +26,10 @@ query_logs: [{path: log.jsonl, format: sql}]
 tables:
   - {name: sales, location: sales, search: {trials: 80, sample_rows: 4000}, layout: {target_file_rows: 500}}
   - {name: seldom, location: seldom, search: {trials: 40, sample_rows: 4000}, gate: {queries_per_day: 0.000001}}
+  - name: daily
+    location: daily
+    search: {trials: 40, sample_rows: 4000}
+    layout: {target_file_rows: 300, verify: hash}
   - {name: unasked, location: unasked}
   - {name: missing, location: nowhere}
 """
@@ -33,7 +37,7 @@ FILES, ROWS = 16, 500
 
 
 class Night(NamedTuple):
-    """A nightly run over four tables, and where it left its traces."""
+    """A nightly run over five tables, and where it left its traces."""
 
     folder: Path
     config: PipelineConfig
@@ -56,6 +60,17 @@ def write_table(folder: Path, rng: np.random.Generator) -> None:
         write_deltalake(str(folder), pa.table({"day": day, "sent": day + 1, "part": part}), mode="append")
 
 
+DAYS = ["2026-01-01", "2026-01-02", "2026-01-03"]
+
+
+def write_daily(folder: Path, rng: np.random.Generator, days: list[str]) -> None:
+    """A table partitioned by day, two files to each."""
+    for _ in range(2):
+        for ds in days:
+            values = {name: rng.integers(0, 1000, ROWS) for name in ("day", "sent", "part")}
+            write_deltalake(str(folder), pa.table({"ds": [ds] * ROWS, **values}), mode="append", partition_by=["ds"])
+
+
 def statements(table: str, n: int, rng: np.random.Generator) -> list[dict[str, Any]]:
     made = []
     for i in range(n):
@@ -71,7 +86,9 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     rng = np.random.default_rng(1)
     for name in ("sales", "seldom", "unasked"):
         write_table(folder / name, rng)
-    log = [*statements("sales", 120, rng), *statements("seldom", 90, rng), {"statement": "SELEKT <b>1</b> FROM"}]
+    write_daily(folder / "daily", rng, DAYS)
+    log = [*statements("sales", 120, rng), *statements("seldom", 90, rng), *statements("daily", 120, rng)]
+    log = [*log, {"statement": "SELEKT <b>1</b> FROM"}]
     (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
     (folder / "tables.yaml").write_text(CONFIG)
     config = load_config(folder / "tables.yaml", check_paths=False)

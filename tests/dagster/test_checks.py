@@ -4,40 +4,85 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from dagster import AssetCheckSeverity, Failure, RetryRequested
 
-from zorder_pipeline.assets.checks import check_promise, check_row_count, check_schema
+from zorder_pipeline.assets.checks import (
+    CHECKS,
+    check_content,
+    check_file_sizes,
+    check_promise,
+    check_row_count,
+    check_schema,
+)
 from zorder_pipeline.assets.common import told
+from zorder_pipeline.assets.query_log import check_parse_rate
 from zorder_pipeline.assets.records import Relayout
 from zorder_pipeline.assets.settings import gate_settings
 from zorder_pipeline.config import GateConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.pipeline.proof import Proof
 
 pytestmark = pytest.mark.dagster
 
+PROOF = Proof((100, 100), ("{}", "{}"), ("{}", "{}"), ("7", "7"), "hash of every row", (50, 60, 40, 55, 45))
 GOOD = Relayout(
-    ApplyResult(3, "applied", ("worth it",)), 100, 100, "{}", "{}",
+    ApplyResult(3, "applied", ("worth it",)), PROOF,
     read_before=np.array([0.8, 0.6]), read_after=np.array([0.1, 0.1]), promised=0.6, promised_low=0.5,
+    target_file_rows=50,
 )  # fmt: skip
 
 
+def with_proof(**changes: Any) -> Relayout:
+    return replace(GOOD, proof=replace(PROOF, **changes))
+
+
 def test_a_good_relayout_passes_all() -> None:
-    assert all(check(GOOD).passed for check in (check_row_count, check_schema, check_promise))
+    assert [check(GOOD).passed for _, check, _ in CHECKS] == [True] * 5
 
 
 def test_a_lost_row_fails() -> None:
-    result = check_row_count(replace(GOOD, rows_after=99))
+    result = check_row_count(with_proof(rows=(100, 99)))
     assert not result.passed
     assert result.severity == AssetCheckSeverity.ERROR
-    assert result.description == "100 rows before, 99 after: roll back"
+    assert result.description == "100 rows before, 99 after: take it back with zorder rollback, and report it"
 
 
-def test_another_schema_fails() -> None:
-    assert not check_schema(replace(GOOD, schema_after="{'a'}")).passed
+def test_other_content_fails() -> None:
+    result = check_content(with_proof(contents=("7", "8")))
+    assert (result.passed, result.severity) == (False, AssetCheckSeverity.ERROR)
+    assert (result.description or "").startswith("the rows differ by hash of every row")
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [({"schemas": ("{}", "{'a'}")}, "schema differ"), ({"properties": ("{}", "{'b'}")}, "table properties differ")],
+)
+def test_another_schema_or_property_fails(changes: dict[str, Any], named: str) -> None:
+    result = check_schema(with_proof(**changes))
+    assert not result.passed
+    assert (result.description or "").startswith(named)
+
+
+@pytest.mark.parametrize(("rows", "passed"), [((24, 50, 50, 50, 50), True), ((24, 101, 50, 50), False), ((), True)])
+def test_odd_files_are_worth_a_look(rows: tuple[int, ...], passed: bool) -> None:
+    result = check_file_sizes(with_proof(file_rows=rows))
+    assert result.passed is passed
+    assert result.severity == AssetCheckSeverity.WARN
+
+
+def test_a_log_that_is_hardly_understood_warns() -> None:
+    log = QueryLog((), lines=10, used=7, ignored={"SET": 1}, quarantined={"no SQL": 2})
+    assert check_parse_rate(log, 0.8).passed
+    result = check_parse_rate(log, 0.9)
+    assert (result.passed, result.severity) == (False, AssetCheckSeverity.WARN)
+    assert "most often: no SQL (2)" in (result.description or "")
+    assert check_parse_rate(QueryLog((), 0, 0), 0.9).passed
 
 
 @pytest.mark.parametrize(("after", "passed"), [(0.1, True), (0.2, True), (0.205, True), (0.25, False)])
@@ -72,3 +117,7 @@ def test_only_a_lost_race_is_tried_again() -> None:
     with pytest.raises(Failure, match="sales: no table") as failed, told(_Context(0), "sales"):  # type: ignore[arg-type]
         raise TableError("no table")
     assert failed.value.allow_retries is False
+    told_facts = {name: value.value for name, value in failed.value.metadata.items()}
+    assert told_facts["table"] == "sales"
+    assert told_facts["cause"] == "no table"
+    assert "tables.yaml" in str(told_facts["next step"])

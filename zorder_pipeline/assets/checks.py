@@ -1,32 +1,65 @@
 """Checks of a relayout: what must never differ blocks; a broken promise warns."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
-from dagster import AssetCheckResult, AssetChecksDefinition, AssetCheckSeverity, asset_check
+from dagster import (
+    AssetCheckResult,
+    AssetChecksDefinition,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetIn,
+    multi_asset_check,
+)
 
 from .common import Shelf
 from .metadata import percent
 from .records import Relayout
 
-__all__ = ["CHECKS", "check_promise", "check_row_count", "check_schema", "relayout_checks"]
+__all__ = ["CHECKS", "check_content", "check_file_sizes", "check_promise", "check_row_count", "check_schema"]
+__all__ += ["relayout_checks"]
 
+UNDO = "take it back with zorder rollback, and report it"
 SLACK = 0.01
 """Share of the table's rows by which a measured saving may miss the promised interval."""
 
 
+SMALL, LARGE, ODD = 0.5, 2.0, 0.2
+"""A new file is odd below or above these multiples of the target; more than this share of odd ones is worth a look."""
+
+
 def check_row_count(relayout: Relayout) -> AssetCheckResult:
     """The commit added and removed no row."""
-    before, after = relayout.rows_before, relayout.rows_after
+    before, after = relayout.proof.rows
     same = before == after
-    sentence = f"{after:,} rows before and after" if same else f"{before:,} rows before, {after:,} after: roll back"
+    sentence = f"{after:,} rows before and after" if same else f"{before:,} rows before, {after:,} after: {UNDO}"
     return AssetCheckResult(passed=same, description=sentence, metadata={"rows before": before, "rows after": after})
 
 
+def check_content(relayout: Relayout) -> AssetCheckResult:
+    """The rows hold what they held: by a hash of every row (layout.verify: hash), else by the nulls of every column."""
+    before, after = relayout.proof.contents
+    how = relayout.proof.compared
+    sentence = f"the same by {how}" if before == after else f"the rows differ by {how}: {UNDO}"
+    return AssetCheckResult(passed=before == after, description=sentence, metadata={"compared": how})
+
+
 def check_schema(relayout: Relayout) -> AssetCheckResult:
-    """The commit left the schema as it was."""
-    same = relayout.schema_before == relayout.schema_after
-    sentence = "the schema is the same" if same else "the schema differs from that of the version before: roll back"
-    return AssetCheckResult(passed=same, description=sentence)
+    """The commit left schema and table properties as they were."""
+    (old, new), (was, is_now) = relayout.proof.schemas, relayout.proof.properties
+    wrong = [name for name, same in (("schema", old == new), ("table properties", was == is_now)) if not same]
+    sentence = f"{' and '.join(wrong)} differ from the version before: {UNDO}" if wrong else "both are the same"
+    return AssetCheckResult(passed=not wrong, description=sentence)
+
+
+def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
+    """The new files are about as large as the plan wanted them."""
+    rows, target = relayout.proof.file_rows, max(1, relayout.target_file_rows)
+    odd = sum(not SMALL * target <= count <= LARGE * target for count in rows)
+    share = odd / len(rows) if rows else 0.0
+    sentence = f"{odd:,} of {len(rows):,} new files are smaller than half or larger than twice {target:,} rows"
+    return AssetCheckResult(
+        passed=share <= ODD, severity=AssetCheckSeverity.WARN, description=sentence, metadata={"rows wanted": target}
+    )
 
 
 def check_promise(relayout: Relayout) -> AssetCheckResult:
@@ -44,22 +77,28 @@ def check_promise(relayout: Relayout) -> AssetCheckResult:
 
 CHECKS: tuple[tuple[str, Callable[[Relayout], AssetCheckResult], bool], ...] = (
     ("row_count_unchanged", check_row_count, True),
+    ("content_unchanged", check_content, True),
     ("schema_unchanged", check_schema, True),
     ("promise_kept", check_promise, False),
+    ("file_sizes", check_file_sizes, False),
 )
 """Name, function, and whether a failure blocks what comes after."""
 
 
-def relayout_checks(shelf: Shelf) -> list[AssetChecksDefinition]:
-    """The checks of one table's ``clustered_table``."""
-    return [_check(shelf, name, function, blocking) for name, function, blocking in CHECKS]
+def relayout_checks(shelf: Shelf) -> AssetChecksDefinition:
+    """The checks of one table's ``clustered_table``, in one step."""
+    key = shelf.key("clustered_table")
 
-
-def _check(
-    shelf: Shelf, name: str, function: Callable[[Relayout], AssetCheckResult], blocking: bool
-) -> AssetChecksDefinition:
-    @asset_check(asset=shelf.key("clustered_table"), name=name, blocking=blocking, description=function.__doc__)
-    def _run(relayout: Relayout) -> AssetCheckResult:
-        return function(relayout)
+    @multi_asset_check(
+        name=f"{shelf.table.name}__clustered_table_checks",
+        specs=[
+            AssetCheckSpec(name, asset=key, blocking=blocking, description=function.__doc__)
+            for name, function, blocking in CHECKS
+        ],
+        ins={"relayout": AssetIn(key=key)},
+    )
+    def _run(relayout: Relayout) -> Iterator[AssetCheckResult]:
+        for name, function, _ in CHECKS:
+            yield function(relayout)._replace(asset_key=key, check_name=name)
 
     return _run

@@ -6,22 +6,41 @@ import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from dagster import AssetExecutionContext, AssetKey, AssetsDefinition, BackfillPolicy, Failure, RetryRequested, asset
+from dagster import (
+    AssetExecutionContext,
+    AssetKey,
+    AssetsDefinition,
+    BackfillPolicy,
+    CodeReferencesMetadataValue,
+    Failure,
+    FreshnessPolicy,
+    LocalFileCodeReference,
+    RetryRequested,
+    asset,
+)
 from dagster_pyspark import LazyPySparkResource
 
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
-from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["QUERY_LOG", "DeltaSparkResource", "Shelf", "stage_asset", "told"]
+__all__ = ["POOL", "QUERY_LOG", "DeltaSparkResource", "Shelf", "code_reference", "freshness", "stage_asset", "told"]
 
 QUERY_LOG = AssetKey("query_log")
+POOL = "spark"
+"""Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
 LOST_RACE_RETRIES = 3
+NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
+    (LostRaceError, "run it again when the other writer is done, or schedule it when nobody writes"),
+    (TableError, "correct the table's entry in tables.yaml, or the table"),
+)
+ANY_STEP = "correct what the cause names; nothing half-done was left behind, so the run can be repeated"
 
 
 class DeltaSparkResource(LazyPySparkResource):
@@ -51,6 +70,10 @@ class Shelf:
         """``[table, stage]``."""
         return AssetKey([self.table.name, stage])
 
+    def tags(self, stage: str) -> dict[str, str]:
+        """The configured tags, and ours by which assets are found: ``tag:zorder/stage=cost_benefit``."""
+        return {**self.table.tags, "zorder/table": self.table.name, "zorder/stage": stage}
+
 
 def stage_asset(
     shelf: Shelf, stage: str, kinds: set[str], code: Mapping[str, Any], **options: Any
@@ -62,22 +85,46 @@ def stage_asset(
         options: further arguments of ``@asset``.
     """
     settings = hashlib.blake2b(repr(sorted(code.items())).encode(), digest_size=4).hexdigest()
-    decorate: Callable[[Callable[..., Any]], AssetsDefinition] = asset(
-        key=shelf.key(stage),
-        group_name=shelf.table.name,
-        kinds=kinds,
-        owners=list(shelf.table.owners) or None,
-        code_version=f"{__version__}-{settings}",
-        pool="spark",
-        backfill_policy=BackfillPolicy.single_run(),
-        **options,
-    )
+    metadata = dict(options.pop("metadata", {}))
+
+    def decorate(function: Callable[..., Any]) -> AssetsDefinition:
+        made: AssetsDefinition = asset(
+            key=shelf.key(stage),
+            group_name=shelf.table.name,
+            kinds=kinds,
+            owners=list(shelf.table.owners) or None,
+            tags=shelf.tags(stage),
+            code_version=f"{__version__}-{settings}",
+            pool=POOL,
+            backfill_policy=BackfillPolicy.single_run(),
+            metadata=metadata | code_reference(function),
+            **options,
+        )(function)
+        return made
+
     return decorate
+
+
+def code_reference(function: Callable[..., Any]) -> dict[str, CodeReferencesMetadataValue]:
+    """Where the asset's code is, as Dagster links it."""
+    code = function.__code__
+    place = LocalFileCodeReference(file_path=code.co_filename, line_number=code.co_firstlineno, label="asset")
+    return {"dagster/code_references": CodeReferencesMetadataValue(code_references=[place])}
+
+
+def freshness(config: PipelineConfig) -> FreshnessPolicy | None:
+    """When Dagster calls an asset overdue; None when nothing is configured."""
+    hours = config.monitoring.max_age_hours
+    return FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours is not None else None
 
 
 @contextlib.contextmanager
 def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
-    """Turn an expected error into the run's failure sentence; a lost race is tried again, nothing else is."""
+    """Turn an expected error into the run's failure sentence; a lost race is tried again, nothing else is.
+
+    Args:
+        about: the table, or the table and the partition.
+    """
     try:
         yield
     except LostRaceError as error:
@@ -85,6 +132,15 @@ def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
             wait = 30 * 2**context.retry_number
             context.log.warning(f"{about}: {error}; trying again in {wait} s")
             raise RetryRequested(LOST_RACE_RETRIES, wait) from error
-        raise Failure(f"{about}: {error}", allow_retries=False) from error
+        raise _failure(about, error) from error
     except ZorderError as error:
-        raise Failure(f"{about}: {error}", allow_retries=False) from error
+        raise _failure(about, error) from error
+
+
+def _failure(about: str, error: ZorderError) -> Failure:
+    step = next((text for kind, text in NEXT_STEPS if isinstance(error, kind)), ANY_STEP)
+    table, _, partition = about.partition(" ")
+    facts = {"table": table, "cause": str(error), "next step": step}
+    return Failure(
+        f"{about}: {error}", metadata=facts | ({"partition": partition} if partition else {}), allow_retries=False
+    )

@@ -6,7 +6,6 @@ import os
 import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 from dagster import (
     AssetsDefinition,
@@ -19,6 +18,7 @@ from dagster import (
     define_asset_job,
     in_process_executor,
 )
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, load_config
 from zorder_pipeline.errors import ConfigError
@@ -28,9 +28,12 @@ from .common import QUERY_LOG, DeltaSparkResource, Shelf
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
 from .layout import bit_allocation
+from .partitions import clustered_partitions
 from .query_log import query_log
 from .relayout import clustered_table
+from .sensors import chain_job, sensors, triggered
 from .source import data_table
+from .upstream import has_partitions
 
 __all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "config_file", "load_definitions", "storage_folder"]
 
@@ -84,24 +87,26 @@ def build_definitions(config: PipelineConfig) -> Definitions:
 def _build(config: PipelineConfig) -> Definitions:
     shelves = [Shelf(config, table) for table in config.tables]
     nightly = [shelf for shelf in shelves if shelf.table.schedule is None]
-    jobs, schedules = [], []
-    if nightly:
-        jobs.append(_job(NIGHTLY_JOB, nightly, "Learns, judges and relays out every table without its own schedule."))
-        schedules.append(_schedule(NIGHTLY_JOB, config.schedule))
-    for shelf in shelves:
+    own = [shelf for shelf in shelves if shelf.table.schedule is not None or triggered(shelf.table)]
+    own_jobs = [_own_job(shelf) for shelf in own]
+    jobs, schedules = list(own_jobs), []
+    for shelf, job in zip(own, own_jobs, strict=True):
         if shelf.table.schedule is not None:
-            name = f"relayout_{shelf.table.name}"
-            jobs.append(_job(name, [shelf], f"Learns, judges and relays out {shelf.table.name}."))
-            schedules.append(_schedule(name, shelf.table.schedule))
+            schedules.append(_schedule(job.name, shelf.table.schedule))
+    if nightly:
+        jobs.append(_job(NIGHTLY_JOB, nightly, "Analyses, judges and lays out every table of the night."))
+        schedules.append(_schedule(NIGHTLY_JOB, config.schedule))
     return Definitions(
         assets=[
             query_log(config),
             *(data_table(shelf) for shelf in shelves),
             *(stage(shelf) for shelf in shelves for stage in STAGES),
+            *(clustered_partitions(shelf) for shelf in shelves if has_partitions(shelf.table)),
         ],
-        asset_checks=[check for shelf in shelves for check in relayout_checks(shelf)],
+        asset_checks=[relayout_checks(shelf) for shelf in shelves],
         jobs=jobs,
         schedules=schedules,
+        sensors=sensors(config, own_jobs),
         resources={
             "spark": DeltaSparkResource(spark_config=config.spark.settings),
             "io_manager": FilesystemIOManager(base_dir=storage_folder(config)),
@@ -116,14 +121,22 @@ def storage_folder(config: PipelineConfig) -> str | None:
     return os.path.join(local, "assets") if local.startswith("/") else None
 
 
-def _job(name: str, shelves: list[Shelf], description: str) -> Any:
+def _own_job(shelf: Shelf) -> UnresolvedAssetJobDefinition:
+    name = shelf.table.name
+    return _job(chain_job(name), [shelf], f"Analyses, judges and lays out {name}.")
+
+
+def _job(name: str, shelves: list[Shelf], description: str) -> UnresolvedAssetJobDefinition:
     keys = [shelf.key(stage.__name__) for shelf in shelves for stage in STAGES]
     return define_asset_job(
         name,
         AssetSelection.assets(QUERY_LOG, *keys),
         description=description,
         executor_def=in_process_executor,
-        tags={"zorder/tables": ",".join(shelf.table.name for shelf in shelves)[:200]},
+        tags={
+            "zorder/tables": ",".join(shelf.table.name for shelf in shelves)[:200],
+            "dagster/max_runtime": str(round(3600 * shelves[0].config.monitoring.max_runtime_hours)),
+        },
     )
 
 

@@ -8,7 +8,7 @@ from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, Output
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
-from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .common import DeltaSparkResource, Shelf, freshness, stage_asset, told
 from .metadata import gigabytes, md, md_table
 from .settings import gate_settings
 
@@ -25,6 +25,7 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         {"python", "deltalake"},
         table.gate.model_dump(),
         ins={"plan": AssetIn(key=shelf.key("bit_allocation"))},
+        freshness_policy=freshness(shelf.config),
         description=(
             "**Does the rewrite pay for itself?** What unseen queries would save within the horizon, against what the "
             "rewrite of the files that need it costs. Declining is a normal answer: the reason stands in the metadata."

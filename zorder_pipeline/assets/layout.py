@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["bit_allocation"]
 
-BIT_ORDER = "order of the bits"
+BIT_ORDER, NEWEST_QUERY = "order of the bits", "newest query used"
 
 
 def bit_allocation(shelf: Shelf) -> AssetsDefinition:
@@ -173,7 +173,7 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
     if len(plan.notes):
         facts["notes"] = md("\n".join(f"- {note}" for note in plan.notes))
     if plan.log_watermark is not None:
-        facts["newest query used"] = MetadataValue.timestamp(plan.log_watermark / 1e6)
+        facts[NEWEST_QUERY] = MetadataValue.timestamp(plan.log_watermark / 1e6)
     return facts
 
 

@@ -2,9 +2,19 @@
 
 import hashlib
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any
 
-from dagster import AssetExecutionContext, AssetsDefinition, DataVersion, Output, asset
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSeverity,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetsDefinition,
+    DataVersion,
+    Output,
+    asset,
+)
 
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
@@ -12,33 +22,62 @@ from zorder_pipeline.errors import ConfigError, TableError
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.store import StoredLog
 
-from .common import QUERY_LOG, DeltaSparkResource, told
-from .metadata import log_facts
+from .common import POOL, QUERY_LOG, DeltaSparkResource, code_reference, freshness, told
+from .metadata import log_facts, percent
+from .source import observations
 
-__all__ = ["query_log"]
+__all__ = ["check_parse_rate", "query_log"]
+
+PARSE_RATE = "parse_rate"
 
 
 def query_log(config: PipelineConfig) -> AssetsDefinition:
     """The asset ``query_log``: all logs, typed by the schemas of the configured tables."""
 
-    @asset(
+    parsing = AssetCheckSpec(PARSE_RATE, asset=QUERY_LOG, description=check_parse_rate.__doc__)
+
+    def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog] | Any]:
+        for seen in observations(config):  # before the tables' own assets start, whose data versions they are
+            context.log_event(seen)
+        with told(context, "query_log"):
+            added, log = read_logs(context, spark, config)
+        facts = log_facts(log, config) | {"new statements": added.log.lines, "new log files": added.files}
+        yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
+        yield check_parse_rate(log, config.monitoring.min_parsed_share)
+
+    made: AssetsDefinition = asset(
         key=QUERY_LOG,
         group_name="query_log",
         kinds={"pyspark"},
-        pool="spark",
+        pool=POOL,
         code_version=__version__,
+        op_tags={"dagster/priority": "2"},
+        check_specs=[parsing],
+        freshness_policy=freshness(config),
+        metadata=code_reference(_query_log),
         description=(
             "**What was asked, of which tables?** Every statement of the configured query logs, taken apart into the "
             "comparisons that each table is filtered by. What cannot be used is counted with its reason."
         ),
-    )
-    def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog]]:
-        with told(context, "query_log"):
-            added, log = read_logs(context, spark, config)
-        facts = log_facts(log, config) | {"new statements": added.log.lines, "new log files": added.files}
-        yield Output(log, metadata=facts, data_version=DataVersion(_digest(log)))
+    )(_query_log)
+    return made
 
-    return _query_log
+
+def check_parse_rate(log: QueryLog, least: float) -> AssetCheckResult:
+    """Enough of the log's statements can be used or are known to be of no use."""
+    bad = sum(log.quarantined.values())
+    share = 1 - bad / log.lines if log.lines else 1.0
+    reason = max(log.quarantined, key=log.quarantined.__getitem__, default="")
+    sentence = f"{percent(share)} of {log.lines:,} statements can be read"
+    if share < least:
+        sentence += f", less than {percent(least)}; most often: {reason} ({log.quarantined[reason]:,}); see quarantine"
+    return AssetCheckResult(
+        passed=share >= least,
+        check_name=PARSE_RATE,
+        severity=AssetCheckSeverity.WARN,
+        description=sentence,
+        metadata={"statements": log.lines, "quarantined": bad},
+    )
 
 
 def read_logs(
@@ -67,8 +106,11 @@ def read_logs(
     return added, pipeline.stored_log(spark.session, config.state, names, config.retention_days)
 
 
-def _digest(log: QueryLog) -> str:
+def _version(log: QueryLog) -> str:
+    """The newest query's time and a digest of all: the same log again is the same version."""
     digest = hashlib.blake2b(digest_size=8)
     for query in log.queries:
         digest.update(query.fingerprint.encode())
-    return digest.hexdigest()
+    newest = max((query.timestamp for query in log.queries if query.timestamp is not None), default=None)
+    mark = "no time" if newest is None else datetime.fromtimestamp(newest / 1e6, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    return f"{mark} {digest.hexdigest()}"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.features.sample import Sample
     from zorder_pipeline.features.select import Analysis
     from zorder_pipeline.pipeline import TableAnalysis
+    from zorder_pipeline.pipeline.proof import Proof
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["AnalysedTable", "Relayout", "SelectedFeatures"]
@@ -75,23 +76,21 @@ class Relayout:
 
     Attributes:
         result: what was done.
-        rows_before, rows_after: rows of the table at the version before the commit and at the commit.
-        schema_before, schema_after: Spark schemas as JSON at the same two versions.
+        proof: the table before and after.
         read_before, read_after: share of rows that each query of the promise read and reads, by the files' own
             statistics, shape (queries,).
         promised: share of rows that the plan promised to save per query, or None when nothing was promised.
         promised_low: lower end of its 95% interval.
+        target_file_rows: rows per file that the plan aimed for.
     """
 
     result: ApplyResult
-    rows_before: int
-    rows_after: int
-    schema_before: str
-    schema_after: str
+    proof: Proof
     read_before: Floats
     read_after: Floats
     promised: float | None
     promised_low: float = 0.0
+    target_file_rows: int = 0
 
     @property
     def measured(self) -> float:

@@ -18,18 +18,17 @@ from dagster import (
 )
 
 from zorder_pipeline import pictures
+from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import gigabytes, md, md_table, percent, picture, table_facts
+from .partitions import first_line, note_changed, relayout_options, separately
 from .records import AnalysedTable, Relayout
-from .settings import gate_settings
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
-
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["clustered_table"]
@@ -75,21 +74,21 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             return
         with told(context, table.name):
             before = open_table(spark.session, table.table)
-            result = pipeline.apply(
-                spark.session,
-                table.table,
-                plan,
-                gate=gate_settings(table),
-                verify=table.layout.verify,
-                row_group_bytes=table.layout.row_group_bytes,
-                state=shelf.config.state,
-                progress=context.log.info,
-            )
+            try:
+                result = pipeline.apply(spark.session, table.table, plan, **relayout_options(context, shelf))
+            except LostRaceError:
+                raise
+            except Exception as error:
+                if not before.partition_columns:
+                    raise
+                context.log.warning(f"{table.name}: {first_line(error)}; going on partition by partition")
+                result = separately(context, shelf, spark.session, plan, before)
             if result.decision != "applied":
                 _declined(context, shelf, result)
                 return
             after = open_table(spark.session, table.table)
-            done = _measured(spark.session, plan, result, before, after, analysed.unseen)
+            note_changed(context, shelf, result, before, after)
+            done = _measured(plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
             facts = _facts(table.table, plan, done, before, after, analysed) | table_facts(table, after)
         facts["dagster/column_lineage"] = TableColumnLineage(
             {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
@@ -113,30 +112,25 @@ def _declined(context: AssetExecutionContext, shelf: Shelf, result: ApplyResult)
 
 
 def _measured(
-    spark: "SparkSession",
     plan: Plan,
     result: ApplyResult,
     before: "TableSnapshot",
     after: "TableSnapshot",
     unseen: Sequence[Boxes],
+    hashed: bool,
 ) -> Relayout:
-    """Rows and schema at the commit and the version before it, and what the unseen queries read on either side."""
+    """What the commits left as it was, and what the unseen queries read on either side."""
+    from zorder_pipeline.pipeline.proof import prove
 
-    def at(version: int) -> "DataFrame":
-        return spark.read.format("delta").option("versionAsOf", version).load(after.location)
-
-    old, new = at(before.version), at(result.version)
     promise = plan.promise
     return Relayout(
         result,
-        rows_before=old.count(),
-        rows_after=new.count(),
-        schema_before=old.schema.json(),
-        schema_after=new.schema.json(),
+        prove(before, after, hashed),
         read_before=_shares(before, unseen),
         read_after=_shares(after, unseen),
         promised=promise.before - promise.after if promise.queries else None,
         promised_low=promise.low,
+        target_file_rows=plan.target_file_rows,
     )
 
 
@@ -156,7 +150,7 @@ def _facts(
     mean = [float(values.mean()) if len(values) else 0.0 for values in (done.read_before, done.read_after)]
     figures = [
         ("files", f"{len(then):,}", f"{len(now):,}"),
-        ("rows", f"{done.rows_before:,}", f"{done.rows_after:,}"),
+        ("rows", *(f"{rows:,}" for rows in done.proof.rows)),
         ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
         ("rows read per unseen query", percent(mean[0]), percent(mean[1])),
     ]

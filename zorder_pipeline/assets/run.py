@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import os
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -24,15 +25,17 @@ from dagster import (
 )
 
 from zorder_pipeline.config import PipelineConfig
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
 from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
+from .partitions import PARTITIONS, partitions_of
 from .records import Relayout
+from .sensors import chain_job
 
-__all__ = ["ChainRun", "TableOutcome", "quiet_dagster", "run_job", "run_tables"]
+__all__ = ["ChainRun", "TableOutcome", "instance_at_hand", "quiet_dagster", "run_job", "run_tables"]
 
 Progress: TypeAlias = Callable[[str], None]
 LISTENER = "progress"
@@ -49,6 +52,7 @@ class TableOutcome:
         reasons: sentences, the deciding one first.
         figures: the plain figures of the last asset that was made (files, rows, version, ...), by name.
         failed_checks: names of checks that did not pass and say that something is wrong, not merely worth a look.
+        partitions: the same figures, with ``decision`` and ``reasons``, by partition, when some were asked for.
     """
 
     table: str
@@ -56,6 +60,7 @@ class TableOutcome:
     reasons: tuple[str, ...]
     figures: dict[str, Any] = field(default_factory=dict)
     failed_checks: tuple[str, ...] = ()
+    partitions: dict[str, dict[str, Any]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -78,6 +83,7 @@ class ChainRun:
 def run_tables(
     config: PipelineConfig,
     tables: Sequence[str] = (),
+    partitions: Sequence[str] = (),
     *,
     instance: DagsterInstance | None = None,
     progress: Progress | None = None,
@@ -85,15 +91,61 @@ def run_tables(
     """Run the whole chain for ``tables`` (all without any); a table that fails does not stop the others.
 
     Args:
+        partitions: keys of the only partitions to rewrite, of one table; one that fails does not stop the others.
         instance: where the run is recorded, such as ``DagsterInstance.get()``; a temporary one without it.
         progress: called with what the assets log.
 
     Raises:
-        ConfigError: a table is not configured.
+        ConfigError: a table is not configured, or partitions are wanted of several tables or of one without.
     """
     chosen = [config.table(name).name for name in tables] or [table.name for table in config.tables]
-    result = _execute(build_definitions(config), None, chosen, instance, progress)
+    definitions = build_definitions(config)
+    with contextlib.ExitStack() as stack:
+        used = instance or stack.enter_context(DagsterInstance.ephemeral())
+        if partitions:
+            return (_run_partitions(definitions, chosen, partitions, used, progress),)
+        result = _execute(definitions, None, chain_keys(chosen), used, progress)
     return tuple(_outcome(name, result.all_events) for name in chosen)
+
+
+def chain_keys(tables: Sequence[str]) -> list[AssetKey]:
+    """The assets of the tables' chains."""
+    return [QUERY_LOG, *(AssetKey([table, stage.__name__]) for table in tables for stage in STAGES)]
+
+
+def _run_partitions(
+    definitions: Definitions,
+    tables: Sequence[str],
+    keys: Sequence[str],
+    instance: DagsterInstance,
+    progress: Progress | None,
+) -> TableOutcome:
+    """The chain up to the gate, then each partition as a run of its own."""
+    if len(tables) != 1:
+        raise ConfigError(f"--partition needs one --table, not {len(tables)}: {', '.join(tables)}")
+    (table,) = tables
+    asset = AssetKey([table, PARTITIONS])
+    if asset not in definitions.resolve_asset_graph().materializable_asset_keys:
+        raise ConfigError(f"{table} has no partitions; if it is a remote table that has, set partitions: true for it")
+    judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
+    if not judged.success:
+        return _outcome(table, judged.all_events)
+    instance.add_dynamic_partitions(str(partitions_of(table).name), list(keys))
+    found: dict[str, dict[str, Any]] = {}
+    for key in keys:
+        done = _execute(definitions, None, [asset], instance, progress, key)
+        notes = [note for event in done.all_events if (note := _note(event)) is not None and note.partition == key]
+        failures = [event for event in done.all_events if event.is_step_failure]
+        if failures or not notes:
+            found[key] = {"decision": "failed", "reasons": [_sentence(failures[0]) if failures else "not done"]}
+        else:
+            figures = _figures(notes[-1])
+            decision = str(figures.pop("decision")).replace(" ", "_")
+            found[key] = {"decision": decision, "reasons": list(_reasons(notes[-1])), **figures}
+    decisions = [str(part["decision"]) for part in found.values()]
+    overall = next((each for each in ("failed", "applied", "declined") if each in decisions), decisions[0])
+    reasons = tuple(f"{key}: {part['reasons'][0]}" for key, part in found.items() if part["decision"] == overall)
+    return TableOutcome(table, overall, reasons, partitions=found)
 
 
 def run_job(
@@ -104,9 +156,9 @@ def run_job(
     Raises:
         ZorderError: a stage failed, or the log has no usable query of the table; the sentence says which and why.
     """
-    own = f"relayout_{table}"
-    job = own if own in {found.name for found in definitions.resolve_all_job_defs()} else NIGHTLY_JOB
-    result = _execute(definitions, job, [table], instance, progress)
+    known = {found.name for found in definitions.resolve_all_job_defs()}
+    job = next(name for name in (chain_job(table), NIGHTLY_JOB) if name in known)
+    result = _execute(definitions, job, chain_keys([table]), instance, progress)
     outcome = _outcome(table, result.all_events)
     if outcome.decision in ("failed", "not_asked"):
         raise ZorderError(outcome.reasons[0])
@@ -116,6 +168,15 @@ def run_job(
         relayout=result.asset_value(AssetKey([table, LAST])) if outcome.decision == "applied" else None,
         outcome=outcome,
     )
+
+
+@contextlib.contextmanager
+def instance_at_hand() -> Iterator[DagsterInstance]:
+    """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it."""
+    home = os.environ.get("DAGSTER_HOME")
+    made = DagsterInstance.get() if home and os.path.isdir(home) else DagsterInstance.ephemeral()
+    with made as instance:
+        yield instance
 
 
 @contextlib.contextmanager
@@ -129,18 +190,19 @@ def quiet_dagster() -> Iterator[None]:
 def _execute(
     definitions: Definitions,
     job: str | None,
-    tables: Sequence[str],
-    instance: DagsterInstance | None,
+    keys: Sequence[AssetKey],
+    instance: DagsterInstance,
     progress: Progress | None,
+    partition: str | None = None,
 ) -> ExecuteInProcessResult:
-    """Run the tables' assets in this process; what they log goes to ``progress`` (and to the run's page)."""
+    """Make assets in this process; what they log goes to ``progress`` (and to the run's page)."""
     listened = Definitions.merge(definitions, Definitions(loggers={LISTENER: _listener(progress)}))
     found = listened.resolve_implicit_global_asset_job_def() if job is None else listened.resolve_job_def(job)
-    keys = [AssetKey([table, stage.__name__]) for table in tables for stage in STAGES]
     return found.execute_in_process(
         run_config={"loggers": {LISTENER: {}}},
         instance=instance,
-        asset_selection=[QUERY_LOG, *keys],
+        asset_selection=list(keys),
+        partition_key=partition,
         raise_on_error=False,
         tags={"zorder/started_by": "command line"},
     )

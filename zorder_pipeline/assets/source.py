@@ -1,6 +1,11 @@
 """The data table as it is upstream: observed from its Delta log, without Spark."""
 
+from collections.abc import Iterator, Mapping
+from typing import Any
+
 from dagster import (
+    AssetKey,
+    AssetObservation,
     AssetsDefinition,
     AssetSpec,
     DataVersion,
@@ -10,15 +15,17 @@ from dagster import (
     observable_source_asset,
 )
 
-from zorder_pipeline.config import TableConfig
+from zorder_pipeline.config import PipelineConfig
+from zorder_pipeline.errors import TableError
 
 from .common import Shelf
+from .upstream import Upstream, look
 
-__all__ = ["data_table"]
+__all__ = ["data_table", "observations", "observed"]
 
 DESCRIPTION = (
     "**The table as others write it.** Observing it reads the newest version from its Delta log, so that Dagster knows "
-    "when the layout is older than the data."
+    "when the layout is older than the data. Our own relayouts change no data and make no new data version."
 )
 
 
@@ -27,7 +34,15 @@ def data_table(shelf: Shelf) -> AssetsDefinition | SourceAsset | AssetSpec:
     table, key = shelf.table, shelf.key("data")
     name = {"dagster/table_name": table.catalog or table.name}
     if table.location is None:
-        return AssetSpec(key, group_name=table.name, kinds={"deltalake"}, description=DESCRIPTION, metadata=name)
+        return AssetSpec(
+            key,
+            group_name=table.name,
+            kinds={"deltalake"},
+            description=DESCRIPTION,
+            metadata=name,
+            owners=list(table.owners),
+            tags=shelf.tags("data"),
+        )
     uri = {"dagster/uri": table.location if ":" in table.location else f"file://{table.location}"}
 
     @observable_source_asset(
@@ -35,30 +50,32 @@ def data_table(shelf: Shelf) -> AssetsDefinition | SourceAsset | AssetSpec:
         group_name=table.name,
         description=DESCRIPTION,
         metadata=name | uri,
-        tags={"dagster/kind/deltalake": ""},
+        tags=shelf.tags("data") | {"dagster/kind/deltalake": ""},
     )
     def _data() -> ObserveResult:
-        return observe(table)
+        try:
+            found = look(table)
+        except TableError as error:
+            raise Failure(f"{table.name}: {error}", allow_retries=False) from error
+        return ObserveResult(data_version=DataVersion(str(found.data_version)), metadata=_facts(found))
 
     return _data
 
 
-def observe(table: TableConfig) -> ObserveResult:
-    """Newest version of the table, read by delta-rs.
+def observed(key: AssetKey, found: Upstream) -> AssetObservation:
+    """The same as an event that another asset or a sensor logs."""
+    tags: Mapping[str, str] = {"dagster/data_version": str(found.data_version)}
+    return AssetObservation(key, metadata=_facts(found), tags=tags)
 
-    Raises:
-        Failure: delta-rs cannot read it; the nightly run, which uses Spark, is not affected.
-    """
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
 
-    try:
-        found = DeltaTable(str(table.location), without_files=True)
-    except (DeltaError, OSError) as error:
-        reason = (str(error).splitlines() or ["unknown"])[0]
-        raise Failure(
-            f"{table.name}: delta-rs cannot read {table.location} ({reason}); the nightly run checks it with Spark",
-            allow_retries=False,
-        ) from error
-    version = found.version()
-    return ObserveResult(data_version=DataVersion(str(version)), metadata={"Delta version": version})
+def observations(config: PipelineConfig) -> Iterator[AssetObservation]:
+    """An observation of every table that delta-rs can read."""
+    for table in config.tables:
+        try:
+            yield observed(Shelf(config, table).key("data"), look(table))
+        except TableError:
+            continue
+
+
+def _facts(found: Upstream) -> dict[str, Any]:
+    return {"Delta version": found.version, "files": len(found.sizes), "partitions": len(found.partitions)}

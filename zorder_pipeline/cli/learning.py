@@ -36,7 +36,7 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
     Raises:
         ZorderError: it is neither a path nor a database URL.
     """
-    from zorder_pipeline.config.models import study_problem
+    from zorder_pipeline.config.fields import study_problem
 
     if value is not None and (problem := study_problem(value)):
         raise ZorderError(f"--study must be {problem}")

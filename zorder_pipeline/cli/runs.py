@@ -1,4 +1,4 @@
-"""The commands that run more than one step: ``zorder demo``, ``run``, ``bench`` and ``ui``."""
+"""The commands about runs of more than one step: ``zorder demo``, ``run``, ``metrics``, ``bench`` and ``ui``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
     from zorder_pipeline.demo import DemoResult
 
-__all__ = ["bench", "demo", "run", "ui"]
+__all__ = ["bench", "demo", "metrics", "run", "ui"]
 
 
 @command
@@ -72,30 +72,65 @@ def _show_demo(found: DemoResult) -> None:
 @command
 @click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
 @click.option("--table", "tables", multiple=True, help="Only this table of the configuration; may be repeated.")
-def run(config_path: str | None, tables: tuple[str, ...]) -> Payload:
+@click.option(
+    "--partition", "partitions", multiple=True, metavar="KEY", help="Only this partition of the table, ds=2026-01-01."
+)
+def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str, ...]) -> Payload:
     """The configured pipeline for all tables, without the UI; a table that fails does not stop the others."""
     from zorder_pipeline.assets.definitions import config_file
-    from zorder_pipeline.assets.run import quiet_dagster, run_tables
+    from zorder_pipeline.assets.openmetrics import write_metrics
+    from zorder_pipeline.assets.run import instance_at_hand, quiet_dagster, run_tables
     from zorder_pipeline.config import load_config
 
     config = load_config(config_path or config_file())
-    with quiet_dagster():
-        outcomes = run_tables(config, tables, progress=Progress())
-    print_columns(
-        "Tables",
-        ("table", "decision", "reason"),
-        [(o.table, o.decision.replace("_", " "), o.reasons[0] if o.reasons else "") for o in outcomes],
-        left=3,
-    )
+    with quiet_dagster(), instance_at_hand() as instance:
+        outcomes = run_tables(config, tables, partitions, instance=instance, progress=Progress())
+        if config.monitoring.metrics_file:
+            write_metrics(instance, config)
+    rows = [(o.table, _spoken(o.decision), o.reasons[0] if o.reasons else "") for o in outcomes]
+    for outcome in outcomes:
+        rows += [
+            (f"  {key}", _spoken(part["decision"]), part["reasons"][0]) for key, part in outcome.partitions.items()
+        ]
+    print_columns("Tables", ("table", "decision", "reason"), rows, left=3)
     if broken := [f"{o.table}: {_problem(o)}" for o in outcomes if o.decision == "failed" or o.failed_checks]:
         raise ZorderError("; ".join(broken))
-    return {"tables": {o.table: {"decision": o.decision, "reasons": list(o.reasons), **o.figures} for o in outcomes}}
+    return {"tables": {o.table: _told(o) for o in outcomes}}
+
+
+def _spoken(decision: str) -> str:
+    return decision.replace("_", " ")
+
+
+def _told(outcome: TableOutcome) -> Payload:
+    told = {"decision": outcome.decision, "reasons": list(outcome.reasons), **outcome.figures}
+    return told | ({"partitions": outcome.partitions} if outcome.partitions else {})
 
 
 def _problem(outcome: TableOutcome) -> str:
     if outcome.decision == "failed":
         return outcome.reasons[0]
     return f"it was rewritten, but did not pass {', '.join(outcome.failed_checks)}"
+
+
+@command
+@click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
+@click.option("--out", "target", type=click.Path(), help="File to write; without it the figures are printed.")
+def metrics(config_path: str | None, target: str | None) -> Payload:
+    """Figures for alerting, as OpenMetrics: decisions, checks and ages of every table."""
+    from zorder_pipeline.assets.definitions import config_file
+    from zorder_pipeline.assets.openmetrics import open_metrics, write_metrics
+    from zorder_pipeline.assets.run import instance_at_hand
+    from zorder_pipeline.config import load_config
+
+    config = load_config(config_path or config_file(), check_paths=False)
+    with instance_at_hand() as instance:
+        text = open_metrics(instance, config)
+        if target is not None:
+            write_metrics(instance, config, target)
+    if target is None:
+        out.print(text, end="", soft_wrap=True, markup=False)
+    return {"figures": sum(not line.startswith("#") for line in text.splitlines()), "file": target}
 
 
 @command

@@ -11,20 +11,14 @@ from .models import (
     GateConfig,
     LayoutConfig,
     LogConfig,
+    MonitoringConfig,
     PipelineConfig,
     ScheduleConfig,
     SearchConfig,
     SparkConfig,
     TableConfig,
+    TriggerConfig,
 )
 
-__all__ = [
-    "BlackoutConfig",
-    "GateConfig",
-    "LayoutConfig",
-    "LogConfig",
-    "PipelineConfig",
-    "ScheduleConfig",
-    "SearchConfig",
-]
-__all__ += ["SparkConfig", "TableConfig", "load_config"]
+__all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
+__all__ += ["ScheduleConfig", "SearchConfig", "SparkConfig", "TableConfig", "TriggerConfig", "load_config"]

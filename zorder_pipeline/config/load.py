@@ -68,6 +68,7 @@ def _resolve(data: dict[str, Any], folder: Path) -> Iterator[Problem]:
         entries = data.get(key)
         for i, entry in enumerate(entries if isinstance(entries, list) else ()):
             holders.append(((key, i), entry, name))
+    holders.append((("monitoring",), data.get("monitoring"), "metrics_file"))
     tables = data.get("tables")
     for i, table in enumerate(tables if isinstance(tables, list) else ()):
         holders.append((("tables", i, "search"), table.get("search") if isinstance(table, dict) else None, "study"))

@@ -2,104 +2,21 @@
 
 from __future__ import annotations
 
-import difflib
 import re
-import zoneinfo
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from zorder_pipeline.errors import ConfigError
 
+from .fields import Amount, Clock, Cron, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
 from .suggest import did_you_mean
 
-__all__ = [
-    "BlackoutConfig",
-    "GateConfig",
-    "LayoutConfig",
-    "LogConfig",
-    "PipelineConfig",
-    "ScheduleConfig",
-    "SearchConfig",
-]
-__all__ += ["SparkConfig", "TableConfig"]
-
-CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
-WEEKDAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
-DATABASES = ("sqlite", "postgresql", "mysql")
-CRON_NAMES = dict.fromkeys(f"{MONTHS}|{WEEKDAYS}".split("|"), "1")
+__all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
+__all__ += ["ScheduleConfig", "SearchConfig", "SparkConfig", "TableConfig", "TriggerConfig"]
 
 
-def _time_zone(value: str) -> str:
-    if value not in zoneinfo.available_timezones():
-        near = difflib.get_close_matches(value, zoneinfo.available_timezones(), 1)
-        raise ValueError(f"a time zone name such as {near[0] if near else 'Europe/Berlin'}")
-    return value
-
-
-def _cron(value: str) -> str:
-    fields = value.split()
-    if len(fields) != 5 or not all(map(_cron_field, fields, CRON_LIMITS)):
-        raise ValueError("five cron fields (minute hour day month weekday) such as '0 2 * * *'")
-    return value
-
-
-def _cron_field(text: str, limits: tuple[int, int]) -> bool:
-    for part in text.split(","):
-        match = re.fullmatch(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([1-9]\d*))?", part)
-        if match is None:
-            return False
-        ends = [CRON_NAMES.get(end.upper(), end) for end in match.groups()[:2] if end is not None]
-        if not all(end.isdigit() and limits[0] <= int(end) <= limits[1] for end in ends):
-            return False
-    return True
-
-
-def _clock(value: str) -> str:
-    if not re.fullmatch(r"([01]\d|2[0-3]):[0-5]\d", value):
-        raise ValueError("a time of day in quotes such as '22:30'")
-    return value
-
-
-def _weekday(value: str) -> str:
-    if value.upper() not in WEEKDAYS.split("|"):
-        raise ValueError("a weekday: mon, tue, wed, thu, fri, sat or sun")
-    return value.lower()
-
-
-def study_problem(storage: str) -> str | None:
-    """What a study's storage has to be, where it is no such thing; of a URL only the scheme, as it may hold a password.
-
-    >>> study_problem("studies/flights.log"), study_problem("postgresql+psycopg://me:secret@host/studies")
-    (None, None)
-    >>> study_problem("s3a://bucket/studies")
-    'a local path or a database URL (sqlite:///, postgresql://, mysql://), not s3a://'
-    """
-    scheme, colon, _ = storage.partition("://")
-    if storage.strip() and (not colon or scheme.partition("+")[0] in DATABASES):
-        return None
-    known = ", ".join(f"{name}:///" if name == "sqlite" else f"{name}://" for name in DATABASES)
-    return f"a local path or a database URL ({known}), not {f'{scheme}://' if colon else 'empty'}"
-
-
-def _table_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", value):
-        raise ValueError("a name of letters, digits and underscores (Dagster shows it as the group)")
-    return value
-
-
-TimeZone = Annotated[str, AfterValidator(_time_zone)]
-Positive = Annotated[int, Field(ge=1)]
-Share = Annotated[float, Field(ge=0, le=1)]
-Amount = Annotated[float, Field(ge=0)]
-
-
-class _Model(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
-
-
-class SparkConfig(_Model):
+class SparkConfig(Model):
     """The Spark session that every stage shares."""
 
     master: str = "local[*]"
@@ -113,7 +30,7 @@ class SparkConfig(_Model):
         return {"spark.master": self.master} | {key: _plain(value) for key, value in self.conf.items()}
 
 
-class LogConfig(_Model):
+class LogConfig(Model):
     """A query log: a file or a folder."""
 
     path: str
@@ -126,7 +43,7 @@ class LogConfig(_Model):
     """Session time zone of the statements."""
 
 
-class SearchConfig(_Model):
+class SearchConfig(Model):
     """How long and on what to search for a layout; `workers` and `study` do not change what is found."""
 
     trials: Positive = 600
@@ -157,7 +74,7 @@ class SearchConfig(_Model):
         return self
 
 
-class LayoutConfig(_Model):
+class LayoutConfig(Model):
     """What the rewritten files look like."""
 
     target_file_rows: Positive | None = None
@@ -180,20 +97,20 @@ class LayoutConfig(_Model):
         return self
 
 
-class BlackoutConfig(_Model):
+class BlackoutConfig(Model):
     """A window of the day in which nothing is rewritten; learning goes on."""
 
-    start: Annotated[str, AfterValidator(_clock)]
+    start: Clock
     """Time on the wall when it begins, HH:MM."""
-    end: Annotated[str, AfterValidator(_clock)]
+    end: Clock
     """Time when it ends; one that is not after the start is on the next day."""
-    days: tuple[Annotated[str, AfterValidator(_weekday)], ...] = Field(default=(), strict=False)
+    days: tuple[Weekday, ...] = Field(default=(), strict=False)
     """Weekdays on which it begins; empty means every day."""
     time_zone: TimeZone = "UTC"
     """Time zone of start and end."""
 
 
-class GateConfig(_Model):
+class GateConfig(Model):
     """What a rewrite has to prove before it is done."""
 
     enabled: bool = True
@@ -224,19 +141,41 @@ class GateConfig(_Model):
     """Windows in which this table is not rewritten, besides those for all tables."""
 
 
-class ScheduleConfig(_Model):
+class ScheduleConfig(Model):
     """When to run."""
 
-    cron: Annotated[str, AfterValidator(_cron)]
+    cron: Cron
     """Five cron fields: minute, hour, day, month, weekday."""
     time_zone: TimeZone = "UTC"
     """Time zone of the cron fields."""
 
 
-class TableConfig(_Model):
+class TriggerConfig(Model):
+    """What starts a table's chain between its scheduled runs; sensors watch for it without Spark."""
+
+    new_data_share: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Run when so much of the table's bytes came in since the last relayout or request, 0 to 1; null: never."""
+    drift: Annotated[float, Field(gt=0, le=1)] | None = None
+    """Run when the columns that queries filter by differ so much from those the layout was learned for, 0 to 1."""
+
+
+class MonitoringConfig(Model):
+    """What people are told, and when."""
+
+    max_age_hours: Annotated[float, Field(ge=1)] | None = None
+    """Dagster shows a table's assets as overdue when its last analysis is older; null means never."""
+    max_runtime_hours: Annotated[float, Field(gt=0)] = 12.0
+    """Dagster ends a run that takes longer."""
+    min_parsed_share: Share = 0.9
+    """The check of the query log warns when a smaller share of its statements can be used."""
+    metrics_file: str | None = None
+    """Where to keep a file of OpenMetrics for alerting, e.g. in the folder of node_exporter's textfile collector."""
+
+
+class TableConfig(Model):
     """A Delta table to keep in a good order."""
 
-    name: Annotated[str, AfterValidator(_table_name)]
+    name: TableName
     """The table's name in Dagster and in the state."""
     location: str | None = None
     """Folder of the Delta table; a relative one starts at the folder of tables.yaml."""
@@ -246,9 +185,14 @@ class TableConfig(_Model):
     """Further names that statements call the table by."""
     owners: tuple[str, ...] = Field(default=(), strict=False)
     """Shown in Dagster: mail addresses, or team:name."""
+    tags: dict[str, str] = Field(default_factory=dict)
+    """Dagster tags of the table's assets, e.g. {domain: sales}."""
+    partitions: bool | None = None
+    """Whether Dagster shows the table's partitions one by one, for backfills; null: if a local table has any."""
     search: SearchConfig = SearchConfig()
     layout: LayoutConfig = LayoutConfig()
     gate: GateConfig = GateConfig()
+    trigger: TriggerConfig = TriggerConfig()
     schedule: ScheduleConfig | None = None
     """When to run this table on its own; without it, it runs with the nightly schedule."""
 
@@ -272,7 +216,7 @@ class TableConfig(_Model):
         return tuple(dict.fromkeys([self.name, *self.aliases, *([self.catalog] if self.catalog else [])]))
 
 
-class PipelineConfig(_Model):
+class PipelineConfig(Model):
     """All of tables.yaml."""
 
     spark: SparkConfig = SparkConfig()
@@ -292,6 +236,7 @@ class PipelineConfig(_Model):
     """Windows in which no table is rewritten."""
     stop: bool = False
     """true stops all relayouts; ZORDER_STOP=1 in the environment and zorder stop do it without a change here."""
+    monitoring: MonitoringConfig = MonitoringConfig()
     redact_literals: bool = False
     """Hide the literals of queries wherever they are shown: they can be personal data."""
     retention_days: Positive = 90

@@ -141,6 +141,8 @@ _MODELS: Mapping[str, type[BaseModel]] = {
     "layout": models.LayoutConfig,
     "gate": models.GateConfig,
     "schedule": models.ScheduleConfig,
+    "trigger": models.TriggerConfig,
+    "monitoring": models.MonitoringConfig,
 }
 
 

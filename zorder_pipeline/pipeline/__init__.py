@@ -16,6 +16,7 @@ from .learning import analyse, learn, learn_layout_for, sample_files
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
+from .partitions import PartitionOutcome, apply_partitions, rows_by_partition
 from .records import LearnSettings, LogSource, TableAnalysis
 from .rewriting import apply, carry_out
 from .sizes import target_rows
@@ -25,11 +26,13 @@ __all__ = [
     "Judgement",
     "LearnSettings",
     "LogSource",
+    "PartitionOutcome",
     "Rules",
     "TableAnalysis",
     "analyse",
     "answer_request",
     "apply",
+    "apply_partitions",
     "carry_out",
     "describe",
     "evaluate",
@@ -48,6 +51,7 @@ __all__ = [
     "overlap_depth",
     "present_plan",
     "purge",
+    "rows_by_partition",
     "sample_files",
     "share_budget",
     "stop_all",

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from typing import Any
 
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["FORMS", "LEVELS", "insight", "levels_of", "query_level"]
+__all__ = ["FORMS", "LEVELS", "alike", "insight", "levels_of", "query_level"]
 
 LEVELS = ("delta", "row_group", "page", "enriched")
 """From the file statistics in Delta's log over Parquet's row groups and pages to scans through ``reading/``."""
@@ -120,14 +120,21 @@ def _constancy(queries: Sequence[LoggedQuery], columns_of: list[set[str]]) -> fl
     if len(timed) < 20:
         return None
     half = len(timed) // 2
+    return alike(*([columns_of[i] for _, i in part] for part in (timed[:half], timed[half:])))
+
+
+def alike(earlier: Sequence[Set[str]], later: Sequence[Set[str]]) -> float:
+    """How alike the columns are that two groups of queries filter by, from 0 to 1: the overlap of their shares.
+
+    >>> alike([{"a"}, {"a", "b"}], [{"a"}, {"c"}])
+    0.5
+    """
     shares = []
-    for part in (timed[:half], timed[half:]):
-        counted: Counter[str] = Counter()
-        for _, i in part:
-            counted.update(columns_of[i])
-        whole = sum(counted.values()) or 1
+    for part in (earlier, later):
+        counted = Counter(name for columns in part for name in columns)
+        whole = counted.total() or 1
         shares.append({name: number / whole for name, number in counted.items()})
-    return sum(min(shares[0].get(name, 0.0), shares[1].get(name, 0.0)) for name in shares[0])
+    return sum(min(share, shares[1].get(name, 0.0)) for name, share in shares[0].items())
 
 
 def _form(leaf: Comparison | Opaque, whole: Predicate) -> str:

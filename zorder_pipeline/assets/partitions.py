@@ -1,0 +1,227 @@
+"""A partitioned table, partition by partition: its keys in Dagster, backfills, and what was done to each."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from dagster import (
+    AssetExecutionContext,
+    AssetIn,
+    AssetMaterialization,
+    AssetsDefinition,
+    DagsterInstance,
+    DynamicPartitionsDefinition,
+    Failure,
+)
+
+from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.results import ApplyResult
+
+from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .metadata import gigabytes, md
+from .settings import gate_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from zorder_pipeline.pipeline import PartitionOutcome
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "note_changed", "partitions_of"]
+__all__ += ["relayout_options", "separately"]
+
+PARTITIONS = "clustered_partitions"
+
+
+def partitions_of(table: str) -> DynamicPartitionsDefinition:
+    """The partitions of a table; a sensor keeps them equal to those of the Delta table."""
+    return DynamicPartitionsDefinition(name=f"{table}_partitions")
+
+
+def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
+    """The asset ``clustered_partitions``: chosen partitions by tonight's layout, for backfills."""
+    table = shelf.table
+
+    @stage_asset(
+        shelf,
+        PARTITIONS,
+        {"pyspark", "deltalake"},
+        table.layout.model_dump(),
+        partitions_def=partitions_of(table.name),
+        ins={"plan": AssetIn(key=shelf.key("bit_allocation"))},
+        deps=[shelf.key("cost_benefit")],
+        output_required=False,
+        metadata={"dagster/table_name": table.catalog or table.name},
+        description=(
+            "**Which partitions lie by the layout?** A backfill rewrites the chosen partitions by the newest bit "
+            "allocation, each in its own transaction and in one Spark session; one that fails leaves the others done. "
+            "The nightly run notes here, too, what it did to each partition."
+        ),
+    )
+    def _clustered_partitions(context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan) -> None:
+        from zorder_pipeline import pipeline
+        from zorder_pipeline.relayout.snapshot import open_table
+
+        with told(context, table.name):
+            rows = pipeline.rows_by_partition(open_table(spark.session, table.table))
+
+            def finished(outcome: "PartitionOutcome") -> None:
+                if outcome.result is not None:
+                    _note(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
+
+            outcomes = pipeline.apply_partitions(
+                spark.session,
+                table.table,
+                plan,
+                list(context.partition_keys),
+                finished=finished,
+                **relayout_options(context, shelf),
+            )
+        _raise_failed(context, shelf, outcomes)
+
+    return _clustered_partitions
+
+
+def relayout_options(context: AssetExecutionContext, shelf: Shelf) -> dict[str, Any]:
+    """What the table's configuration says to `zorder_pipeline.pipeline.apply`."""
+    layout = shelf.table.layout
+    return {
+        "gate": gate_settings(shelf.table),
+        "verify": layout.verify,
+        "row_group_bytes": layout.row_group_bytes,
+        "state": shelf.config.state,
+        "progress": context.log.info,
+    }
+
+
+def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequence["PartitionOutcome"]) -> None:
+    """End the step when a partition failed; after lost races alone it is tried again, and finds the others done.
+
+    Raises:
+        Failure, RetryRequested: see `told`.
+    """
+    failed = [outcome for outcome in outcomes if outcome.error is not None]
+    if not failed:
+        return
+    name, done = shelf.table.name, len(outcomes) - len(failed)
+    reasons = [f"{outcome.key}: {first_line(outcome.error)}" for outcome in failed]
+    for reason in reasons:
+        context.log.error(f"{name} {reason}")
+    first = failed[0]
+    if all(isinstance(outcome.error, LostRaceError) for outcome in failed):
+        with told(context, f"{name} {first.key}"):
+            raise LostRaceError(first_line(first.error))
+    more = f" (and {len(failed) - 1} more partitions)" if len(failed) > 1 else ""
+    raise Failure(
+        f"{name} {reasons[0]}{more}; the other {done} of {len(outcomes)} partitions are done",
+        metadata={
+            "table": name,
+            "partitions": md("\n".join(f"- {outcome.key}" for outcome in failed)),
+            "cause": md("\n".join(f"- {reason}" for reason in reasons)),
+            "next step": "correct what the cause names and launch a backfill of the failed partitions",
+        },
+        allow_retries=False,
+    )
+
+
+def _note(context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyResult, rows: int | None = None) -> None:
+    """Record what became of a partition: declined ones, too, were looked at and are not missing."""
+    decision = result.decision.replace("_", " ")
+    facts: dict[str, Any] = {
+        "decision": decision,
+        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "files removed": result.files_removed,
+        "files added": result.files_added,
+        "rows rewritten": result.rows,
+        "rewritten": gigabytes(result.bytes_rewritten),
+        "seconds": round(result.seconds, 1),
+        "Delta version": result.version,
+    }
+    if rows is not None:
+        facts["dagster/partition_row_count"] = rows
+    said = f"{decision}: {result.reasons[0]}" if result.reasons else decision
+    context.log_event(
+        AssetMaterialization(shelf.key(PARTITIONS), description=said, metadata=facts, partition=key, tags=_run(context))
+    )
+
+
+def note_changed(
+    context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
+) -> None:
+    """Record for each partition what a relayout of the whole table did to it; nothing for one without partitions."""
+    if not after.partition_columns:
+        return
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.model.partition_key import partition_key
+
+    rows = pipeline.rows_by_partition(after)
+    keep_in_step(context.instance, shelf.table.name, list(rows))
+    columns = after.partition_columns
+    old, new = (dict(zip(s.files().path.tolist(), s.files().partitions, strict=True)) for s in (before, after))
+    removed, added = (
+        Counter(partition_key(columns, part) for path, part in mine.items() if path not in other)
+        for mine, other in ((old, new), (new, old))
+    )
+    for key in [key for key in rows if added[key]]:
+        done = replace(
+            result, files_removed=removed[key], files_added=added[key], rows=rows[key], bytes_rewritten=0, seconds=0.0
+        )
+        _note(context, shelf, key, done, rows[key])
+
+
+def separately(
+    context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", plan: Plan, before: "TableSnapshot"
+) -> ApplyResult:
+    """After a relayout of the whole table failed: each partition on its own, so that only what is broken is left.
+
+    Returns:
+        All partitions' results as one.
+
+    Raises:
+        Failure, RetryRequested: some partitions failed; the sentence names them.
+    """
+    from zorder_pipeline import pipeline
+
+    rows = pipeline.rows_by_partition(before)
+    keep_in_step(context.instance, shelf.table.name, list(rows))
+
+    def finished(outcome: "PartitionOutcome") -> None:
+        if outcome.result is not None and outcome.result.decision == "applied":
+            _note(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
+
+    options = relayout_options(context, shelf)
+    outcomes = pipeline.apply_partitions(spark, shelf.table.table, plan, list(rows), finished=finished, **options)
+    _raise_failed(context, shelf, outcomes)
+    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    applied = [result for result in results if result.decision == "applied"]
+    return replace(
+        (applied or results)[-1],
+        files_removed=sum(result.files_removed for result in applied),
+        files_added=sum(result.files_added for result in applied),
+        bytes_rewritten=sum(result.bytes_rewritten for result in applied),
+        rows=sum(result.rows for result in applied),
+        skipped_files=len(before.files()) - sum(result.files_removed for result in applied),
+        seconds=sum(result.seconds for result in applied),
+    )
+
+
+def keep_in_step(instance: DagsterInstance, table: str, keys: Sequence[str]) -> None:
+    """Make Dagster's partitions of a table those of the Delta table."""
+    partitions = partitions_of(table)
+    name = str(partitions.name)
+    known = instance.get_dynamic_partitions(name)
+    instance.add_dynamic_partitions(name, [key for key in keys if key not in known])
+    for key in set(known) - set(keys):
+        instance.delete_dynamic_partition(name, key)
+
+
+def _run(context: AssetExecutionContext) -> dict[str, str]:
+    """The backfill's id, by which its page counts the partition as done."""
+    found = context.run.tags.get("dagster/backfill")
+    return {"dagster/backfill": found} if found else {}
+
+
+def first_line(error: Exception | None) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

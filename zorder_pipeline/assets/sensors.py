@@ -1,0 +1,206 @@
+"""What is watched between the nights, without Spark: partitions, new data, drifting queries, and figures for alerts."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeAlias
+
+from dagster import (
+    DefaultSensorStatus,
+    DynamicPartitionsDefinition,
+    RunRequest,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SensorResult,
+    SkipReason,
+    sensor,
+)
+from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+
+from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.errors import ZorderError
+
+from .common import Shelf
+from .partitions import partitions_of
+from .source import observed
+from .upstream import Upstream, has_partitions, look
+
+__all__ = ["chain_job", "sensors", "triggered"]
+
+AT_ONCE = 16
+"""Tables looked at at a time: reading a Delta log is waiting, mostly."""
+MINUTES = 60
+
+
+Jobs: TypeAlias = Sequence[UnresolvedAssetJobDefinition]
+
+
+def sensors(config: PipelineConfig, jobs: Jobs) -> list[SensorDefinition]:
+    """The sensors that a configuration needs.
+
+    Args:
+        jobs: the tables' own jobs, see `chain_job`.
+    """
+    found = [delta_tables(config)]
+    if any(table.trigger.new_data_share is not None for table in config.tables):
+        found.append(new_data(config, jobs))
+    if any(table.trigger.drift is not None for table in config.tables):
+        found.append(drift(config, jobs))
+    return [*found, metrics(config)] if config.monitoring.metrics_file else found
+
+
+def triggered(table: TableConfig) -> bool:
+    """Whether a sensor may start the table's chain."""
+    return table.trigger.new_data_share is not None or table.trigger.drift is not None
+
+
+def chain_job(table: str) -> str:
+    """Name of the job that runs one table's chain."""
+    return f"relayout_{table}"
+
+
+def delta_tables(config: PipelineConfig) -> SensorDefinition:
+    """Keeps Dagster's partitions and data versions equal to those of the Delta tables."""
+    watched = [table for table in config.tables if table.location is not None]
+
+    @sensor(
+        name="delta_tables",
+        minimum_interval_seconds=5 * MINUTES,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Keeps the partitions and data versions in Dagster equal to those of the Delta tables. No Spark.",
+    )
+    def _delta_tables(context: SensorEvaluationContext) -> SensorResult:
+        seen: dict[str, int] = json.loads(context.cursor or "{}")
+        events, requests = [], []
+        for table, found in _looked_at(watched, context):
+            shelf = Shelf(config, table)
+            if seen.get(table.name) != found.version:
+                events.append(observed(shelf.key("data"), found))
+            if has_partitions(table):
+                requests += _steps(partitions_of(table.name), found.partitions, context)
+            seen[table.name] = found.version
+        return SensorResult(asset_events=events, dynamic_partitions_requests=requests, cursor=json.dumps(seen))
+
+    return _delta_tables
+
+
+def _steps(partitions: DynamicPartitionsDefinition, keys: Sequence[str], context: SensorEvaluationContext) -> list[Any]:
+    """Requests that make the known partitions ``keys``."""
+    known = set(context.instance.get_dynamic_partitions(str(partitions.name)))
+    new, gone = [key for key in keys if key not in known], sorted(known - set(keys))
+    requests: list[Any] = [partitions.build_add_request(new)] if new else []
+    return [*requests, partitions.build_delete_request(gone)] if gone else requests
+
+
+def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
+    """Starts a table's chain when enough of it is new."""
+    watched = [t for t in config.tables if t.location is not None and t.trigger.new_data_share is not None]
+
+    @sensor(
+        name="new_data",
+        jobs=jobs,
+        minimum_interval_seconds=5 * MINUTES,
+        default_status=DefaultSensorStatus.RUNNING,
+        description=(
+            "Starts a table's chain when trigger.new_data_share of its bytes came in since the last relayout or "
+            "request. No Spark."
+        ),
+    )
+    def _new_data(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+        asked: dict[str, int] = json.loads(context.cursor or "{}")
+        requests, shares = [], []
+        now = round(time.time() * 1000)
+        for table, found in _looked_at(watched, context):
+            share = found.new_share(max(found.relaid_at, asked.get(table.name, 0)))
+            shares.append(f"{table.name} {share:.0%}")
+            if share >= (table.trigger.new_data_share or 1.0):
+                why = f"{share:.0%} of the bytes are new"
+                requests.append(_request(table, f"new-data-{table.name}-{found.version}", why))
+                asked[table.name] = now
+        if not requests:
+            return SkipReason(f"share of new bytes: {', '.join(shares)}" if shares else "no table has a trigger")
+        return SensorResult(run_requests=requests, cursor=json.dumps(asked))
+
+    return _new_data
+
+
+def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
+    """Starts a table's chain when its queries filter by other columns than those that its layout was learned for."""
+    watched = [table for table in config.tables if table.trigger.drift is not None]
+
+    @sensor(
+        name="drift",
+        jobs=jobs,
+        minimum_interval_seconds=30 * MINUTES,
+        default_status=DefaultSensorStatus.RUNNING,
+        description=(
+            "Starts a table's chain when the columns that its newer queries filter by differ by trigger.drift from "
+            "those that its layout was learned for. Reads the state's query log, no Spark."
+        ),
+    )
+    def _drift(context: SensorEvaluationContext) -> SensorResult | SkipReason:
+        from .drifting import drifted
+
+        requests, found = [], []
+        for table in watched:
+            try:
+                seen = drifted(context.instance, Shelf(config, table))
+            except (ZorderError, OSError) as error:
+                context.log.warning(f"{table.name}: {error}")
+                continue
+            if seen is None:
+                continue
+            found.append(f"{table.name} {seen.distance:.0%}")
+            if seen.distance >= (table.trigger.drift or 1.0):
+                key = f"drift-{table.name}-{seen.learned_until}"  # once per learned layout
+                requests.append(_request(table, key, seen.sentence))
+        if not requests:
+            return SkipReason(f"drift: {', '.join(found)}" if found else "nothing to compare yet")
+        return SensorResult(run_requests=requests)
+
+    return _drift
+
+
+def metrics(config: PipelineConfig) -> SensorDefinition:
+    """Writes the file of OpenMetrics."""
+
+    @sensor(
+        name="metrics",
+        minimum_interval_seconds=MINUTES,
+        default_status=DefaultSensorStatus.RUNNING,
+        description=f"Writes {config.monitoring.metrics_file} for alerting. No Spark.",
+    )
+    def _metrics(context: SensorEvaluationContext) -> SkipReason:
+        from .openmetrics import write_metrics
+
+        count = write_metrics(context.instance, config)
+        return SkipReason(f"{count} figures written to {config.monitoring.metrics_file}")
+
+    return _metrics
+
+
+def _request(table: TableConfig, key: str, why: str) -> RunRequest:
+    tags = {"zorder/table": table.name, "zorder/started_by": "sensor", "zorder/why": why}
+    return RunRequest(run_key=key, job_name=chain_job(table.name), tags=tags)
+
+
+def _looked_at(
+    tables: Sequence[TableConfig], context: SensorEvaluationContext
+) -> Iterator[tuple[TableConfig, Upstream]]:
+    """Each table as it is now; those that delta-rs cannot read are named in the tick's log and left out."""
+
+    def one(table: TableConfig) -> Upstream | ZorderError:
+        try:
+            return look(table)
+        except ZorderError as error:
+            return error
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for table, found in zip(tables, pool.map(one, tables), strict=True):
+            if isinstance(found, ZorderError):
+                context.log.warning(f"{table.name}: {found}")
+            else:
+                yield table, found

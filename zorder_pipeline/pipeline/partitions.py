@@ -1,0 +1,84 @@
+"""Chosen partitions of a table, one after the other: one that fails leaves the others done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.model.partition_key import partition_condition, partition_key
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .records import silent
+from .rewriting import apply
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PartitionOutcome", "apply_partitions", "rows_by_partition"]
+
+
+@dataclass(frozen=True)
+class PartitionOutcome:
+    """How it went with one partition.
+
+    Attributes:
+        key: see `zorder_pipeline.model.partition_key`.
+        result: what was done, None when it failed.
+        error: why it failed, None when it did not.
+    """
+
+    key: str
+    result: ApplyResult | None = None
+    error: Exception | None = None
+
+
+def apply_partitions(
+    spark: SparkSession,
+    table: str,
+    plan: Plan,
+    keys: Sequence[str],
+    *,
+    finished: Callable[[PartitionOutcome], None] | None = None,
+    **options: Any,
+) -> tuple[PartitionOutcome, ...]:
+    """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
+
+    Args:
+        keys: the partitions; an unknown one fails like any other.
+        finished: called after each partition.
+        options: further arguments of `zorder_pipeline.pipeline.apply`.
+
+    Raises:
+        TableError: there is no such table.
+    """
+    snapshot = open_table(spark, table)
+    types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
+    types = {name: types[name] for name in snapshot.partition_columns}
+    say = options.get("progress") or silent
+    outcomes = []
+    for number, key in enumerate(keys, 1):
+        say(f"partition {number} of {len(keys)}: {key}")
+        try:
+            done = apply(spark, table, plan, where=partition_condition(key, types), **options)
+            outcome = PartitionOutcome(key, result=done)
+        except Exception as error:  # whatever is wrong with one partition, the others are done
+            outcome = PartitionOutcome(key, error=error)
+        outcomes.append(outcome)
+        if finished is not None:
+            finished(outcome)
+    return tuple(outcomes)
+
+
+def rows_by_partition(snapshot: TableSnapshot) -> dict[str, int]:
+    """Rows of each partition of a table, by its key, in order; empty for a table without partitions."""
+    files, columns = snapshot.files(), snapshot.partition_columns
+    if not columns:
+        return {}
+    rows: dict[tuple[str | None, ...], int] = {}
+    for values, count in zip(files.partitions, files.rows.tolist(), strict=True):
+        rows[values] = rows.get(values, 0) + count
+    ordered = sorted(rows, key=lambda values: tuple((value is not None, value or "") for value in values))
+    return {partition_key(columns, values): rows[values] for values in ordered}

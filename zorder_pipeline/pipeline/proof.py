@@ -1,0 +1,99 @@
+"""Proof after a relayout, from the table's own versions, that it changed nothing but where the rows lie."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zorder_pipeline.relayout.history import history_of, is_ours
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.relayout.verify import content_hash
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Proof", "prove"]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The table before and after the commits of a relayout; what others committed in between does not count.
+
+    Attributes:
+        rows: rows before and after.
+        schemas: Spark schemas as JSON.
+        properties: table properties as JSON; equal when others committed meanwhile, who may have changed them.
+        contents: what was compared of the content, as text.
+        compared: how: ``hash of every row``, ``nulls per column``, or ``rows only``.
+        file_rows: rows of the new files of partitions that got more than one, shape (files,).
+    """
+
+    rows: tuple[int, int]
+    schemas: tuple[str, str]
+    properties: tuple[str, str]
+    contents: tuple[str, str]
+    compared: str
+    file_rows: tuple[int, ...] = ()
+
+
+def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> Proof:
+    """Compare every commit of ours between two snapshots with the version before it.
+
+    Args:
+        before: the table when the relayout began.
+        after: the table after it.
+        hashed: compare the content of every row, which reads the table twice for each run of commits; without it the
+            null counts of the files' statistics are compared.
+    """
+    spark, location = after.spark, after.location
+
+    def at(version: int) -> DataFrame:
+        return spark.read.format("delta").option("versionAsOf", version).load(location)
+
+    between = [row for row in history_of(after) if int(row["version"]) > before.version]
+    ours = sorted(int(row["version"]) for row in between if is_ours(row))
+    alone = len(ours) == len(between) and after.version == max(ours, default=after.version)
+    runs = [(before.version, ours[-1])] if alone and ours else [(version - 1, version) for version in ours]
+    first = at(runs[0][0]) if runs else at(before.version)
+    last = at(runs[-1][1]) if runs else first
+    rows = first.count()
+    gained = sum(at(new).count() - at(old).count() for old, new in runs)
+    if hashed:
+        sums = [(content_hash(at(old)), content_hash(at(new))) for old, new in runs]
+        contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
+        compared = "hash of every row"
+    elif alone:
+        contents, compared = (_nulls(before), _nulls(after)), "nulls per column"
+    else:
+        contents, compared = ("", ""), "rows only"
+    return Proof(
+        rows=(rows, rows + gained),
+        schemas=(first.schema.json(), last.schema.json()),
+        properties=(_sorted(before.properties), _sorted(after.properties)) if alone else ("", ""),
+        contents=contents,
+        compared=compared,
+        file_rows=_new_file_rows(before, after),
+    )
+
+
+def _nulls(snapshot: TableSnapshot) -> str:
+    """Nulls of each column whose files all count them."""
+    zones = snapshot.files().zones
+    counted = {name: zone.null_count for name, zone in zones.items() if np.all(zone.null_count >= 0)}
+    return _sorted({name: int(counts.sum()) for name, counts in counted.items()})
+
+
+def _new_file_rows(before: TableSnapshot, after: TableSnapshot) -> tuple[int, ...]:
+    files, known = after.files(), set(before.files().path.tolist())
+    new = [i for i, path in enumerate(files.path.tolist()) if path not in known and files.layout[i]]
+    members: dict[tuple[str | None, ...], list[int]] = {}
+    for i in new:
+        members.setdefault(files.partitions[i], []).append(int(files.rows[i]))
+    return tuple(rows for found in members.values() if len(found) > 1 for rows in found)
+
+
+def _sorted(values: dict[str, Any]) -> str:
+    return json.dumps(values, sort_keys=True)
