@@ -22,6 +22,7 @@ test: setup ## the tests that every change has to pass, doctests included
 
 test-full: setup ## all tests: also the long matrix, races, kills, peers and the browser
 	@.ci/chromium.sh
+	@.ci/postgres.sh
 	$(RUN)python -m pytest $(ARGS)
 
 check: setup ## style, types and the rule of dependency

@@ -80,6 +80,10 @@ def statements(table: str, n: int, rng: np.random.Generator) -> list[dict[str, A
     return made
 
 
+def write_log(path: Path, log: list[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(line) + "\n" for line in log))
+
+
 @pytest.fixture(scope="session")
 def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Night]:
     folder = tmp_path_factory.mktemp("night")
@@ -89,7 +93,7 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     write_daily(folder / "daily", rng, DAYS)
     log = [*statements("sales", 120, rng), *statements("seldom", 90, rng), *statements("daily", 120, rng)]
     log = [*log, {"statement": "SELEKT <b>1</b> FROM"}]
-    (folder / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in log))
+    write_log(folder / "log.jsonl", log)
     (folder / "tables.yaml").write_text(CONFIG)
     config = load_config(folder / "tables.yaml", check_paths=False)
     defs = build_definitions(config)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
-from dagster import AssetKey, DagsterEventType
+from dagster import AssetKey, DagsterEventType, ExecuteInProcessResult
 from deltalake import DeltaTable
 
 from zorder_pipeline.assets.checks import CHECKS
+from zorder_pipeline.assets.openmetrics import open_metrics
+from zorder_pipeline.assets.partitions import keep_in_step
 from zorder_pipeline.assets.run import run_job, run_tables
+from zorder_pipeline.assets.upstream import look
 from zorder_pipeline.errors import ConfigError, ZorderError
+
+from .conftest import DAYS, ROWS, write_daily
 
 if TYPE_CHECKING:
     from .conftest import Night
@@ -150,3 +156,77 @@ def test_the_demo_gets_plan_and_decision_of_one_table(night: Night) -> None:
         run_job(night.defs, night.instance, "missing")
     with pytest.raises(ZorderError, match="no usable query of unasked"):
         run_job(night.defs, night.instance, "unasked")
+
+
+def test_each_partition_of_a_night_has_its_own_record(night: Night) -> None:
+    asset = AssetKey(["daily", "clustered_partitions"])
+    assert night.instance.get_materialized_partitions(asset) == {f"ds={ds}" for ds in DAYS}
+    records = [e for e in night.result.get_asset_materialization_events() if e.asset_key == asset]
+    for event in records:
+        facts = {name: value.value for name, value in event.materialization.metadata.items()}
+        assert (facts["decision"], facts["dagster/partition_row_count"]) == ("applied", 2 * ROWS)
+        assert (facts["files removed"], facts["files added"]) == (2, pytest.approx(3, abs=1))
+    assert {e.partition for e in records} == night.instance.get_materialized_partitions(asset)
+
+
+def test_a_relayout_makes_no_new_version_of_the_data(night: Night) -> None:
+    """Else every asset were stale as soon as its own table is relaid."""
+    seen = look(night.config.table("sales"))
+    assert (seen.version, seen.data_version) == (16, 15)
+    assert seen.new_share(seen.relaid_at) == 0.0
+    observed = night.instance.fetch_observations(AssetKey(["sales", "data"]), limit=1).records[0]
+    assert observed.asset_observation is not None
+    assert observed.asset_observation.tags["dagster/data_version"] == "15"
+
+
+def test_partitions_are_done_one_by_one_and_a_broken_one_leaves_the_others(night: Night) -> None:
+    """One of two new files is damaged: the backfill of all days does the others and names what is left."""
+    new = "2026-01-04"
+    write_daily(night.folder / "daily", np.random.default_rng(5), [new, DAYS[0]])
+    look_again = look(night.config.table("daily"))
+    keep_in_step(night.instance, "daily", look_again.partitions)
+    damaged = next(iter((night.folder / "daily" / f"ds={new}").glob("*.parquet")))
+    content = damaged.read_bytes()
+    damaged.write_bytes(content[:100])
+    asset = AssetKey(["daily", "clustered_partitions"])
+    chosen = {"dagster/asset_partition_range_start": f"ds={DAYS[0]}", "dagster/asset_partition_range_end": f"ds={new}"}
+    job = night.defs.resolve_implicit_global_asset_job_def()
+
+    def backfill() -> ExecuteInProcessResult:
+        return job.execute_in_process(
+            instance=night.instance, asset_selection=[asset], tags=chosen, raise_on_error=False
+        )
+
+    broken = backfill()
+    assert {e.partition for e in broken.get_asset_materialization_events()} == {f"ds={ds}" for ds in DAYS}
+    failure = broken.get_step_failure_events()[0].step_failure_data.user_failure_data
+    assert failure is not None
+    assert (failure.description or "").startswith(f"daily ds={new}: ")
+    assert "the other 3 of 4 partitions are done" in (failure.description or "")
+    assert {"table", "cause", "next step"} <= failure.metadata.keys()
+    damaged.write_bytes(content)
+    outcome = run_tables(night.config, ["daily"], [f"ds={new}", "ds=1999-01-01"], instance=night.instance)[0]
+    assert outcome.partitions[f"ds={new}"]["decision"] == "applied"
+    assert outcome.partitions["ds=1999-01-01"]["decision"] == "failed"
+    assert "matches no partition" in outcome.reasons[0]
+    assert DeltaTable(str(night.folder / "daily")).to_pyarrow_table().num_rows == 10 * ROWS
+
+
+def test_partitions_are_of_one_table_that_has_some(night: Night) -> None:
+    with pytest.raises(ConfigError, match="one --table, not 5"):
+        run_tables(night.config, partitions=["ds=1"])
+    with pytest.raises(ConfigError, match="sales has no partitions"):
+        run_tables(night.config, ["sales"], ["ds=1"])
+
+
+def test_figures_for_alerting(night: Night) -> None:
+    lines = open_metrics(night.instance, night.config).splitlines()
+    assert lines[-1] == "# EOF"
+    assert len(lines) == len(set(lines)), "a sample twice"
+    figures = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert float(figures["zorder_log_statements"]) == 331
+    assert float(figures['zorder_check_passed{table="sales",check="row_count_unchanged"}']) == 1
+    assert float(figures['zorder_decision{table="seldom",decision="declined"}']) == 1
+    assert float(figures['zorder_decision{table="unasked",decision="not_asked"}']) == 1
+    assert float(figures['zorder_relaid_timestamp_seconds{table="sales"}']) > 1.7e9
+    assert not any("missing" in name for name in figures)

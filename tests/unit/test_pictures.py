@@ -56,6 +56,17 @@ CASES: dict[str, Callable[[], bytes]] = {
     "no column": lambda: pictures.correlation_graph({}, {}),
     "zones": lambda: pictures.zone_map({"before": SPANS, "after": {"day": SPANS["day"] / 3}}),
     "one file": lambda: pictures.zone_map({"now": {"day": np.array([0.5])}}),
+    "over time": lambda: pictures.queries_over_time(
+        {f"c{i}": (1_767_225_600_000_000 + RNG.integers(0, 10**12, 40 + i)).tolist() for i in range(9)}
+    ),
+    "at one time": lambda: pictures.queries_over_time({"day": [1_767_225_600_000_000], "part": []}),
+    "at no time": lambda: pictures.queries_over_time({"day": []}),
+    "forms": lambda: pictures.condition_forms({"column = value": 40, "column < value, between": 7}),
+    "no form": lambda: pictures.condition_forms({}),
+    "parallel": lambda: pictures.parallel_bits(["day", "part"], RNG.integers(0, 9, (400, 2)), RNG.uniform(0, 1, 400)),
+    "one layout": lambda: pictures.parallel_bits(["day"], np.array([[3]]), np.array([0.5])),
+    "worth it": lambda: pictures.cost_and_benefit((100, 80, 130), (900, 400, 1500), "core-seconds"),
+    "not worth it": lambda: pictures.cost_and_benefit((100, 80, 130), (9, -4, 15), "core-seconds"),
     "tables": lambda: pictures.tables_to_gain([("sales", 0.98, 0.2, 0.02), ("orders", 0.5, 0.45, 0.1)]),
 }
 

@@ -1,0 +1,159 @@
+"""Sensors: partitions in step, runs on new data and drift, and no JVM."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dagster import (
+    AssetKey,
+    AssetMaterialization,
+    DagsterInstance,
+    Definitions,
+    MetadataValue,
+    SensorDefinition,
+    SensorResult,
+    SkipReason,
+    build_sensor_context,
+)
+from deltalake import write_deltalake
+
+from zorder_pipeline.assets import build_definitions
+from zorder_pipeline.assets.upstream import has_partitions, look
+from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.predicate import Comparison, predicate_to_json
+
+pytestmark = pytest.mark.dagster
+
+
+def append(folder: Path, days: list[str | None], metadata: str | None = None) -> None:
+    from deltalake import CommitProperties
+
+    table = pa.table({"ds": pa.array(days, pa.string()), "a": list(range(len(days)))})
+    properties = CommitProperties(custom_metadata={"userMetadata": metadata}) if metadata else None
+    write_deltalake(str(folder), table, mode="append", partition_by=["ds"], commit_properties=properties)
+
+
+def configured(folder: Path, **table: Any) -> PipelineConfig:
+    tables = (TableConfig(name="t", location=str(folder / "t"), **table),)
+    return PipelineConfig(tables=tables, state=str(folder / "state"))
+
+
+def tick(
+    defs: Definitions, name: str, instance: DagsterInstance, cursor: str | None = None
+) -> SensorResult | SkipReason:
+    found: SensorDefinition = defs.resolve_sensor_def(name)
+    result = found(build_sensor_context(instance=instance, cursor=cursor, definitions=defs))
+    assert isinstance(result, SensorResult | SkipReason)
+    return result
+
+
+def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1", "2", None])
+    defs = build_definitions(configured(tmp_path))
+    with DagsterInstance.ephemeral() as instance:
+        first = tick(defs, "delta_tables", instance)
+        assert isinstance(first, SensorResult)
+        (added,) = first.dynamic_partitions_requests or ()
+        assert list(added.partition_keys) == ["ds=1", "ds=2", "ds=__HIVE_DEFAULT_PARTITION__"]
+        assert [event.tags["dagster/data_version"] for event in first.asset_events] == ["0"]
+        instance.add_dynamic_partitions("t_partitions", ["ds=1", "ds=9"])
+        append(tmp_path / "t", ["3"])
+        second = tick(defs, "delta_tables", instance, first.cursor)
+        assert isinstance(second, SensorResult)
+        new, gone = second.dynamic_partitions_requests or ()
+        assert (len(new.partition_keys), list(gone.partition_keys)) == (3, ["ds=9"])
+        assert [event.tags["dagster/data_version"] for event in second.asset_events] == ["1"]
+        third = tick(defs, "delta_tables", instance, second.cursor)
+        assert isinstance(third, SensorResult)
+        assert not third.asset_events
+
+
+def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    append(tmp_path / "t", ["1"], metadata="zorder layout 00")
+    time.sleep(0.02)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    with DagsterInstance.ephemeral() as instance:
+        quiet = tick(defs, "new_data", instance)
+        assert isinstance(quiet, SkipReason)
+        assert "t 0%" in (quiet.skip_message or "")
+        append(tmp_path / "t", ["2"] * 50)
+        asked = tick(defs, "new_data", instance)
+        assert isinstance(asked, SensorResult)
+        (request,) = asked.run_requests or ()
+        assert request.job_name == "relayout_t"
+        assert request.tags["zorder/why"].endswith("of the bytes are new")
+        assert isinstance(tick(defs, "new_data", instance, asked.cursor), SkipReason), "the same data asks once"
+
+
+def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
+    def asked(column: str, moment: int) -> dict[str, Any]:
+        predicate = json.dumps(predicate_to_json(Comparison(column, "is_null", ())))
+        return {"table_name": "t", "predicate": predicate, "query_timestamp": moment * 1_000_000}
+
+    write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist([asked("a", i) for i in range(100)]))
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(drift=0.5)))
+    with DagsterInstance.ephemeral() as instance:
+        assert isinstance(tick(defs, "drift", instance), SkipReason), "nothing was learned yet"
+        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
+        for column, moved in (("a", False), ("b", True)):
+            rows = [asked(column, 100 + i) for i in range(60)]
+            write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist(rows), mode="append")
+            found = tick(defs, "drift", instance)
+            assert isinstance(found, SensorResult) is moved
+        assert isinstance(found, SensorResult)
+        (request,) = found.run_requests or ()
+        assert request.run_key == "drift-t-99"
+        assert request.tags["zorder/why"] == "120 newer queries filter by other columns than before: 50% moved"
+
+
+def test_the_file_for_alerting_is_kept(tmp_path: Path) -> None:
+    target = tmp_path / "metrics" / "zorder.prom"
+    config = configured(tmp_path).model_copy(update={"monitoring": MonitoringConfig(metrics_file=str(target))})
+    with DagsterInstance.ephemeral() as instance:
+        assert isinstance(tick(build_definitions(config), "metrics", instance), SkipReason)
+    assert target.read_text().endswith("# EOF\n")
+    assert [path.name for path in target.parent.iterdir()] == ["zorder.prom"]
+
+
+def test_which_tables_have_partitions(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"])
+    write_deltalake(str(tmp_path / "u"), pa.table({"a": [1]}))
+    assert has_partitions(TableConfig(name="t", location=str(tmp_path / "t")))
+    assert not has_partitions(TableConfig(name="u", location=str(tmp_path / "u")))
+    assert not has_partitions(TableConfig(name="v", location=str(tmp_path / "v")))
+    assert not has_partitions(TableConfig(name="w", location="s3a://bucket/w"))
+    assert has_partitions(TableConfig(name="x", location="s3a://bucket/x", partitions=True))
+    with pytest.raises(TableError, match="catalog name only"):
+        look(TableConfig(name="y", catalog="sales.y"))
+
+
+def test_sensors_start_no_spark(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"])
+    (tmp_path / "tables.yaml").write_text(
+        "monitoring: {metrics_file: m.prom}\ntables:\n"
+        "  - {name: t, location: t, trigger: {new_data_share: 0.1, drift: 0.1}}\n  - {name: u, location: u}\n"
+    )
+    code = (
+        "import sys, zorder_pipeline.assets as a\n"
+        "from dagster import DagsterInstance, build_sensor_context\n"
+        "names = [s.name for s in a.defs.sensors]\n"
+        "assert names == ['delta_tables', 'new_data', 'drift', 'metrics'], names\n"
+        "with DagsterInstance.ephemeral() as instance:\n"
+        "    for found in a.defs.sensors:\n"
+        "        found(build_sensor_context(instance=instance, definitions=a.defs))\n"
+        "sys.exit('pyspark' in sys.modules and __import__('pyspark').SparkContext._gateway is not None)\n"
+    )
+    environment = {**os.environ, "ZORDER_CONFIG": str(tmp_path / "tables.yaml")}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
