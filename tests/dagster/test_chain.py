@@ -104,6 +104,17 @@ def test_a_declined_table_is_skipped_with_its_reason(night: Night) -> None:
     assert version(night, "seldom") == 15
 
 
+def test_the_budget_saw_every_table_that_was_judged(night: Night) -> None:
+    """It comes after the analysis of all tables and before the relayouts, though one of them fails."""
+    steps = [e.step_key for e in night.result.all_events if e.event_type == DagsterEventType.STEP_START]
+    place = steps.index("night__nightly_budget")
+    assert {"sales__cost_benefit", "seldom__cost_benefit", "missing__feature_candidates"} <= set(steps[:place])
+    assert {"sales__clustered_table", "seldom__clustered_table"} <= set(steps[place:])
+    facts = materialized(night, "night")["nightly_budget"]
+    assert (facts["approved"], facts["postponed"], facts["budget, core-hours"]) == (2, 0, "no limit")
+    assert "| seldom | declined |" in facts["tables"]
+
+
 def test_a_table_that_nobody_asks_is_left_alone(night: Night) -> None:
     assert materialized(night, "unasked") == {}
     ((stage, reason),) = observed(night, "unasked")

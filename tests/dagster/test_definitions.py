@@ -11,20 +11,26 @@ from pathlib import Path
 import pytest
 from dagster import (
     AssetKey,
+    BackfillPolicy,
     DagsterInstance,
+    DagsterInvalidConfigError,
     DefaultScheduleStatus,
     Definitions,
+    DynamicPartitionsDefinition,
     asset,
     in_process_executor,
     materialize,
 )
 from dagster._core.definitions.observe import observe
 from dagster._core.instance.config import PoolGranularity
+from dagster.components.testing import create_defs_folder_sandbox
 from deltalake import write_deltalake
 
 from zorder_pipeline.assets import STAGES, build_definitions, config_file, load_definitions
+from zorder_pipeline.assets.budget import BUDGET
+from zorder_pipeline.assets.component import ZorderTables
 from zorder_pipeline.assets.definitions import storage_folder
-from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig
+from zorder_pipeline.config import MonitoringConfig, PipelineConfig, ScheduleConfig, TableConfig
 from zorder_pipeline.errors import ConfigError
 
 pytestmark = pytest.mark.dagster
@@ -70,11 +76,59 @@ def test_every_asset_says_what_question_it_answers(two_tables: Definitions) -> N
         assert node.description.startswith("**")
         assert node.kinds, key
         assert node.code_version, key
-        assert node.pools == {"spark"}, key
+        assert node.pools == (set() if key == BUDGET else {"spark"}), key
+        (place,) = node.metadata["dagster/code_references"].code_references
+        assert Path(place.file_path).is_file()
+        assert "zorder_pipeline/assets" in place.file_path
     assert graph.get(AssetKey(["sales", "bit_allocation"])).owners == ["team:shop"]
     assert graph.get(AssetKey(["sales", "bit_allocation"])).kinds == {"optuna"}
     assert graph.get(AssetKey(["sales", "data"])).is_observable
     assert not graph.get(AssetKey(["parts", "data"])).is_observable
+
+
+def test_the_budget_lies_between_the_judgements_and_the_relayouts(two_tables: Definitions) -> None:
+    """In the lineage; in a run no step of the budget waits for a table's, which may fail."""
+    graph = two_tables.resolve_asset_graph()
+    (offers,) = graph.get(BUDGET).parent_keys
+    assert graph.get(offers).parent_keys == {AssetKey(["sales", "cost_benefit"])}  # parts has a schedule of its own
+    assert BUDGET in graph.get(AssetKey(["sales", "clustered_table"])).parent_keys
+    assert BUDGET not in graph.get(AssetKey(["parts", "clustered_table"])).parent_keys
+    nightly = two_tables.resolve_job_def("nightly_relayout")
+    assert not nightly.dependency_structure.input_to_upstream_outputs_for_node("night__nightly_budget")
+
+
+def test_tags_runtime_and_freshness_come_from_the_configuration() -> None:
+    table = TableConfig(name="a", location="/a", tags={"domain": "shop"}, partitions=True)
+    config = PipelineConfig(tables=(table,), state="/x", monitoring=MonitoringConfig(max_age_hours=30))
+    defs = build_definitions(config)
+    graph = defs.resolve_asset_graph()
+    node = graph.get(AssetKey(["a", "cost_benefit"]))
+    assert node.tags["domain"] == "shop"
+    assert (node.tags["zorder/table"], node.tags["zorder/stage"]) == ("a", "cost_benefit")
+    assert "fail_window" in str(node.freshness_policy)
+    assert defs.resolve_job_def("nightly_relayout").tags["dagster/max_runtime"] == "43200"
+    partitions = graph.get(AssetKey(["a", "clustered_partitions"]))
+    assert partitions.partitions_def == DynamicPartitionsDefinition(name="a_partitions")
+    assert partitions.backfill_policy == BackfillPolicy.single_run()
+
+
+def test_a_plan_can_be_approved_in_the_launchpad(two_tables: Definitions) -> None:
+    schema = two_tables.resolve_job_def("answer_approval").run_config_schema
+    assert schema.config_type is not None
+    with DagsterInstance.ephemeral() as instance:
+        wrong = {"ops": {"answer": {"config": {"approve": True}}}}
+        with pytest.raises(DagsterInvalidConfigError, match="table"):
+            two_tables.resolve_job_def("answer_approval").execute_in_process(run_config=wrong, instance=instance)
+
+
+def test_the_component_is_scaffolded_and_makes_the_definitions() -> None:
+    with create_defs_folder_sandbox() as sandbox:
+        folder = sandbox.scaffold_component(component_cls=ZorderTables, scaffold_params={})
+        assert (folder / "tables.yaml").is_file()
+        with sandbox.load_component_and_build_defs(defs_path=folder) as (component, made):
+            assert isinstance(component, ZorderTables)
+            keys = made.resolve_asset_graph().materializable_asset_keys
+            assert AssetKey(["my_table", "clustered_table"]) in keys
 
 
 def test_correctness_checks_block_and_the_promise_warns(two_tables: Definitions) -> None:
@@ -91,7 +145,7 @@ def test_correctness_checks_block_and_the_promise_warns(two_tables: Definitions)
 def test_jobs_run_in_one_process_and_schedules_only_when_told_to(two_tables: Definitions) -> None:
     nightly = two_tables.resolve_job_def("nightly_relayout")
     assert nightly.executor_def is in_process_executor
-    chain = {AssetKey("query_log"), *(AssetKey(["sales", stage]) for stage in ORDER)}
+    chain = {AssetKey("query_log"), BUDGET, *(AssetKey(["sales", stage]) for stage in ORDER)}
     assert nightly.asset_layer.selected_asset_keys == chain
     assert two_tables.resolve_schedule_def("nightly_relayout_schedule").default_status == DefaultScheduleStatus.STOPPED
     own = two_tables.resolve_schedule_def("relayout_parts_schedule")
@@ -137,7 +191,7 @@ def test_two_hundred_tables_load() -> None:
     tables = [TableConfig(name=f"t{i}", location=f"/t{i}", schedule=schedule if i % 4 else None) for i in range(200)]
     repository = build_definitions(configured(*tables)).get_repository_def()
     repository.load_all_definitions()
-    assert len(repository.asset_graph.materializable_asset_keys) == 1 + 5 * 200
+    assert len(repository.asset_graph.materializable_asset_keys) == 2 + 5 * 200
 
 
 def test_loading_starts_no_spark(tmp_path: Path) -> None:

@@ -8,13 +8,16 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from dagster import (
+    AssetKey,
     AssetsDefinition,
     AssetSelection,
+    AssetSpec,
     BetaWarning,
     DefaultScheduleStatus,
     Definitions,
     FilesystemIOManager,
     ScheduleDefinition,
+    SourceAsset,
     define_asset_job,
     in_process_executor,
 )
@@ -23,6 +26,8 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, load_config
 from zorder_pipeline.errors import ConfigError
 
+from .approval import approval_job
+from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
 from .common import QUERY_LOG, DeltaSparkResource, Shelf
 from .features import correlation_graph, feature_candidates
@@ -44,7 +49,7 @@ STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
     cost_benefit,
     clustered_table,
 )
-"""The chain of one table, in order; `query_log` comes before it, once for all tables."""
+"""The chain of one table, in order; `query_log` comes before it and the nightly budget before its last, for all."""
 
 NIGHTLY_JOB = "nightly_relayout"
 UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
@@ -94,17 +99,20 @@ def _build(config: PipelineConfig) -> Definitions:
         if shelf.table.schedule is not None:
             schedules.append(_schedule(job.name, shelf.table.schedule))
     if nightly:
-        jobs.append(_job(NIGHTLY_JOB, nightly, "Analyses, judges and lays out every table of the night."))
+        jobs.append(_job(NIGHTLY_JOB, nightly, [BUDGET], "Analyses, judges and lays out every table of the night."))
         schedules.append(_schedule(NIGHTLY_JOB, config.schedule))
+    assets: list[AssetsDefinition | SourceAsset | AssetSpec] = [
+        query_log(config),
+        *(data_table(shelf) for shelf in shelves),
+        *(stage(shelf) for shelf in shelves for stage in STAGES),
+        *(clustered_partitions(shelf) for shelf in shelves if has_partitions(shelf.table)),
+    ]
+    if nightly:
+        assets += [offers(nightly), nightly_budget(config, nightly)]
     return Definitions(
-        assets=[
-            query_log(config),
-            *(data_table(shelf) for shelf in shelves),
-            *(stage(shelf) for shelf in shelves for stage in STAGES),
-            *(clustered_partitions(shelf) for shelf in shelves if has_partitions(shelf.table)),
-        ],
+        assets=assets,
         asset_checks=[relayout_checks(shelf) for shelf in shelves],
-        jobs=jobs,
+        jobs=[*jobs, approval_job(config)],
         schedules=schedules,
         sensors=sensors(config, own_jobs),
         resources={
@@ -123,14 +131,14 @@ def storage_folder(config: PipelineConfig) -> str | None:
 
 def _own_job(shelf: Shelf) -> UnresolvedAssetJobDefinition:
     name = shelf.table.name
-    return _job(chain_job(name), [shelf], f"Analyses, judges and lays out {name}.")
+    return _job(chain_job(name), [shelf], [], f"Analyses, judges and lays out {name}.")
 
 
-def _job(name: str, shelves: list[Shelf], description: str) -> UnresolvedAssetJobDefinition:
+def _job(name: str, shelves: list[Shelf], also: list[AssetKey], description: str) -> UnresolvedAssetJobDefinition:
     keys = [shelf.key(stage.__name__) for shelf in shelves for stage in STAGES]
     return define_asset_job(
         name,
-        AssetSelection.assets(QUERY_LOG, *keys),
+        AssetSelection.assets(QUERY_LOG, *keys, *also),
         description=description,
         executor_def=in_process_executor,
         tags={

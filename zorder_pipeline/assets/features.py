@@ -8,6 +8,7 @@ from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefi
 from zorder_pipeline import pictures
 from zorder_pipeline.model.workload import QueryLog
 
+from .budget import BEFORE
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
@@ -28,6 +29,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         "feature_candidates",
         {"pyspark", "deltalake"},
         table.search.model_dump(),
+        op_tags=BEFORE,
         ins={"log": AssetIn(key=QUERY_LOG)},
         deps=[shelf.key("data")],
         output_required=False,
@@ -110,6 +112,7 @@ def correlation_graph(shelf: Shelf) -> AssetsDefinition:
         "correlation_graph",
         {"python"},
         {},
+        op_tags=BEFORE,
         ins={"analysed": AssetIn(key=shelf.key("feature_candidates"))},
         description=(
             "**Which columns follow each other?** Sorting by one column also sorts those it is correlated with, so one "

@@ -1,22 +1,31 @@
 """The fourth stage: does the rewrite pay for itself?"""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, Output
 
+from zorder_pipeline import pictures
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.results import ApplyResult
 
+from .approval import HOW
+from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, freshness, stage_asset, told
-from .metadata import gigabytes, md, md_table
-from .settings import gate_settings
+from .metadata import gigabytes, md, md_table, picture
+from .records import Judged
+from .settings import gate_settings, rules
+
+if TYPE_CHECKING:
+    from zorder_pipeline.model.decision import Option
+    from zorder_pipeline.pipeline import Judgement
 
 __all__ = ["cost_benefit"]
 
+OPTIONS = ["action", "files", "cost, core-seconds", "saving", "saving at least", "why not"]
+
 
 def cost_benefit(shelf: Shelf) -> AssetsDefinition:
-    """The asset ``cost_benefit``: the `ApplyResult` of a dry run, with the gate's reasons."""
+    """The asset ``cost_benefit``: what the gate `Judged` of the table."""
     table = shelf.table
 
     @stage_asset(
@@ -26,6 +35,7 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         table.gate.model_dump(),
         ins={"plan": AssetIn(key=shelf.key("bit_allocation"))},
         freshness_policy=freshness(shelf.config),
+        op_tags=BEFORE,
         description=(
             "**Does the rewrite pay for itself?** What unseen queries would save within the horizon, against what the "
             "rewrite of the files that need it costs. Declining is a normal answer: the reason stands in the metadata."
@@ -33,41 +43,53 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
     )
     def _cost_benefit(
         context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
-    ) -> Iterator[Output[ApplyResult]]:
+    ) -> Iterator[Output[Judged]]:
         from zorder_pipeline import pipeline
 
         with told(context, table.name):
-            preview = pipeline.apply(
+            judged = pipeline.judge_table(
                 spark.session,
                 table.table,
                 plan,
-                dry_run=True,
+                name=table.name,
                 gate=gate_settings(table),
-                verify=table.layout.verify,
+                rules=rules(shelf.config, table),
                 state=shelf.config.state,
+                verify=table.layout.verify,
             )
-        for reason in preview.reasons:
+        for reason in judged.decision.reasons:
             context.log.info(reason)
-        yield Output(preview, metadata=_facts(preview))
+        yield Output(Judged(judged), metadata=_facts(judged))
 
     return _cost_benefit
 
 
-def _facts(preview: ApplyResult) -> dict[str, Any]:
-    gate = preview.gate
+def _facts(judged: "Judgement") -> dict[str, Any]:
+    decision, would = judged.decision, judged.preview
     figures = [
-        ("saving expected, core-seconds", float(gate.get("saving_core_seconds", 0.0))),
-        ("saving at least, core-seconds", float(gate.get("saving_low", 0.0))),
-        ("saving at most, core-seconds", float(gate.get("saving_high", 0.0))),
-        ("cost of the rewrite, core-seconds", float(gate.get("cost_core_seconds", 0.0))),
+        ("saving", decision.saving_core_seconds, decision.saving_low, decision.saving_high),
+        ("cost", decision.cost_core_seconds, decision.cost_low, decision.cost_high),
     ]
-    assumptions = [(name.replace("_", " "), value) for name, value in gate.get("assumptions", {}).items()]
-    return {
-        "decision": {"applied": "approved"}.get(preview.decision, preview.decision.replace("_", " ")),
-        "reasons": md("\n".join(f"- {reason}" for reason in preview.reasons)),
-        "saving and cost": md(md_table(["", "figure"], figures)),
+    assumptions = [(name.replace("_", " "), value) for name, value in decision.assumptions.items()]
+    facts: dict[str, Any] = {
+        "decision": judged.outcome.replace("_", " "),
+        "reasons": md("\n".join(f"- {reason}" for reason in decision.reasons)),
+        "what could be done": md(md_table(OPTIONS, [_option(option) for option in decision.options])),
         "assumptions": md(md_table(["assumption", "value"], assumptions)),
-        "files to rewrite": preview.files_removed,
-        "files left alone": preview.skipped_files,
-        "to rewrite": gigabytes(preview.bytes_rewritten),
+        "files to rewrite": would.files_removed,
+        "files left alone": would.skipped_files,
+        "to rewrite": gigabytes(would.bytes_rewritten),
     }
+    if decision.cost_core_seconds:
+        cost, saving = ((middle, low, high) for _, middle, low, high in (figures[1], figures[0]))
+        drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")
+        header = ["core-seconds", "expected", "at least", "at most"]
+        facts["saving and cost"] = picture(drawn, "saving and cost", md_table(header, figures))
+    if judged.request is not None:
+        facts["approval"] = md(f"plan {judged.request.plan_id}: **{judged.request.status}**; answer {HOW}")
+    return facts
+
+
+def _option(option: "Option") -> tuple[object, ...]:
+    why = option.why_not or ""
+    return option.action.replace("_", " "), option.files, option.cost, option.saving, option.saving_low, why

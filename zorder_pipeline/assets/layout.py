@@ -11,6 +11,7 @@ from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataVa
 from zorder_pipeline import pictures
 from zorder_pipeline.model.plan import Plan
 
+from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import md, md_table, percent, picture
 from .records import AnalysedTable, SelectedFeatures
@@ -34,6 +35,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         "bit_allocation",
         {"optuna"},
         table.search.model_dump() | table.layout.model_dump(),
+        op_tags=BEFORE,
         ins={
             "analysed": AssetIn(key=shelf.key("feature_candidates")),
             "features": AssetIn(key=shelf.key("correlation_graph")),

@@ -35,7 +35,7 @@ FAMILIES = {
     "zorder_log_newest_query_timestamp_seconds": "When the newest query of the log was asked.",
 }
 """Each is a gauge."""
-DECISIONS = ("applied", "declined", "nothing_to_do", "not_asked")
+DECISIONS = ("applied", "declined", "postponed", "nothing_to_do", "not_asked")
 
 
 class _Sample(NamedTuple):

@@ -21,12 +21,12 @@ from zorder_pipeline.model.results import ApplyResult
 
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import gigabytes, md
-from .settings import gate_settings
+from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zorder_pipeline.pipeline import PartitionOutcome
+    from zorder_pipeline.pipeline import Judgement, PartitionOutcome
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "note_changed", "partitions_of"]
@@ -77,6 +77,7 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
                 plan,
                 list(context.partition_keys),
                 finished=finished,
+                gate=replace(gate_settings(table), min_new_data_share=0.0, min_new_data_bytes=0.0),  # a person's wish
                 **relayout_options(context, shelf),
             )
         _raise_failed(context, shelf, outcomes)
@@ -85,10 +86,10 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
 
 
 def relayout_options(context: AssetExecutionContext, shelf: Shelf) -> dict[str, Any]:
-    """What the table's configuration says to `zorder_pipeline.pipeline.apply`."""
+    """What the table's configuration says to `zorder_pipeline.pipeline.carry_out`."""
     layout = shelf.table.layout
     return {
-        "gate": gate_settings(shelf.table),
+        "rules": rules(shelf.config, shelf.table),
         "verify": layout.verify,
         "row_group_bytes": layout.row_group_bytes,
         "state": shelf.config.state,
@@ -171,9 +172,7 @@ def note_changed(
         _note(context, shelf, key, done, rows[key])
 
 
-def separately(
-    context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", plan: Plan, before: "TableSnapshot"
-) -> ApplyResult:
+def separately(context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", judged: "Judgement") -> ApplyResult:
     """After a relayout of the whole table failed: each partition on its own, so that only what is broken is left.
 
     Returns:
@@ -183,16 +182,19 @@ def separately(
         Failure, RetryRequested: some partitions failed; the sentence names them.
     """
     from zorder_pipeline import pipeline
+    from zorder_pipeline.relayout.snapshot import open_table
 
-    rows = pipeline.rows_by_partition(before)
+    now = open_table(spark, shelf.table.table)
+    rows = pipeline.rows_by_partition(now)
     keep_in_step(context.instance, shelf.table.name, list(rows))
 
     def finished(outcome: "PartitionOutcome") -> None:
         if outcome.result is not None and outcome.result.decision == "applied":
             _note(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
 
+    keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     options = relayout_options(context, shelf)
-    outcomes = pipeline.apply_partitions(spark, shelf.table.table, plan, list(rows), finished=finished, **options)
+    outcomes = pipeline.carry_out_partitions(spark, judged, keys, finished=finished, **options)
     _raise_failed(context, shelf, outcomes)
     results = [outcome.result for outcome in outcomes if outcome.result is not None]
     applied = [result for result in results if result.decision == "applied"]
@@ -202,7 +204,7 @@ def separately(
         files_added=sum(result.files_added for result in applied),
         bytes_rewritten=sum(result.bytes_rewritten for result in applied),
         rows=sum(result.rows for result in applied),
-        skipped_files=len(before.files()) - sum(result.files_removed for result in applied),
+        skipped_files=len(now.files()) - sum(result.files_removed for result in applied),
         seconds=sum(result.seconds for result in applied),
     )
 

@@ -51,7 +51,6 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         kinds={"pyspark"},
         pool=POOL,
         code_version=__version__,
-        op_tags={"dagster/priority": "2"},
         check_specs=[parsing],
         freshness_policy=freshness(config),
         metadata=code_reference(_query_log),

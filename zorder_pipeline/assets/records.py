@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,11 @@ from zorder_pipeline.model.workload import LoggedQuery
 if TYPE_CHECKING:
     from zorder_pipeline.features.sample import Sample
     from zorder_pipeline.features.select import Analysis
-    from zorder_pipeline.pipeline import TableAnalysis
+    from zorder_pipeline.pipeline import Judgement, TableAnalysis
     from zorder_pipeline.pipeline.proof import Proof
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["AnalysedTable", "Relayout", "SelectedFeatures"]
+__all__ = ["AnalysedTable", "Judged", "Night", "Relayout", "SelectedFeatures"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -68,6 +69,28 @@ class SelectedFeatures:
     """
 
     analysis: Analysis
+
+
+@dataclass(frozen=True)
+class Judged:
+    """What ``cost_benefit`` hands on (a class of its own, as loading `Judgement` takes a second).
+
+    Attributes:
+        judgement: what is to become of the table.
+    """
+
+    judgement: Judgement
+
+
+@dataclass(frozen=True)
+class Night:
+    """What ``nightly_budget`` decided.
+
+    Attributes:
+        judgements: by table, after the budget was shared out.
+    """
+
+    judgements: Mapping[str, Judgement]
 
 
 @dataclass(frozen=True)

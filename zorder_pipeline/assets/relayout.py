@@ -11,8 +11,10 @@ from dagster import (
     AssetObservation,
     AssetsDefinition,
     DataVersion,
+    IOManager,
     MetadataValue,
     Output,
+    ResourceParam,
     TableColumnDep,
     TableColumnLineage,
 )
@@ -23,10 +25,11 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 
+from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import gigabytes, md, md_table, percent, picture, table_facts
 from .partitions import first_line, note_changed, relayout_options, separately
-from .records import AnalysedTable, Relayout
+from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -47,10 +50,11 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         {"pyspark", "deltalake"},
         table.layout.model_dump(),
         ins={
-            "plan": AssetIn(key=shelf.key("bit_allocation")),
-            "preview": AssetIn(key=shelf.key("cost_benefit")),
+            "judged": AssetIn(key=shelf.key("cost_benefit")),
             "analysed": AssetIn(key=shelf.key("feature_candidates")),
         },
+        deps=[BUDGET] if table.schedule is None else [],
+        op_tags=AFTER,
         output_required=False,
         metadata={"dagster/table_name": table.catalog or table.name},
         description=(
@@ -62,34 +66,35 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
     def _clustered_table(
         context: AssetExecutionContext,
         spark: DeltaSparkResource,
-        plan: Plan,
-        preview: ApplyResult,
+        io_manager: ResourceParam[IOManager],
+        judged: Judged,
         analysed: AnalysedTable,
     ) -> Iterator[Output[Relayout]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
-        if preview.decision != "applied":
-            _declined(context, shelf, preview)
+        tonight = granted(context, io_manager, shelf, judged.judgement)
+        if not tonight.decision.approved:
+            _declined(context, shelf, pipeline.dry_result(tonight))
             return
         with told(context, table.name):
             before = open_table(spark.session, table.table)
             try:
-                result = pipeline.apply(spark.session, table.table, plan, **relayout_options(context, shelf))
+                result = pipeline.carry_out(spark.session, tonight, **relayout_options(context, shelf))
             except LostRaceError:
                 raise
             except Exception as error:
                 if not before.partition_columns:
                     raise
                 context.log.warning(f"{table.name}: {first_line(error)}; going on partition by partition")
-                result = separately(context, shelf, spark.session, plan, before)
+                result = separately(context, shelf, spark.session, tonight)
             if result.decision != "applied":
                 _declined(context, shelf, result)
                 return
             after = open_table(spark.session, table.table)
             note_changed(context, shelf, result, before, after)
-            done = _measured(plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
-            facts = _facts(table.table, plan, done, before, after, analysed) | table_facts(table, after)
+            done = _measured(tonight.plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
+            facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
         facts["dagster/column_lineage"] = TableColumnLineage(
             {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
         )

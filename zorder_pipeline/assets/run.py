@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
@@ -29,6 +29,7 @@ from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
+from .budget import BUDGET
 from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
 from .partitions import PARTITIONS, partitions_of
@@ -104,13 +105,18 @@ def run_tables(
         used = instance or stack.enter_context(DagsterInstance.ephemeral())
         if partitions:
             return (_run_partitions(definitions, chosen, partitions, used, progress),)
-        result = _execute(definitions, None, chain_keys(chosen), used, progress)
+        everything = chain_keys(chosen) + ([] if tables or BUDGET not in _assets(definitions) else [BUDGET])
+        result = _execute(definitions, None, everything, used, progress)
     return tuple(_outcome(name, result.all_events) for name in chosen)
 
 
 def chain_keys(tables: Sequence[str]) -> list[AssetKey]:
     """The assets of the tables' chains."""
     return [QUERY_LOG, *(AssetKey([table, stage.__name__]) for table in tables for stage in STAGES)]
+
+
+def _assets(definitions: Definitions) -> Set[AssetKey]:
+    return definitions.resolve_asset_graph().materializable_asset_keys
 
 
 def _run_partitions(
@@ -125,7 +131,7 @@ def _run_partitions(
         raise ConfigError(f"--partition needs one --table, not {len(tables)}: {', '.join(tables)}")
     (table,) = tables
     asset = AssetKey([table, PARTITIONS])
-    if asset not in definitions.resolve_asset_graph().materializable_asset_keys:
+    if asset not in _assets(definitions):
         raise ConfigError(f"{table} has no partitions; if it is a remote table that has, set partitions: true for it")
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
     if not judged.success:
@@ -162,9 +168,12 @@ def run_job(
     outcome = _outcome(table, result.all_events)
     if outcome.decision in ("failed", "not_asked"):
         raise ZorderError(outcome.reasons[0])
+    from zorder_pipeline.pipeline import dry_result
+
+    judged = result.asset_value(AssetKey([table, "cost_benefit"])).judgement
     return ChainRun(
-        plan=result.asset_value(AssetKey([table, "bit_allocation"])),
-        preview=result.asset_value(AssetKey([table, "cost_benefit"])),
+        plan=judged.plan,
+        preview=dry_result(judged),
         relayout=result.asset_value(AssetKey([table, LAST])) if outcome.decision == "applied" else None,
         outcome=outcome,
     )

@@ -16,9 +16,9 @@ from .learning import analyse, learn, learn_layout_for, sample_files
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
-from .partitions import PartitionOutcome, apply_partitions, rows_by_partition
+from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
 from .records import LearnSettings, LogSource, TableAnalysis
-from .rewriting import apply, carry_out
+from .rewriting import apply, carry_out, dry_result
 from .sizes import target_rows
 from .words import describe, in_words
 
@@ -34,7 +34,9 @@ __all__ = [
     "apply",
     "apply_partitions",
     "carry_out",
+    "carry_out_partitions",
     "describe",
+    "dry_result",
     "evaluate",
     "hold_now",
     "in_words",

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .records import silent
-from .rewriting import apply
+from .judging import Judgement
+from .records import Progress, silent
+from .rewriting import apply, carry_out
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["PartitionOutcome", "apply_partitions", "rows_by_partition"]
+__all__ = ["PartitionOutcome", "apply_partitions", "carry_out_partitions", "rows_by_partition"]
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,16 @@ class PartitionOutcome:
     error: Exception | None = None
 
 
+Finished: TypeAlias = Callable[[PartitionOutcome], None]
+
+
 def apply_partitions(
     spark: SparkSession,
     table: str,
     plan: Plan,
     keys: Sequence[str],
     *,
-    finished: Callable[[PartitionOutcome], None] | None = None,
+    finished: Finished | None = None,
     **options: Any,
 ) -> tuple[PartitionOutcome, ...]:
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
@@ -57,13 +61,42 @@ def apply_partitions(
     snapshot = open_table(spark, table)
     types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
     types = {name: types[name] for name in snapshot.partition_columns}
-    say = options.get("progress") or silent
+
+    def one(key: str) -> ApplyResult:
+        return apply(spark, table, plan, where=partition_condition(key, types), **options)
+
+    return _each(keys, one, finished, options.get("progress") or silent)
+
+
+def carry_out_partitions(
+    spark: SparkSession,
+    judged: Judgement,
+    keys: Sequence[str],
+    *,
+    finished: Finished | None = None,
+    **options: Any,
+) -> tuple[PartitionOutcome, ...]:
+    """Do what was decided about a table partition by partition; the gate is not asked again.
+
+    Args:
+        keys, finished: see `apply_partitions`.
+        options: further arguments of `zorder_pipeline.pipeline.carry_out`.
+    """
+
+    def one(key: str) -> ApplyResult:
+        return carry_out(spark, replace(judged, partitions=(key,)), **options)
+
+    return _each(keys, one, finished, options.get("progress") or silent)
+
+
+def _each(
+    keys: Sequence[str], one: Callable[[str], ApplyResult], finished: Finished | None, say: Progress
+) -> tuple[PartitionOutcome, ...]:
     outcomes = []
     for number, key in enumerate(keys, 1):
         say(f"partition {number} of {len(keys)}: {key}")
         try:
-            done = apply(spark, table, plan, where=partition_condition(key, types), **options)
-            outcome = PartitionOutcome(key, result=done)
+            outcome = PartitionOutcome(key, result=one(key))
         except Exception as error:  # whatever is wrong with one partition, the others are done
             outcome = PartitionOutcome(key, error=error)
         outcomes.append(outcome)

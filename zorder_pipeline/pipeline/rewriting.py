@@ -30,7 +30,7 @@ from .records import Progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["apply", "carry_out"]
+__all__ = ["apply", "carry_out", "dry_result"]
 
 
 def apply(
@@ -150,6 +150,11 @@ def carry_out(
         seconds=done.seconds,
         gate=decision.to_json(),
     )
+
+
+def dry_result(judged: Judgement) -> ApplyResult:
+    """The decision as the result of a dry run."""
+    return _told(judged, judged.preview.version, True)
 
 
 def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:

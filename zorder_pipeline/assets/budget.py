@@ -1,0 +1,135 @@
+"""The night over all tables: what they offer, and what the budget has room for."""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from dagster import (
+    AssetExecutionContext,
+    AssetKey,
+    AssetsDefinition,
+    AssetSpec,
+    IOManager,
+    Output,
+    ResourceParam,
+    asset,
+    build_input_context,
+)
+
+from zorder_pipeline import __version__
+from zorder_pipeline.config import PipelineConfig
+
+from .common import Shelf, code_reference
+from .metadata import md, md_table
+from .records import Night
+
+if TYPE_CHECKING:
+    from zorder_pipeline.pipeline import Judgement
+
+__all__ = ["BUDGET", "granted", "nightly_budget", "offers"]
+
+GROUP = "night"
+OFFERS = AssetKey([GROUP, "offers"])
+BUDGET = AssetKey([GROUP, "nightly_budget"])
+BEFORE, NOW, AFTER = ({"dagster/priority": str(number)} for number in (1, 0, -1))
+"""Priorities of a table's analysis, of the budget, and of the relayouts.
+
+The budget has to come after every table's analysis and must not be stopped by one that fails, as it would be if it
+depended on it in the run. So the offers lie between them, which no run makes, and the order is by priority: a run makes
+one asset after the other.
+"""
+
+
+def offers(shelves: list[Shelf]) -> AssetSpec:
+    """What lies between the tables' judgements and the budget; nothing makes it."""
+    return AssetSpec(
+        OFFERS,
+        deps=[shelf.key("cost_benefit") for shelf in shelves],
+        group_name=GROUP,
+        kinds={"python"},
+        description="**What could be done tonight?** Every table's judgement, from which the nightly budget chooses.",
+    )
+
+
+def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefinition:
+    """The asset ``nightly_budget``: the tables' judgements after the budget was shared out, by table."""
+
+    def _nightly_budget(
+        context: AssetExecutionContext, io_manager: ResourceParam[IOManager]
+    ) -> Iterator[Output[Night]]:
+        from zorder_pipeline import pipeline
+
+        judged = _judgements(context, io_manager, shelves)
+        shared = pipeline.share_budget(list(judged.values()), config.budget_core_hours)
+        found = dict(zip(judged, shared, strict=True))
+        for one in shared:
+            context.log.info(f"{one.name}: {one.outcome.replace('_', ' ')}: {_reason(one)}")
+        yield Output(Night(found), metadata=_facts(found, config.budget_core_hours))
+
+    made: AssetsDefinition = asset(
+        key=BUDGET,
+        deps=[OFFERS],
+        group_name=GROUP,
+        kinds={"python"},
+        op_tags=NOW,
+        code_version=__version__,
+        metadata=code_reference(_nightly_budget),
+        description=(
+            "**What is done tonight, and what waits?** The rewrites that save most per core-hour come first, over all "
+            "tables and their partitions, as far as budget_core_hours goes. It comes after every table's analysis, "
+            "also after those that failed."
+        ),
+    )(_nightly_budget)
+    return made
+
+
+def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, judged: "Judgement") -> "Judgement":
+    """The table's judgement after the budget of this run; the given one when this run has no budget."""
+    if not _made_here(context, BUDGET):
+        return judged
+    night: Night = _value(context, storage, BUDGET)
+    return night.judgements.get(shelf.table.name, judged)
+
+
+def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: list[Shelf]) -> "dict[str, Judgement]":
+    """Those of this run; where it made none (the budget was made by hand), the newest of every table."""
+    keys = {shelf.table.name: shelf.key("cost_benefit") for shelf in shelves}
+    chosen = [name for name, key in keys.items() if _made_here(context, key)]
+    if not chosen:
+        chosen = [
+            name for name, key in keys.items() if context.instance.get_latest_materialization_event(key) is not None
+        ]
+    return {name: _value(context, storage, keys[name]).judgement for name in chosen}
+
+
+def _made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
+    event = context.instance.get_latest_materialization_event(key)
+    return event is not None and event.run_id == context.run_id
+
+
+def _value(context: AssetExecutionContext, storage: IOManager, key: AssetKey) -> Any:
+    """An asset's value as the run's own storage has it."""
+    return storage.load_input(build_input_context(asset_key=key, instance=context.instance))
+
+
+def _reason(judged: "Judgement") -> str:
+    return judged.decision.reasons[0] if judged.decision.reasons else judged.decision.cause
+
+
+def _facts(found: "Mapping[str, Judgement]", core_hours: float | None) -> dict[str, Any]:
+    header = ["table", "decision", "core-hours", "saves at least, core-hours", "why"]
+    rows = [
+        (
+            name,
+            one.outcome.replace("_", " "),
+            sum(part.cost for part in one.parts) / 3600,
+            sum(part.saving for part in one.parts) / 3600,
+            _reason(one),
+        )
+        for name, one in found.items()
+    ]
+    return {
+        "tables": md(md_table(header, rows)),
+        "budget, core-hours": "no limit" if core_hours is None else core_hours,
+        "approved": sum(one.outcome == "approved" for one in found.values()),
+        "postponed": sum(one.outcome == "postponed" for one in found.values()),
+    }
