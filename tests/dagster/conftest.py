@@ -24,12 +24,17 @@ spark: {master: "local[2]"}
 state: state
 query_logs: [{path: log.jsonl, format: sql}]
 tables:
-  - {name: sales, location: sales, search: {trials: 80, sample_rows: 4000}, layout: {target_file_rows: 500}}
+  - name: sales
+    location: sales
+    search: {trials: 80, sample_rows: 4000}
+    layout: {target_file_rows: 500}
+    gate: {queries_per_day: 100000}     # for so small a table only a high rate pays
   - {name: seldom, location: seldom, search: {trials: 40, sample_rows: 4000}, gate: {queries_per_day: 0.000001}}
   - name: daily
     location: daily
     search: {trials: 40, sample_rows: 4000}
     layout: {target_file_rows: 300, verify: hash}
+    gate: {queries_per_day: 100000}
   - {name: unasked, location: unasked}
   - {name: missing, location: nowhere}
 """

@@ -33,7 +33,11 @@ CONFIG = """
 spark: {master: "local[2]"}
 query_logs: [{path: log.jsonl, format: sql}]
 tables:
-  - {name: sales, location: sales, search: {trials: 60, sample_rows: 4000}, layout: {target_file_rows: 500}}
+  - name: sales
+    location: sales
+    search: {trials: 60, sample_rows: 4000}
+    layout: {target_file_rows: 500}
+    gate: {queries_per_day: 100000}
 schedule: {cron: "0 2 * * *", time_zone: Europe/Berlin}
 """
 

@@ -18,7 +18,7 @@ from dagster import (
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 
-from .common import Shelf, code_reference
+from .common import QUERY_LOG, Shelf, code_reference
 from .metadata import md, md_table
 from .records import Night
 
@@ -67,7 +67,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
 
     made: AssetsDefinition = asset(
         key=BUDGET,
-        deps=[OFFERS],
+        deps=[OFFERS, QUERY_LOG],
         group_name=GROUP,
         kinds={"python"},
         op_tags=NOW,
@@ -87,7 +87,8 @@ def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, ju
     if not _made_here(context, BUDGET):
         return judged
     night: Night = _value(context, storage, BUDGET)
-    return night.judgements.get(shelf.table.name, judged)
+    found = night.judgements.get(shelf.table.name)
+    return found if found is not None and found.plan.plan_id == judged.plan.plan_id else judged
 
 
 def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: list[Shelf]) -> "dict[str, Judgement]":

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
 
-from zorder_pipeline import pictures
 from zorder_pipeline.model.workload import QueryLog
 
 from .budget import BEFORE
@@ -42,6 +41,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         context: AssetExecutionContext, spark: DeltaSparkResource, log: QueryLog
     ) -> Iterator[Output[AnalysedTable]]:
         from zorder_pipeline import pipeline
+        from zorder_pipeline.pipeline import drawing
         from zorder_pipeline.relayout.snapshot import open_table
 
         queries = log.of_table([table.name])
@@ -57,6 +57,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
                 "sampled rows": found.sample.rows,
                 **_candidate_facts(found.features, config.redact_literals),
                 "queries by form": md(predicates(queries, config.redact_literals)),
+                "asked over time": picture(drawing.asked_over_time(queries), "queries over time"),
                 "workload": workload_facts(queries, snapshot.schema),
                 **table_facts(table, snapshot),
             }
@@ -130,13 +131,9 @@ def correlation_graph(shelf: Shelf) -> AssetsDefinition:
 
 
 def _graph_facts(features: "Analysis") -> dict[str, Any]:
-    asked = {c.column: c.frequency for c in features.candidates if c.column in features.ranked}
-    png = pictures.correlation_graph(
-        asked,
-        {(a, b): strength for a, b, strength, _ in features.edges},
-        {(a, b): kind for a, b, _, kind in features.edges},
-        features.primary,
-    )
+    from zorder_pipeline.pipeline import drawing
+
+    png = drawing.graph(features)
     edges = sorted(features.edges, key=lambda edge: -edge[2])
     return {
         "graph": picture(png, "correlation graph", md_table(["column", "and", "strength", "kind"], edges)),

@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
 from zorder_pipeline import pictures
@@ -83,22 +81,15 @@ def _plan_facts(plan: Plan) -> dict[str, Any]:
     spec = plan.spec
     if spec is None:
         return facts
-    from zorder_pipeline.layout.explain import cut_levels, uses
+    from zorder_pipeline.layout.explain import uses
+    from zorder_pipeline.pipeline import drawing
     from zorder_pipeline.pipeline.words import bit_order
 
-    used = uses(spec)
     if spec.tree is not None:
-        drawn = pictures.layout_cuts(cut_levels(spec), used, len(spec.tree.leaf_keys))
-        facts["layout"] = picture(
-            drawn, "cuts of the tree by level", md_table(["column", "cuts that make a cell"], list(used.items()))
-        )
+        alt, header, figures = "cuts of the tree by level", "cuts that make a cell", list(uses(spec).items())
     else:
-        order = [spec.features[i].column for i in spec.order]
-        facts["layout"] = picture(
-            pictures.layout_bits(order),
-            "bits of the sort key",
-            md_table(["column", "bits"], list(spec.allocation().items())),
-        )
+        alt, header, figures = "bits of the sort key", "bits", list(spec.allocation().items())
+    facts["layout"] = picture(drawing.layout(spec), alt, md_table(["column", header], figures))
     if order_of_bits := bit_order(spec):
         facts[BIT_ORDER] = MetadataValue.json(list(order_of_bits))
     facts["layout id"] = spec.layout_id
@@ -115,26 +106,15 @@ def _earlier(context: AssetExecutionContext, shelf: Shelf) -> list[list[str]]:
 
 def _plane_facts(analysis: "TableAnalysis", plan: Plan) -> dict[str, Any]:
     """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told."""
-    if plan.spec is None:
-        return {}
-    from zorder_pipeline import pipeline
-    from zorder_pipeline.features.correlation import ranks
-    from zorder_pipeline.layout.explain import uses
+    from zorder_pipeline.pipeline import drawing
 
-    used = [name for name in uses(plan.spec) if name in analysis.sample.columns][:2]
-    if len(used) < 2:
-        return {}
-    sampled = [(name, analysis.sample.columns[name]) for name in used]
-    codes = {name: np.where(column.valid, ranks(column.values) + 1, 0) for name, column in sampled}
-    panels: dict[str, npt.NDArray[Any]] = {
-        "before": analysis.sample.file,
-        "after": pipeline.sample_files(analysis, plan),
-    }
-    return {"files in the plane of two columns": picture(pictures.blocks_2d(codes, panels), "files before and after")}
+    drawn = drawing.plane(analysis, plan)
+    return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
 
 
 def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
     from zorder_pipeline.layout.importance import column_importance
+    from zorder_pipeline.pipeline import drawing
 
     ours = learned.name if learned.spec is not None else "stored"
     shares = dict(learned.baselines) | {ours: learned.select}
@@ -144,7 +124,7 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
         "seconds": round(plan.seconds, 1),
         "winner": ours,
         "share of rows read by layout": picture(
-            pictures.layout_shares(shares, ours),
+            drawing.layouts_compared(learned),
             "share of rows read by layout",
             md_table(["layout", "share of rows"], [(name, shares[name]) for name in ranked]),
         ),
@@ -155,17 +135,14 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
             pictures.rows_per_query(learned.before, learned.after), "rows read per query now and under the new layout"
         )
     if learned.study is not None:
-        trials = learned.study.trials
-        kept = [trial for trial in trials if trial.value is not None and np.isfinite(trial.value)]
         baselines = {name: share for name, share in learned.baselines.items() if name != "stored"}
         facts["search"] = picture(
-            pictures.search_history(
-                [float(trial.value or 0.0) for trial in kept],
-                [str(trial.user_attrs.get("phase", "search")) for trial in kept],
-            ),
+            drawing.search(learned.study),
             "trials of the search",
             f"best baseline: {min(baselines, key=baselines.__getitem__)}" if baselines else "",
         )
+        if (drawn := drawing.tried(learned.study)) is not None:
+            facts["bits that were tried"] = picture(drawn, "parallel coordinates of the bits that were tried")
         if importance := column_importance(learned.study):
             facts["importance"] = picture(
                 pictures.column_importance(importance),

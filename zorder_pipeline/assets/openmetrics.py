@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterInstance
+from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterEventType, DagsterInstance
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
@@ -125,8 +125,8 @@ def _check(instance: DagsterInstance, key: AssetKey, name: str, label: dict[str,
     wanted = AssetCheckKey(key, name)
     found = instance.event_log_storage.get_latest_asset_check_execution_by_key([wanted]).get(wanted)
     evaluation = found.event.dagster_event if found is not None and found.event is not None else None
-    if found is None or evaluation is None:
-        return
+    if found is None or evaluation is None or evaluation.event_type != DagsterEventType.ASSET_CHECK_EVALUATION:
+        return  # never evaluated: planned only, in a run that declined or failed
     passed = evaluation.asset_check_evaluation_data.passed
     yield _Sample("zorder_check_passed", label | {"check": name}, float(passed))
     yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found.create_timestamp)

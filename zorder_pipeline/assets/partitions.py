@@ -1,7 +1,7 @@
 """A partitioned table, partition by partition: its keys in Dagster, backfills, and what was done to each."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from dagster import (
     DagsterInstance,
     DynamicPartitionsDefinition,
     Failure,
+    Output,
 )
 
 from zorder_pipeline.errors import LostRaceError
@@ -60,7 +61,9 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
             "The nightly run notes here, too, what it did to each partition."
         ),
     )
-    def _clustered_partitions(context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan) -> None:
+    def _clustered_partitions(
+        context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
+    ) -> Iterator[Output[None]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
@@ -81,6 +84,7 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
                 **relayout_options(context, shelf),
             )
         _raise_failed(context, shelf, outcomes)
+        yield from ()  # no output: each partition is recorded by itself, when it is done
 
     return _clustered_partitions
 

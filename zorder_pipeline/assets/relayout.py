@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["clustered_table"]
 
 Floats = npt.NDArray[np.float64]
-MAX_COLUMNS_SHOWN = 8
 
 
 def clustered_table(shelf: Shelf) -> AssetsDefinition:
@@ -125,31 +124,26 @@ def _measured(
     hashed: bool,
 ) -> Relayout:
     """What the commits left as it was, and what the unseen queries read on either side."""
+    from zorder_pipeline.pipeline.drawing import shares_read
     from zorder_pipeline.pipeline.proof import prove
 
     promise = plan.promise
     return Relayout(
         result,
         prove(before, after, hashed),
-        read_before=_shares(before, unseen),
-        read_after=_shares(after, unseen),
+        read_before=shares_read(before, unseen),
+        read_after=shares_read(after, unseen),
         promised=promise.before - promise.after if promise.queries else None,
         promised_low=promise.low,
         target_file_rows=plan.target_file_rows,
     )
 
 
-def _shares(snapshot: "TableSnapshot", queries: Sequence[Boxes]) -> Floats:
-    files = snapshot.files()
-    zones = files.zone_map()
-    rows = np.asarray(files.rows, dtype=np.float64)
-    read = [float(rows[zones.matching(query)].sum()) for query in queries]
-    return np.asarray(read) / max(1.0, float(rows.sum()))
-
-
 def _facts(
     table: str, plan: Plan, done: Relayout, before: "TableSnapshot", after: "TableSnapshot", analysed: AnalysedTable
 ) -> dict[str, Any]:
+    from zorder_pipeline.pipeline import drawing
+
     result = done.result
     now, then = after.files(), before.files()
     mean = [float(values.mean()) if len(values) else 0.0 for values in (done.read_before, done.read_after)]
@@ -174,26 +168,7 @@ def _facts(
             pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
             "rows read per query before and after, by the files' own statistics",
         )
-    names = [name for name in (plan.spec.columns if plan.spec else ()) if name in analysed.sample.columns]
-    panels: dict[str, dict[str, Floats]] = {"before": {}, "after": {}}
-    for title, snapshot in (("before", before), ("after", after)):
-        for name in names[:MAX_COLUMNS_SHOWN]:
-            if (spans := _spans(snapshot, analysed, name)) is not None:
-                panels[title][name] = spans
-    if panels["after"]:
-        facts["zone maps"] = picture(pictures.zone_map(panels), "span of every file per column before and after")
+    snapshots = {"before": before, "after": after}
+    if (drawn := drawing.zones(snapshots, analysed.sample, plan.spec.columns if plan.spec else ())) is not None:
+        facts["zone maps"] = picture(drawn, "span of every file per column before and after")
     return facts
-
-
-def _spans(snapshot: "TableSnapshot", analysed: AnalysedTable, name: str) -> Floats | None:
-    """Share of the sampled values between each file's min and max, NaN without statistics, shape (files,)."""
-    zones = snapshot.files().zone_map().columns.get(name)
-    column = analysed.sample.columns[name]
-    values = np.sort(column.values[column.valid])
-    if zones is None or not len(values):
-        return None
-    spans = np.full(len(zones.known), np.nan)
-    low = np.searchsorted(values, zones.low[zones.known], side="left")
-    high = np.searchsorted(values, zones.high[zones.known], side="right")
-    spans[zones.known] = np.clip((high - low) / len(values), 0.0, 1.0)
-    return spans

@@ -14,6 +14,7 @@ from zorder_pipeline.errors import ZorderError
 from .common import err
 from .learning import layout, learn
 from .logs import ingest, purge
+from .report import report
 from .runs import bench, demo, metrics, run, ui
 from .tables import apply, evaluate, inspect, rollback
 from .triage import triage
@@ -29,7 +30,23 @@ def zorder() -> None:
     """Learn from the queries really asked how a Delta table should lie, prove that it pays, rewrite what needs it."""
 
 
-for _each in (demo, run, ingest, triage, learn, layout, apply, evaluate, inspect, rollback, purge, metrics, bench, ui):
+for _each in (
+    demo,
+    run,
+    ingest,
+    triage,
+    learn,
+    layout,
+    apply,
+    evaluate,
+    inspect,
+    rollback,
+    purge,
+    report,
+    metrics,
+    bench,
+    ui,
+):
     zorder.add_command(_each)
 
 

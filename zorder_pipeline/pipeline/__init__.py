@@ -17,7 +17,7 @@ from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
 from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
-from .records import LearnSettings, LogSource, TableAnalysis
+from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .rewriting import apply, carry_out, dry_result
 from .sizes import target_rows
 from .words import describe, in_words
@@ -27,6 +27,7 @@ __all__ = [
     "LearnSettings",
     "LogSource",
     "PartitionOutcome",
+    "Progress",
     "Rules",
     "TableAnalysis",
     "analyse",
@@ -56,6 +57,7 @@ __all__ = [
     "rows_by_partition",
     "sample_files",
     "share_budget",
+    "silent",
     "stop_all",
     "stored_log",
     "target_rows",

@@ -300,14 +300,15 @@ def jvm(spark: SparkSession) -> Any:
     return found
 
 
-def open_table(spark: SparkSession, table: str) -> TableSnapshot:
-    """The newest version of a table.
+def open_table(spark: SparkSession, table: str, version: int | None = None) -> TableSnapshot:
+    """A version of a table.
 
     Args:
         table: path (or URI) of the table's folder, or a catalog name.
+        version: the newest by default.
 
     Raises:
-        TableError: there is no such table, or it is no Delta table.
+        TableError: there is no such table or version, or it is no Delta table.
         UnsupportedTableError: the session's Delta is another than `SUPPORTED`, or cannot read the table.
     """
     from delta.tables import DeltaTable
@@ -329,6 +330,9 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
         else:
             location = spark.sql(f"DESCRIBE DETAIL {_identifier(table)}").collect()[0]["location"]
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
+        log, newest = pair._1(), pair._2()
+        none = jvm(spark).scala.Option.empty()
+        snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]
         raise TableError(
@@ -342,7 +346,7 @@ def open_table(spark: SparkSession, table: str) -> TableSnapshot:
             f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE ... "
             "DROP FEATURE"
         ) from error
-    return TableSnapshot(spark, pair._1(), pair._2())
+    return TableSnapshot(spark, log, snapshot)
 
 
 def _delta_version(spark: SparkSession) -> str:

@@ -1,0 +1,68 @@
+"""``zorder report``: a page about one table for people."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+from .common import (
+    Payload,
+    Progress,
+    alias_option,
+    command,
+    log_options,
+    log_sources,
+    out,
+    start_spark,
+    table_option,
+)
+
+__all__ = ["report"]
+
+
+@command
+@table_option
+@log_options(required=False)
+@alias_option
+@click.option("--state", help="Folder of the pipeline's state: stored queries, and what relayouts promised and did.")
+@click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="Of the search, made anew.")
+@click.option("--literals", is_flag=True, help="Show values of queries and of the table, which can be personal data.")
+@click.option("--out", "target", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
+def report(
+    table: str,
+    logs: tuple[str, ...],
+    log_format: str,
+    dialect: str,
+    zone: str,
+    aliases: tuple[str, ...],
+    state: str | None,
+    trials: int,
+    literals: bool,
+    target: str,
+) -> Payload:
+    """One self-contained HTML page about a table: what is asked, how it lies, what relayouts cost and saved."""
+    from zorder_pipeline.pipeline import LearnSettings
+    from zorder_pipeline.report import collect, page
+
+    found = collect(
+        start_spark("report"),
+        table,
+        log_sources(logs, log_format, dialect, zone),
+        state=state,
+        aliases=aliases,
+        settings=LearnSettings(trials=trials),
+        literals=literals,
+        progress=Progress(),
+    )
+    text = page(found)
+    try:
+        Path(target).write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise ZorderError(f"cannot write the report to {target}: {error.strerror}") from error
+    out.print(found.lead, soft_wrap=True, markup=False)
+    out.print(f"written to {target}", soft_wrap=True)
+    sections = [section.title for section in found.sections]
+    return {"file": target, "lead": found.lead, "sections": sections, "bytes": len(text.encode())}

@@ -1,0 +1,342 @@
+"""The facts of a table's report: from the state, the table itself, and a fresh look at its newest queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline import pictures, pipeline
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.layout.explain import uses
+from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
+from zorder_pipeline.query_log.insight import FORMS, insight
+from zorder_pipeline.relayout.ledger import Entry, Ledger
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .page import Card, Picture, Report, Section, Table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["collect"]
+
+MOST_FORMS, MOST_NIGHTS = 12, 30
+LEVELS = {
+    "delta": "whole files, by Delta's statistics",
+    "row_group": "row groups, by Parquet's",
+    "page": "pages, by Parquet's",
+    "enriched": "files, by readers through zorder_pipeline.reading",
+    "none": "nothing",
+}
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What the sections are made from.
+
+    Attributes:
+        now, before: the table, and as it was before its last relayout, where its log still has that.
+        applied: the plan that it lies by, with the entry of the relayout.
+        entries: all its relayouts, oldest first.
+        analysis, plan, learned: what tonight's search would find; None when there is no usable query.
+    """
+
+    now: TableSnapshot
+    before: TableSnapshot | None
+    queries: tuple[LoggedQuery, ...]
+    boxes: tuple[Boxes, ...]
+    applied: Plan | None
+    entries: tuple[Entry, ...]
+    analysis: TableAnalysis | None
+    plan: Plan | None
+    learned: Learned | None
+    why_not: str = ""
+
+
+def collect(
+    spark: SparkSession,
+    table: str,
+    sources: Sequence[LogSource] = (),
+    *,
+    state: str | None = None,
+    aliases: Sequence[str] = (),
+    settings: LearnSettings | None = None,
+    literals: bool = False,
+    progress: pipeline.Progress | None = None,
+) -> Report:
+    """All there is to say about a table; nothing is written.
+
+    Args:
+        table: path or catalog name.
+        sources: query logs besides the stored one.
+        state: folder of the state, for stored queries and past relayouts.
+        aliases: further names that statements, or the configuration, call the table by.
+        settings: of the search, which is made anew.
+        literals: show values of queries and of the table; they can be personal data.
+
+    Raises:
+        TableError: there is no such table.
+        LogError: a log cannot be read.
+    """
+    say = progress or pipeline.silent
+    snapshot = open_table(spark, table)
+    names = pipeline.names_of(table, snapshot, aliases)
+    say("reading the queries")
+    stored = pipeline.stored_log(spark, state, names) if state is not None else QueryLog((), 0, 0)
+    fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
+    log = QueryLog.merged([stored, fresh])
+    every = [*names, snapshot.location]
+    facts = _facts(spark, snapshot, log, every, state, settings or LearnSettings(), say)
+    say("drawing")
+    read = drawing.shares_read(snapshot, facts.boxes)
+    then = drawing.shares_read(facts.before, facts.boxes) if facts.before is not None else None
+    sections = [
+        _asked(facts, log, literals),
+        *([_columns(facts.analysis)] if facts.analysis is not None else []),
+        *_layout(facts, literals),
+        *_effect(facts),
+        *_money(facts),
+        *_nights(facts),
+    ]
+    files = snapshot.files()
+    made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+    name = table.rstrip("/").rsplit("/", 1)[-1]
+    cards = [Card("rows", f"{int(files.rows.sum()):,}"), Card("files", f"{len(files):,}")]
+    cards += [Card("of the bytes lie by a layout of ours", f"{_ours(snapshot):.0%}")]
+    if len(read):
+        cards.append(Card("of the rows are read by a query, on average", f"{read.mean():.1%}"))
+    if then is not None and len(then):
+        cards.append(Card("were read before the last relayout", f"{then.mean():.1%}"))
+    return Report(
+        name,
+        _lead(
+            facts,
+            float(read.mean()) if len(read) else None,
+            float(then.mean()) if then is not None and len(then) else None,
+        ),
+        f"{snapshot.location} at version {snapshot.version}, {len(facts.queries):,} queries, {made}",
+        cards,
+        sections,
+    )
+
+
+def _facts(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    log: QueryLog,
+    names: Sequence[str],
+    state: str | None,
+    settings: LearnSettings,
+    say: pipeline.Progress,
+) -> _Facts:
+    queries = log.of_table(names)
+    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
+    ledger = Ledger(spark, state) if state is not None else None
+    entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
+    applied = ledger.latest(snapshot.table_id) if ledger is not None else None
+    before = None
+    if entries:
+        try:
+            before = open_table(spark, snapshot.location, entries[-1].replaced_version)
+        except TableError:
+            say("the version before the last relayout is no longer in the table's log")
+    found = _Facts(snapshot, before, queries, boxes, applied, entries, None, None, None)
+    try:
+        analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
+        say(f"searching, {settings.trials} trials")
+        plan, learned = pipeline.learn_layout_for(analysis, settings)
+    except TableError as error:
+        return replace(found, why_not=str(error))
+    return replace(found, analysis=analysis, plan=plan, learned=learned)
+
+
+def _lead(facts: _Facts, now: float | None, before: float | None) -> str:
+    if now is None:
+        return f"Nothing is known of what is asked: {facts.why_not or 'there is no query of the table'}"
+    if before is not None and now < before:
+        return f"Queries read {now:.1%} of the rows; before the last relayout they read {before:.1%}"
+    learned = facts.learned
+    if learned is not None and learned.spec is not None and learned.select < 0.8 * learned.stored_select:
+        then = learned.select / learned.stored_select * now
+        return f"Queries read {now:.1%} of the rows; a learned layout would read about {then:.1%}"
+    return f"Queries read {now:.1%} of the rows, and no layout reads clearly less"
+
+
+def _asked(facts: _Facts, log: QueryLog, literals: bool) -> Section:
+    found = insight(facts.queries, facts.now.schema)
+    sentences = [f"{log.lines:,} statements were logged; {sum(log.quarantined.values()):,} could not be used."]
+    if found["unfiltered"]:
+        sentences.append(f"{found['unfiltered']:,} of the table's {found['queries']:,} queries filter by nothing.")
+    forms: dict[str, list[LoggedQuery]] = {}
+    for query in facts.queries:
+        forms.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
+    ranked = sorted(forms.values(), key=len, reverse=True)[:MOST_FORMS]
+    rows = [(len(members), members[0].predicate.to_sql(not literals)[:200]) for members in ranked]
+    parts: list[Picture | Table] = [
+        Picture(
+            drawing.asked_over_time(facts.queries), "When queries were asked, by the first column that they filter by."
+        )
+    ]
+    if found["forms"]:
+        drawn = pictures.condition_forms({FORMS[form]: count for form, count in found["forms"].items()})
+        parts.append(
+            Picture(
+                drawn, "Forms of the conditions: the first five can skip files by their smallest and largest values."
+            )
+        )
+        levels = [(LEVELS[level], count) for level, count in found["levels"].items()]
+        parts.append(Table(("what its filters can skip at best", "queries"), levels))
+    if rows:
+        parts.append(Table(("queries", "filters of the most frequent forms"), rows))
+    return Section("What was asked", sentences, parts)
+
+
+def _columns(analysis: TableAnalysis) -> Section:
+    features = analysis.features
+    rows = [
+        (c.column, c.type, c.queries, f"{c.share:.1%}", c.distinct, "yes" if c.chosen else "no", c.reason)
+        for c in features.candidates
+    ]
+    chosen = ", ".join(features.ranked) or "no column"
+    header = ("column", "type", "queries", "share", "values in the sample", "may be in the key", "why")
+    return Section(
+        "Which columns matter",
+        [f"The key may use {chosen}: seen on a sample of {analysis.sample.rows:,} rows."],
+        [
+            Picture(drawing.graph(features), "Columns that follow each other: sorting by one also sorts the others."),
+            Table(header, rows),
+        ],
+    )
+
+
+def _layout(facts: _Facts, literals: bool) -> list[Section]:
+    sections = []
+    applied = facts.applied
+    if applied is not None and applied.spec is not None:
+        sections.append(
+            Section(
+                "The layout",
+                _in_words(applied, literals),
+                [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")],
+            )
+        )
+    plan, learned, analysis = facts.plan, facts.learned, facts.analysis
+    if plan is None or learned is None or analysis is None:
+        return sections
+    parts: list[Picture | Table] = [
+        Picture(
+            drawing.layouts_compared(learned),
+            "What queries that took no part in the search would read under each layout.",
+        )
+    ]
+    if plan.spec is not None:
+        parts.append(Picture(drawing.layout(plan.spec), "The layout that a search finds now."))
+        if (drawn := drawing.plane(analysis, plan)) is not None:
+            parts.append(
+                Picture(
+                    drawn, "Files as rectangles in the plane of the two most used columns: small ones can be skipped."
+                )
+            )
+    if learned.study is not None:
+        parts.append(Picture(drawing.search(learned.study), "The history of the search (Optuna)."))
+        if (drawn := drawing.tried(learned.study)) is not None:
+            parts.append(
+                Picture(
+                    drawn, "Parallel coordinates: a line is a layout, its height at a column the bits that it gave it."
+                )
+            )
+    sections.append(Section("What a search finds now", _in_words(plan, literals), parts))
+    return sections
+
+
+def _in_words(plan: Plan, literals: bool) -> list[str]:
+    """The plan in sentences; without the values where it cuts, unless they may be shown."""
+    if literals or plan.spec is None:
+        return list(pipeline.in_words(plan))
+    unit = "cuts that make a cell" if plan.spec.tree is not None else "bits"
+    shares = ", ".join(f"{name} {count:.3g}" for name, count in uses(plan.spec).items())
+    return [f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes]
+
+
+def _effect(facts: _Facts) -> list[Section]:
+    if facts.before is None or facts.applied is None or facts.applied.spec is None:
+        return []
+    parts: list[Picture | Table] = []
+    snapshots = {"before": facts.before, "now": facts.now}
+    if facts.analysis is not None:
+        drawn = drawing.zones(snapshots, facts.analysis.sample, facts.applied.spec.columns)
+        if drawn is not None:
+            parts.append(
+                Picture(drawn, "How much of each column every file spans: pale files are those that most queries skip.")
+            )
+    if facts.boxes:
+        read = [drawing.shares_read(snapshot, facts.boxes) for snapshot in snapshots.values()]
+        drawn = pictures.rows_per_query(read[0], read[1], labels=("before", "now"))
+        parts.append(Picture(drawn, "Rows that each query reads, by the files' own statistics."))
+    entry = facts.entries[-1]
+    size = f"{entry.rows:,} rows in {entry.bytes_rewritten / 1e6:,.1f} MB"
+    sentence = f"The last relayout made version {entry.version} on {_day(entry.committed_at)}: it rewrote {size}."
+    return [Section("Before and after the last relayout", [sentence], parts)] if parts else []
+
+
+def _money(facts: _Facts) -> list[Section]:
+    if not facts.entries:
+        return []
+    entry, gate = facts.entries[-1], facts.entries[-1].gate
+    parts: list[Picture | Table] = []
+    if gate.get("cost_core_seconds"):
+        cost = _interval(gate, "cost_core_seconds", "cost_low", "cost_high")
+        saving = _interval(gate, "saving_core_seconds", "saving_low", "saving_high")
+        drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")
+        parts.append(Picture(drawn, "What the gate expected of the last relayout, with the interval of each figure."))
+    assumed = [(str(name).replace("_", " "), value) for name, value in dict(gate.get("assumptions", {})).items()]
+    if assumed:
+        parts.append(Table(("it assumed", ""), [(name, _plain(value)) for name, value in assumed]))
+    sentences = [str(reason) for reason in gate.get("reasons", ())]
+    sentences.append(f"It took {entry.cost_measured:,.0f} core-seconds.")
+    return [Section("Cost and benefit", sentences, parts)]
+
+
+def _nights(facts: _Facts) -> list[Section]:
+    if not facts.entries:
+        return []
+    header = ("when", "version", "MB rewritten", "promised saving", "measured saving", "core-seconds", "expected")
+    rows = [
+        (
+            _day(entry.committed_at),
+            entry.version,
+            round(entry.bytes_rewritten / 1e6, 1),
+            f"{entry.promised_before - entry.promised_after:.1%}" if entry.promise_queries else "none",
+            f"{entry.measured_before - entry.measured_after:.1%}" if entry.measured_queries else "not yet",
+            round(entry.cost_measured, 1),
+            "" if entry.cost_expected is None else f"{entry.cost_expected:,.0f}",
+        )
+        for entry in facts.entries[-MOST_NIGHTS:]
+    ]
+    told = "Savings are shares of the rows that a query no longer reads; measured ones come from later queries."
+    return [Section("Relayouts, night by night", [told], [Table(header, rows)])]
+
+
+def _interval(gate: Any, middle: str, low: str, high: str) -> tuple[float, float, float]:
+    expected = float(gate.get(middle) or 0.0)
+    return expected, *(expected if gate.get(name) is None else float(gate[name]) for name in (low, high))  # type: ignore[return-value]
+
+
+def _ours(snapshot: TableSnapshot) -> float:
+    files = snapshot.files()
+    ours = sum(int(size) for size, layout in zip(files.bytes, files.layout, strict=True) if layout)
+    return ours / max(1, int(files.bytes.sum()))
+
+
+def _day(moment: int) -> str:
+    return datetime.fromtimestamp(moment / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _plain(value: object) -> str:
+    return f"{value:,.4g}" if isinstance(value, float) else str(value)
