@@ -13,7 +13,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
@@ -24,7 +24,7 @@ import pytest
 pytestmark = [pytest.mark.browser, pytest.mark.dagster]
 
 CHAIN = ("query_log", "feature_candidates", "correlation_graph", "bit_allocation", "cost_benefit", "clustered_table")
-TABLE = "sales"
+TABLE, BUDGET = "sales", "night/nightly_budget"
 CONFIG = f"""
 state: state
 query_logs: [{{path: log.jsonl, format: sql}}]
@@ -54,21 +54,9 @@ class Server(NamedTuple):
             return json.load(answer)["data"]
 
 
-@pytest.fixture(scope="module")
-def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser")
-    if found is None:
-        pytest.skip("Chromium is not installed; .ci/chromium.sh installs it (Debian, Ubuntu: apt-get install chromium)")
-    return found
-
-
-@pytest.fixture(scope="module")
-def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """`zorder ui` on a configuration with one table, which need not exist: nothing is materialised."""
-    home = tmp_path_factory.mktemp("home")
-    shutil.copy(ROOT / "dagster_home" / "dagster.yaml", home)
-    (home / "tables.yaml").write_text(CONFIG)
-    (home / "log.jsonl").touch()
+@contextmanager
+def running(home: Path) -> Iterator[Server]:
+    """`zorder ui` on a Dagster home."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -86,6 +74,17 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
         yield found
     finally:
         stop(process)
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The UI on a configuration with one table, which need not exist: nothing is materialised."""
+    home = tmp_path_factory.mktemp("home")
+    shutil.copy(ROOT / "dagster_home" / "dagster.yaml", home)
+    (home / "tables.yaml").write_text(CONFIG)
+    (home / "log.jsonl").touch()
+    with running(home) as found:
+        yield found
 
 
 def wait_for(server: Server, process: subprocess.Popen[bytes]) -> None:
@@ -146,12 +145,12 @@ def drawn(chromium: str, address: str, profile: Path) -> Graph:
 def test_the_lineage_of_the_table_is_the_chain(server: Server) -> None:
     nodes = {"/".join(node["assetKey"]["path"]): node for node in server.post(QUERY)["assetNodes"]}
     chain = [CHAIN[0], *(f"{TABLE}/{stage}" for stage in CHAIN[1:])]
-    assert set(nodes) == {*chain, f"{TABLE}/data"}
+    assert set(nodes) == {*chain, f"{TABLE}/data", "night/offers", BUDGET}
     above = {name: {"/".join(key["path"]) for key in node["dependencyKeys"]} for name, node in nodes.items()}
     for first, second in pairwise(chain):
         assert first in above[second]
     for place, name in enumerate(chain):
-        assert above[name] <= {*chain[:place], f"{TABLE}/data"}  # nothing depends on a later stage
+        assert above[name] <= {*chain[:place], f"{TABLE}/data", BUDGET}  # nothing depends on a later stage
     assert {nodes[name]["groupName"] for name in chain[1:]} == {TABLE}
 
 

@@ -1,0 +1,61 @@
+"""The page of a report: self-contained, and nothing in it becomes markup."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+
+import pytest
+
+from zorder_pipeline import pictures
+from zorder_pipeline.report import Card, Picture, Report, Section, Table, page
+
+ODD = '<script src="http://x/y.js">&"\''
+PNG = pictures.condition_forms({"column = value": 3})
+REPORT = Report(
+    ODD, ODD, ODD, [Card(ODD, ODD)],
+    [Section(ODD, [ODD], [Picture(PNG, ODD), Table((ODD, "n"), [(ODD, 1200), (None, 3)])]), Section("empty")],
+)  # fmt: skip
+
+
+class Tags(HTMLParser):
+    """Every tag with its attributes, and the text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.words: list[str] = []
+        self.feed(text)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_whatever_the_text_is_it_stays_text() -> None:
+    found = Tags(page(REPORT))
+    assert not {tag for tag, _ in found.tags} & {"script", "iframe", "object", "embed", "link", "form", "input"}
+    assert not any(name.startswith("on") for _, attributes in found.tags for name in attributes)
+    assert found.words.count(ODD) == 11
+
+
+def test_nothing_is_loaded_from_anywhere() -> None:
+    for tag, attributes in Tags(page(REPORT)).tags:
+        for name in ("src", "href"):
+            value = attributes.get(name)
+            assert value is None or value.startswith(("data:image/png;base64,", "#part")), (tag, value)
+    assert "url(" not in page(REPORT)
+    assert "@import" not in page(REPORT)
+    assert "default-src 'none'" in page(REPORT)
+
+
+@pytest.mark.parametrize("wanted", ["prefers-color-scheme: dark", 'alt="', 'lang="en"', "viewport"])
+def test_it_is_for_everybody(wanted: str) -> None:
+    assert wanted in page(REPORT)
+
+
+def test_figures_are_flush_right_and_readable() -> None:
+    text = page(REPORT)
+    assert '<td class="number">1,200</td>' in text
+    assert '<th class="number">n</th>' in text
