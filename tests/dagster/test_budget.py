@@ -1,0 +1,96 @@
+"""The nightly budget among tables of which one fails: order, choice, and what the relayouts are told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dagster import (
+    AssetIn,
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    Failure,
+    FilesystemIOManager,
+    IOManager,
+    ResourceParam,
+    asset,
+    in_process_executor,
+)
+
+from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, nightly_budget, offers
+from zorder_pipeline.assets.common import QUERY_LOG, Shelf
+from zorder_pipeline.assets.records import Judged
+from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.pipeline import Judgement
+from zorder_pipeline.pipeline.judging import Part
+from zorder_pipeline.pipeline.records import Preview
+
+pytestmark = pytest.mark.dagster
+
+HOUR = 3600.0
+SAVINGS = {"good": 100 * HOUR, "better": 200 * HOUR, "broken": 900 * HOUR}
+
+
+def judgement(name: str) -> Judgement:
+    plan = Plan(f"/{name}", name, "hash", 0, None, "learned", 100)
+    return Judgement(
+        name, f"/{name}", 0, plan, Decision(APPROVE, "worth_it", ("worth it",)), Preview(0, 1),
+        (Part("", HOUR, SAVINGS[name]),),
+    )  # fmt: skip
+
+
+def definitions(config: PipelineConfig, folder: Path, seen: dict[str, str]) -> Definitions:
+    """The real budget between stand-ins for a table's judgement and its relayout."""
+    shelves = [Shelf(config, table) for table in config.tables]
+
+    @asset(key=QUERY_LOG)
+    def log() -> int:
+        return 1
+
+    def stages(shelf: Shelf) -> list[Any]:
+        name = shelf.table.name
+
+        @asset(key=shelf.key("cost_benefit"), deps=[QUERY_LOG], op_tags=BEFORE)
+        def judge() -> Judged:
+            if name == "broken":
+                raise Failure("no such table")
+            return Judged(judgement(name))
+
+        judged = AssetIn(key=shelf.key("cost_benefit"))
+
+        @asset(key=shelf.key("clustered_table"), deps=[BUDGET], ins={"judged": judged}, op_tags=AFTER)
+        def relay(context, io_manager: ResourceParam[IOManager], judged: Judged) -> None:  # type: ignore[no-untyped-def]
+            seen[name] = granted(context, io_manager, shelf, judged.judgement).outcome
+
+        return [judge, relay]
+
+    chains = [made for shelf in shelves for made in stages(shelf)]
+    return Definitions(
+        assets=[log, *chains, offers(shelves), nightly_budget(config, shelves)],
+        resources={"io_manager": FilesystemIOManager(base_dir=str(folder))},
+        executor=in_process_executor,
+    )
+
+
+def test_the_best_table_gets_the_budget_whatever_fails(tmp_path: Path) -> None:
+    tables = tuple(TableConfig(name=name, location=f"/{name}") for name in SAVINGS)
+    config = PipelineConfig(tables=tables, state=str(tmp_path), budget_core_hours=1.5)
+    seen: dict[str, str] = {}
+    defs = definitions(config, tmp_path, seen)
+    job = defs.resolve_implicit_global_asset_job_def()
+    with DagsterInstance.ephemeral() as instance:
+        night = job.execute_in_process(instance=instance, raise_on_error=False)
+        assert seen == {"good": "postponed", "better": "approved"}
+        begun = [e.step_key for e in night.all_events if e.event_type_value in ("STEP_START", "STEP_FAILURE")]
+        place = begun.index("night__nightly_budget")
+        assert {"good__cost_benefit", "better__cost_benefit", "broken__cost_benefit"} <= set(begun[:place])
+        (facts,) = [made.metadata for made in night.asset_materializations_for_node("night__nightly_budget")]
+        assert (facts["approved"].value, facts["postponed"].value) == (1, 1)
+        assert "| good | postponed |" in facts["tables"].value
+        alone = [AssetKey(["good", "cost_benefit"]), AssetKey(["good", "clustered_table"])]
+        job.execute_in_process(instance=instance, asset_selection=alone)
+        assert seen["good"] == "approved", "a run without the budget, for one table, is not bound by last night's"
