@@ -31,6 +31,7 @@ def learn_settings(table: TableConfig) -> LearnSettings:
         sampler=search.sampler,
         cost=search.cost,
         half_life_days=search.half_life_days,
+        confirm=search.confirm,
         workers=search.workers,
         study=search.study,
         sample_rows=search.sample_rows,

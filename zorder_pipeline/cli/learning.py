@@ -71,6 +71,9 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
     help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",
 )
 @click.option("--half-life-days", type=click.FloatRange(0, min_open=True), help="Age at which a query counts half.")
+@click.option(
+    "--confirm/--no-confirm", default=True, show_default=True, help="Prove the promise on all rows, not on the sample."
+)
 @click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
 @size_options
 @out_option
@@ -81,30 +84,16 @@ def learn(
     dialect: str,
     zone: str,
     aliases: tuple[str, ...],
-    trials: int,
-    seed: int,
-    sampler: str,
-    workers: int,
-    study: str | None,
-    cost: str,
-    half_life_days: float | None,
     warm: str | None,
     target: str,
-    **sizes: Any,
+    **options: Any,
 ) -> Payload:
     """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan
 
     earlier = read_plan(warm) if warm else None
-    chosen: dict[str, Any] = {
-        "sampler": sampler,
-        "workers": workers,
-        "study": study,
-        "cost": cost,
-        "half_life_days": half_life_days,
-    }
-    settings = learn_settings(trials=trials, seed=seed, **chosen, **sizes)
+    settings, study = learn_settings(**options), options["study"]
     sources = log_sources(logs, log_format, dialect, zone)
     plan = pipeline.learn(
         start_spark("learn"), table, sources, aliases=aliases, settings=settings, warm=earlier, progress=Progress()

@@ -62,6 +62,8 @@ class SearchConfig(Model):
     """A layout is judged by rows read, rows times filtered columns, or bytes of the read columns and files opened."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
     """Age at which a query counts half; null counts old and new queries alike."""
+    confirm: bool = True
+    """Prove the promise of a new layout on all rows, by one scan of the filtered columns; false trusts the sample."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
     study: Annotated[str | None, Field(exclude=True)] = None

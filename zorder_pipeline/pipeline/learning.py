@@ -27,6 +27,7 @@ from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+from .confirming import confirmed
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
@@ -167,6 +168,10 @@ def learn_layout_for(
         table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
         kept, MIN_GAIN if present is None else CHANGE_GAIN,
     )  # fmt: skip
+    if settings.confirm and learned.spec is not None and blocks is not None:
+        held_out_boxes = [analysis.boxes[i] for i in blocks.promise]
+        if (exact := confirmed(snapshot, learned.spec, target, held_out_boxes)) is not None:
+            learned = replace(learned, before=exact[0], after=exact[1])
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None

@@ -1,0 +1,98 @@
+"""What is promised on all rows is what the rewritten table's own statistics then say."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.pipeline import apply, layout_by_hand
+from zorder_pipeline.pipeline.confirming import MOST_CELL_BITS, confirmed
+from zorder_pipeline.pipeline.records import LearnSettings
+from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+pytestmark = pytest.mark.spark
+
+ROWS, PER_FILE = 6_000, 250
+CONDITIONS = (
+    "a BETWEEN 200 AND 260",
+    "a > 990",
+    "f > 0.95",
+    "f < 0.05",
+    "f IS NULL",
+    "f = 'NaN'",
+    "s LIKE 'name 7%'",
+    "s > 'name 95'",
+    "long = concat(repeat('x', 40), '5')",
+    "d BETWEEN 1.00 AND 1.50",
+    "at BETWEEN TIMESTAMP '2024-01-01 00:10:00' AND TIMESTAMP '2024-01-01 00:12:00'",
+    "empty IS NOT NULL",
+    "empty = 3",
+    "flag",
+    "a < 100 AND p = 'x'",
+    "p IS NULL AND s < 'name 2'",
+    "a IN (1, 500)",
+    "a < 10 OR f > 0.99",
+    "a >= 0",
+)
+
+
+@pytest.fixture(params=[False, True], ids=["whole", "partitioned"])
+def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> str:
+    rows = spark.range(ROWS, numPartitions=12).selectExpr(
+        "id",
+        "cast(pmod(hash(id), 1000) as int) AS a",
+        "CASE WHEN id % 11 = 0 THEN NULL WHEN id % 501 = 0 THEN double('NaN') ELSE rand(3) END AS f",
+        "concat('name ', pmod(hash(id, 1), 100)) AS s",
+        "concat(repeat('x', 40), pmod(hash(id, 2), 10)) AS long",
+        "cast(pmod(hash(id, 3), 1000) / 100 AS decimal(6, 2)) AS d",
+        "timestamp_micros(1704067200000000 + cast(pmod(hash(id, 4), 3600) as bigint) * 1000000 + id) AS at",
+        "cast(NULL AS int) AS empty",
+        "id % 7 = 0 AS flag",
+        "element_at(array('x', 'y', NULL), cast(id % 3 + 1 AS int)) AS p",
+    )
+    found = str(tmp_path / "t")
+    writer = rows.write.format("delta")
+    (writer.partitionBy("p") if request.param else writer).save(found)
+    return found
+
+
+def boxes_of(snapshot: TableSnapshot) -> list[Boxes]:
+    found = []
+    for condition in CONDITIONS:
+        (scan,) = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
+        found.append(to_boxes(scan.predicate, snapshot.schema))
+    return found
+
+
+def shares(snapshot: TableSnapshot, queries: list[Boxes]) -> np.ndarray:
+    zones = snapshot.files().zone_map()
+    return np.array([zones.rows[zones.matching(boxes)].sum() / ROWS for boxes in queries])
+
+
+@pytest.mark.parametrize("curve", ["interleave", "hilbert"])
+def test_the_rewritten_table_reads_what_was_confirmed(spark: SparkSession, path: str, curve: str) -> None:
+    snapshot = open_table(spark, path)
+    queries = boxes_of(snapshot)
+    plan = layout_by_hand(
+        spark, path, {"a": 3, "f": 3, "s": 3}, curve=curve, settings=LearnSettings(target_file_rows=PER_FILE)
+    )
+    found = confirmed(snapshot, plan.spec, PER_FILE, queries)
+    assert found is not None
+    before, after = found
+    assert before == pytest.approx(shares(snapshot, queries)), "now"
+    assert apply(spark, path, plan, force=True).decision == "applied"
+    relaid = shares(open_table(spark, path), queries)
+    assert after == pytest.approx(relaid, rel=0.02, abs=PER_FILE / ROWS / 10), dict(
+        zip(CONDITIONS, relaid, strict=True)
+    )
+    assert after.mean() < 0.8 * before.mean()
+
+
+def test_a_key_of_too_many_cells_is_left_to_the_sample(spark: SparkSession, path: str) -> None:
+    plan = layout_by_hand(
+        spark, path, {"id": 16, "a": MOST_CELL_BITS - 15}, settings=LearnSettings(target_file_rows=PER_FILE)
+    )
+    assert confirmed(open_table(spark, path), plan.spec, PER_FILE, []) is None

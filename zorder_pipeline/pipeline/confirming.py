@@ -1,0 +1,122 @@
+"""A promise proved on all rows: the zone maps that the files of a layout will have, instead of a sample's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.interleave import hilbert_table
+from zorder_pipeline.layout.skipping import stored_bounds
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.relayout.cell_zones import CellZones, zones_by_cell
+from zorder_pipeline.relayout.select import select_files
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["MOST_CELL_BITS", "confirmed", "file_zones"]
+
+MOST_CELL_BITS = 18
+"""Keys of more bits have too many cells to bring their zone maps to the driver; a tree has as many as it has leaves."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def confirmed(
+    snapshot: TableSnapshot, spec: KeySpec, target_rows: int, queries: Sequence[Boxes]
+) -> tuple[Floats, Floats] | None:
+    """Share of the table's rows that each query reads now and after a relayout, shape (queries,) each.
+
+    Both sides follow from zone maps over all rows, by Delta's own rules: the present files' from the log, the new ones'
+    from one scan of the columns that the queries and the key use. What is told is what `zorder evaluate` will find, but
+    for writers in between.
+
+    Returns:
+        None where the key has too many cells.
+    """
+    if spec.tree is None and spec.bits > MOST_CELL_BITS:
+        return None
+    files = snapshot.files()
+    now = files.zone_map()
+    total = max(1, int(files.rows.sum()))
+    chosen = select_files(snapshot, spec.layout_id, target_rows).rewrite
+    if not len(chosen) or not queries:
+        share = _shares(now, queries, total)
+        return share, share
+    names = {item.column for boxes in queries for box in boxes for item in box}
+    partitions = set(snapshot.schema.partition_columns)
+    columns = sorted(name for name in names if name in now.columns and name not in partitions)
+    table = hilbert_table(spec) if spec.curve == "hilbert" else None
+    cells = zones_by_cell(snapshot, spec, columns, files.path[chosen].tolist(), table)
+    new = file_zones(cells, target_rows, snapshot.schema)
+    kept = np.ones(len(files), dtype=np.bool_)
+    kept[chosen] = False
+    after = _shares(new, queries, total) + _shares(_part(now, kept), queries, total)
+    return _shares(now, queries, total), after
+
+
+def file_zones(cells: CellZones, target_rows: int, schema: TableSchema) -> ZoneMap:
+    """Zone maps, as Delta will store them, of the files that cells are cut into.
+
+    The pieces of a cell that is dealt out over several files count as one: each has nearly the zone map of the whole.
+    """
+    columns = {column.name: column for column in schema.columns}
+    order = np.lexsort((cells.keys, cells.partition))
+    starts = np.flatnonzero(np.diff(cells.partition[order], prepend=-1))
+    begins: list[npt.NDArray[np.int64]] = []
+    for place, members in zip(starts, np.split(order, starts[1:]), strict=True):
+        cuts = cut_cells(cells.keys[members], cells.rows[members], target_rows)
+        begins.append(place + np.append(0, np.searchsorted(cells.keys[members], cuts.starts)))
+    first = np.concatenate(begins)
+    rows = np.add.reduceat(cells.rows[order], first)
+    zones: dict[str, ColumnZones] = {}
+    for name, counted in cells.nulls.items():
+        nulls = np.add.reduceat(counted[order], first)
+        kind, exact = columns[name].value_type, columns[name].partition
+        if name not in cells.bounds:
+            blank = np.zeros(len(rows), dtype=kind.numpy_dtype)
+            zones[name] = ColumnZones(blank, blank, np.zeros(len(rows), dtype=np.bool_), nulls)
+            continue
+        lows, highs, some = cells.bounds[name]
+        low, high, known = _extremes(lows[order], highs[order], some[order], first)
+        if not exact:
+            low, high = stored_bounds(low, kind)[0], stored_bounds(high, kind)[1]
+        zones[name] = ColumnZones(low, high, known, nulls, exact)
+    return ZoneMap(rows, np.zeros(len(rows), dtype=np.int64), zones, all_or_none=True)
+
+
+def _extremes(
+    low: npt.NDArray[Any], high: npt.NDArray[Any], known: npt.NDArray[np.bool_], first: npt.NDArray[np.int64]
+) -> tuple[npt.NDArray[Any], npt.NDArray[Any], npt.NDArray[np.bool_]]:
+    """Smallest and largest over the known cells of each file; NaN, the largest value, wins as in Spark."""
+    some = np.logical_or.reduceat(known, first)
+    file = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(known))))[known]
+    low, high = low[known], high[known]
+    begin = np.flatnonzero(np.diff(file, prepend=-1))
+    if not len(begin):
+        blank = np.zeros(len(first), dtype=low.dtype)
+        return blank, blank, some
+    smallest = np.fmin.reduceat(low, begin) if low.dtype.kind == "f" else np.minimum.reduceat(low, begin)
+    largest = np.maximum.reduceat(high, begin)
+    lows, highs = (np.full(len(first), values[0], dtype=values.dtype) for values in (smallest, largest))
+    lows[some], highs[some] = smallest, largest
+    return lows, highs, some
+
+
+def _part(zone_map: ZoneMap, kept: npt.NDArray[np.bool_]) -> ZoneMap:
+    """Some of a zone map's blocks."""
+    columns = {
+        name: ColumnZones(z.low[kept], z.high[kept], z.known[kept], z.null_count[kept], z.exact)
+        for name, z in zone_map.columns.items()
+    }
+    physical = None if zone_map.physical_rows is None else zone_map.physical_rows[kept]
+    return ZoneMap(zone_map.rows[kept], zone_map.bytes[kept], columns, physical, zone_map.all_or_none)
+
+
+def _shares(zone_map: ZoneMap, queries: Sequence[Boxes], total: int) -> Floats:
+    return np.array([float(zone_map.rows[zone_map.matching(boxes)].sum()) / total for boxes in queries])
