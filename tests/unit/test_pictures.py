@@ -38,6 +38,17 @@ CASES: dict[str, Callable[[], bytes]] = {
         {name: RNG.permutation(50_000) for name in ("day", "part")},
         {"before": RNG.integers(0, 500, 50_000), "after": RNG.integers(0, 500, 50_000)},
     ),
+    "promises": lambda: pictures.promises_kept(
+        [
+            pictures.KeptPromise(
+                f"flights v{i}", 0.8, 0.6, None if i == 30 else 0.9 - 0.03 * i, i > 15, 9.0 + i, (5, 8, 20)
+            )
+            for i in range(31)
+        ]
+    ),
+    "an unchecked promise": lambda: pictures.promises_kept(
+        [pictures.KeptPromise("flights v3", 0.8, 0.6, None, False, 9.0, None)]
+    ),
     "shares": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.3, "learned": 0.1}, "learned"),
     "nothing better": lambda: pictures.layout_shares({"stored": 0.6, "zorder-2": 0.7}, "stored"),
     "all zero": lambda: pictures.layout_shares({"stored": 0.0}, "stored"),

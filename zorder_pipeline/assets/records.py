@@ -55,9 +55,18 @@ class AnalysedTable:
 
     @property
     def unseen(self) -> tuple[Boxes, ...]:
+        """What `unseen_queries` ask for."""
+        return tuple(self.boxes[i] for i in self._unseen)
+
+    @property
+    def unseen_queries(self) -> tuple[LoggedQuery, ...]:
         """The queries that the promise was made by; all of them when the log was too small to keep some apart."""
+        return tuple(self.queries[i] for i in self._unseen)
+
+    @property
+    def _unseen(self) -> list[int]:
         blocks = split_log([q.fingerprint for q in self.queries], [q.timestamp for q in self.queries])
-        return tuple(self.boxes[i] for i in blocks.promise) if blocks else self.boxes
+        return blocks.promise.tolist() if blocks else list(range(len(self.queries)))
 
 
 @dataclass(frozen=True)

@@ -24,6 +24,7 @@ from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.workload import LoggedQuery
 
 from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
@@ -32,6 +33,8 @@ from .partitions import first_line, note_changed, relayout_options, separately
 from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["clustered_table"]
@@ -73,8 +76,10 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline.relayout.snapshot import open_table
 
         tonight = granted(context, io_manager, shelf, judged.judgement)
+        with told(context, table.name):
+            earlier = _promises(context, spark.session, shelf, analysed.queries)
         if not tonight.decision.approved:
-            _declined(context, shelf, pipeline.dry_result(tonight))
+            _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return
         with told(context, table.name):
             before = open_table(spark.session, table.table)
@@ -88,12 +93,13 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 context.log.warning(f"{table.name}: {first_line(error)}; going on partition by partition")
                 result = separately(context, shelf, spark.session, tonight)
             if result.decision != "applied":
-                _declined(context, shelf, result)
+                _declined(context, shelf, result, earlier)
                 return
             after = open_table(spark.session, table.table)
             note_changed(context, shelf, result, before, after)
             done = _measured(tonight.plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
+            facts |= _promises(context, spark.session, shelf, analysed.unseen_queries, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
             {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
         )
@@ -102,7 +108,32 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
     return _clustered_table
 
 
-def _declined(context: AssetExecutionContext, shelf: Shelf, result: ApplyResult) -> None:
+def _promises(
+    context: AssetExecutionContext,
+    spark: "SparkSession",
+    shelf: Shelf,
+    queries: Sequence[LoggedQuery],
+    version: int | None = None,
+) -> dict[str, Any]:
+    """Promised against measured, for all relayouts of the table so far; a broken promise is logged as a warning."""
+    from zorder_pipeline import pipeline
+
+    factor = shelf.table.gate.broken_promise_factor
+    checks = pipeline.check_promises(
+        spark, shelf.config.state, shelf.table.table, queries, version=version, broken=factor
+    )
+    for check in checks:
+        if check.warning:
+            context.log.warning(check.warning)
+    if not checks:
+        return {}
+    drawn = pictures.promises_kept([check.drawn for check in checks])
+    return {"promises": picture(drawn, "rows saved and costs, promised and measured, per relayout")}
+
+
+def _declined(
+    context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, earlier: dict[str, Any] | None = None
+) -> None:
     decision = result.decision.replace("_", " ")
     for reason in result.reasons:
         context.log.info(f"{shelf.table.name}: {decision}: {reason}")
@@ -110,6 +141,7 @@ def _declined(context: AssetExecutionContext, shelf: Shelf, result: ApplyResult)
         "decision": decision,
         "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
         "Delta version": result.version,
+        **(earlier or {}),
     }
     key = shelf.key("clustered_table")
     context.log_event(AssetObservation(key, description=f"{decision}: {result.reasons[0]}", metadata=facts))

@@ -39,6 +39,7 @@ def learn_settings(table: TableConfig) -> LearnSettings:
         target_file_bytes=layout.target_file_bytes,
         max_features=search.max_features,
         queries_per_day=table.gate.queries_per_day,
+        row_group_bytes=layout.row_group_bytes,
     )
 
 
@@ -53,6 +54,8 @@ def gate_settings(table: TableConfig) -> GateSettings:
         min_new_data_share=share if gate.min_new_data_share is None else gate.min_new_data_share,
         min_new_data_bytes=least if gate.min_new_data_bytes is None else gate.min_new_data_bytes,
         change_layout=not table.layout.keep,
+        enriched_share=gate.enriched_reader_share,
+        broken_promise_factor=gate.broken_promise_factor,
         costs=CostModel(
             base=gate.rewrite_core_seconds_per_gb,
             per_feature=gate.rewrite_core_seconds_per_gb_and_column,

@@ -22,6 +22,8 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("layout", "layout"),
     ("guard", "guard"),
     ("relayout", "relayout"),
+    ("volumes", "volumes"),
+    ("costs", "costs"),
     ("kernel", "kernel"),
 )
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""

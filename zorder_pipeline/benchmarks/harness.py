@@ -38,6 +38,8 @@ READ = ("rows", "share")
 """What the multiples of ours are told of."""
 FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
 FIGURES += (("share", "share of rows"), ("copies", "plain copies"))
+FIGURES += (("error_bytes", "bytes, off by"), ("error_rows", "rows, off by"))
+FIGURES += (("inside", "inside the 90% interval"), ("half_width", "half the interval"), ("off", "off by"))
 FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
 
 
@@ -303,6 +305,10 @@ def _figure(measure: str, value: float | None) -> str:
         return f"{value / 1e6:,.2f}"
     if measure in ("share", "copies"):
         return f"{value:.4f}" if measure == "share" else f"{value:.2f}"
+    if measure in ("inside", "half_width"):
+        return f"{value:.0%}" if measure == "inside" else f"±{value:.0%}"
+    if measure.startswith(("error", "off")):
+        return f"{value:.3f}"
     return f"{value:,.1f}" if measure in ("files", "mb_per_second") else f"{value:,.0f}"
 
 

@@ -12,6 +12,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.errors import ZorderError
 
 from .common import err
+from .costs import calibrate, savings
 from .learning import layout, learn
 from .logs import ingest, purge
 from .report import report
@@ -37,10 +38,12 @@ for _each in (
     triage,
     learn,
     layout,
+    calibrate,
     apply,
     evaluate,
     inspect,
     rollback,
+    savings,
     purge,
     report,
     metrics,

@@ -11,6 +11,7 @@ from .common import (
     Progress,
     alias_option,
     command,
+    err,
     log_options,
     log_sources,
     out,
@@ -19,6 +20,7 @@ from .common import (
     start_spark,
     table_option,
 )
+from .costs import gate_options, gate_settings
 
 __all__ = ["apply", "evaluate", "inspect", "rollback"]
 
@@ -36,13 +38,18 @@ __all__ = ["apply", "evaluate", "inspect", "rollback"]
     type=click.IntRange(4096),
     help="Size of the new files' Parquet row groups; Spark's and the table's own setting by default.",
 )
-def apply(table: str, plan_path: str, **options: Any) -> Payload:
+@click.option("--state", help="Folder of the pipeline's state: knows what relayouts cost here, and notes this one.")
+@gate_options
+def apply(
+    table: str, plan_path: str, horizon_days: float, queries_per_day: float | None, price: float, **options: Any
+) -> Payload:
     """Rewrite the files that the plan wants elsewhere, in one Delta transaction, if the gate finds that it pays."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan
 
     plan = read_plan(plan_path)
-    result = pipeline.apply(start_spark("apply"), table, plan, progress=Progress(), **options)
+    gate = gate_settings(horizon_days, queries_per_day, price)
+    result = pipeline.apply(start_spark("apply"), table, plan, gate=gate, progress=Progress(), **options)
     would = result.dry_run and result.decision == "applied"
     print_figures(
         f"{table}: {'would be applied' if would else result.decision.replace('_', ' ')}",
@@ -64,15 +71,26 @@ def apply(table: str, plan_path: str, **options: Any) -> Payload:
 @table_option
 @log_options()
 @alias_option
+@click.option("--state", help="Folder of the pipeline's state: also check what relayouts promised, by later queries.")
 def evaluate(
-    table: str, logs: tuple[str, ...], log_format: str, dialect: str, zone: str, aliases: tuple[str, ...]
+    table: str,
+    logs: tuple[str, ...],
+    log_format: str,
+    dialect: str,
+    zone: str,
+    aliases: tuple[str, ...],
+    state: str | None,
 ) -> Payload:
     """What the log's queries read of the table as it lies now, from its own statistics and Parquet footers."""
     from zorder_pipeline import pipeline
 
     sources = log_sources(logs, log_format, dialect, zone)
-    found = pipeline.evaluate(start_spark("evaluate"), table, sources, aliases=aliases, progress=Progress())
+    spark, checks = start_spark("evaluate"), []
+    found = pipeline.evaluate(spark, table, sources, aliases=aliases, progress=Progress())
     payload = found.to_json()
+    if state is not None:
+        checks = pipeline.check_promises_by_log(spark, state, table, sources, aliases=aliases)
+        payload["promises"] = [vars(check) | {"warning": check.warning} for check in checks]
     groups = payload["row_groups_read_fraction"]
     print_figures(
         f"{table}: what {found.queries:,} queries read",
@@ -85,6 +103,15 @@ def evaluate(
             ("unusable statements", f"{found.unusable:,}"),
         ],
     )
+    for check in checks:
+        if check.kept is not None:
+            out.print(
+                f"version {check.version} promised {check.promised:.1%} of the rows less and saves "
+                f"{check.measured:.1%} ({check.queries:,} queries)",
+                soft_wrap=True,
+            )
+        if check.warning:
+            err.print(f"warning: {check.warning}", soft_wrap=True)
     return payload
 
 

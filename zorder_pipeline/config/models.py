@@ -122,13 +122,17 @@ class GateConfig(Model):
     queries_per_day: Amount | None = None
     """Expected queries per day; null takes the rate observed in the log."""
     scan_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 14.0
-    """Core-seconds a query needs to read one GB."""
+    """Core-seconds a query needs to read one GB, until it is measured here (zorder calibrate, earlier relayouts)."""
     rewrite_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 130.0
-    """Core-seconds to read, sort and write one GB by a one-column key."""
+    """Core-seconds to read, sort and write one GB by a one-column key, until it is measured here."""
     rewrite_core_seconds_per_gb_and_column: Amount = 6.0
     """Further core-seconds per GB for each further column of the key."""
     price_per_core_hour: Amount = 0.0
     """To state results in money; 0 leaves it out."""
+    enriched_reader_share: Share = 0.0
+    """Share of the queries that are asked through zorder_pipeline.reading: only they skip by enriched statistics."""
+    broken_promise_factor: Annotated[float, Field(gt=1)] = 1.5
+    """A relayout that saves less than promised by more than this factor warns, and the next promises count less."""
     preset: Literal["standard", "seed"] = "standard"
     """New data that a table with a layout waits for: max(5% of it, 256 MB), or the 10 GB of the published method."""
     min_new_data_share: Share | None = None

@@ -126,7 +126,12 @@ def promise(
 
 
 def saving(
-    promised: Promise, costs: CostModel, queries: float, table: str = "", enriched_share: float = 0.0
+    promised: Promise,
+    costs: CostModel,
+    queries: float,
+    table: str = "",
+    enriched_share: float = 0.0,
+    widening: float = 1.0,
 ) -> Estimate:
     """Core-seconds that ``queries`` such queries save, with an interval.
 
@@ -135,6 +140,8 @@ def saving(
     Args:
         table: id of the table, whose own measured scans count most.
         enriched_share: share of the queries asked through `reading/`, 0 to 1.
+        widening: factor by which earlier promises were broken (`zorder_pipeline.gate.accounts.widening`): the lower
+            end is at most the expected saving divided by it.
     """
     more = ScanWork(promised.enriched_bytes_per_query, promised.enriched_files_per_query)
     extra = costs.scans(more, table).expected * enriched_share
@@ -152,5 +159,6 @@ def saving(
     doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
     relative = doubt.high / doubt.expected if doubt.expected else 1.0
     low = expected - math.hypot(expected - worst, expected - expected / relative)
+    low = min(low, expected / widening) if expected > 0 else low
     high = expected + math.hypot(best - expected, expected * relative - expected)
     return Estimate(low, expected, high).times(queries)

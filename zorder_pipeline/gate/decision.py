@@ -9,6 +9,7 @@ from typing import Any
 from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision, Option
 from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan
 
+from .accounts import BROKEN
 from .benefit import saving
 from .cost import GIGABYTE, CostModel, RelayoutWork, ScanWork
 
@@ -50,6 +51,8 @@ class GateSettings:
             new, the larger of the two.
         costs: the cost model.
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
+        broken_promise_factor: a promise that was missed by more widens the interval of later ones.
+        widening: how much, see `zorder_pipeline.gate.accounts.widening`; follows from the table's history.
         change_layout: False stays with the layout that the table has.
     """
 
@@ -60,6 +63,8 @@ class GateSettings:
     min_new_data_bytes: float = 256e6
     costs: CostModel = field(default_factory=CostModel)
     enriched_share: float = 0.0
+    broken_promise_factor: float = BROKEN
+    widening: float = 1.0
     change_layout: bool = True
 
 
@@ -156,7 +161,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     rate = settings.queries_per_day if settings.queries_per_day is not None else promised.queries_per_day
     cost = costs.relayout(proposal.work, plan.table_id)
     scans = rate * settings.horizon_days * proposal.credited
-    saved = saving(promised, costs, scans, plan.table_id, settings.enriched_share)
+    saved = saving(promised, costs, scans, plan.table_id, settings.enriched_share, settings.widening)
     read = (
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
@@ -166,6 +171,8 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
         f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
     )
+    if settings.widening > 1:
+        balance += f"; an earlier promise was broken, so the least is at most the expected / {settings.widening:.1f}"
     if costs.price_per_core_hour:
         balance += f"; that is {costs.money(saved.low - cost.expected):+.2f} in money"
     found = Decision(

@@ -1,14 +1,18 @@
 """The whole chain as plain functions: ingest -> analyse -> learn -> judge -> apply, and evaluate afterwards.
 
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
-the chain: `records` (what is given and handed on), `logs`, `sizes`, `learning`, `by_hand`, `costs`, `previews`,
-`judging`, `nightly`, `approving`, `rewriting`, `measure`, `first_look`, `words`.
+the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, `learning`, `by_hand`, `costs`,
+`calibration`, `previews`, `judging`, `nightly`, `approving`, `rewriting`, `accounting`, `measure`, `first_look`,
+`words`.
 """
 
 from zorder_pipeline.gate.decision import judge
 
+from .accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
 from .approving import answer_request, lift_stop, stop_all, waiting_requests
 from .by_hand import layout_by_hand
+from .calibration import calibrate
+from .costs import cost_model
 from .first_look import triage
 from .judging import Judgement, Rules, hold_now, judge_table
 from .keeping import present_plan
@@ -28,14 +32,20 @@ __all__ = [
     "LogSource",
     "PartitionOutcome",
     "Progress",
+    "PromiseCheck",
     "Rules",
+    "Savings",
     "TableAnalysis",
     "analyse",
     "answer_request",
     "apply",
     "apply_partitions",
+    "calibrate",
     "carry_out",
     "carry_out_partitions",
+    "check_promises",
+    "check_promises_by_log",
+    "cost_model",
     "describe",
     "dry_result",
     "evaluate",
@@ -56,6 +66,7 @@ __all__ = [
     "purge",
     "rows_by_partition",
     "sample_files",
+    "savings",
     "share_budget",
     "silent",
     "stop_all",

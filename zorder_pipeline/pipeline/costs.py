@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -52,20 +53,21 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
 
 
 def relayout_work(
-    snapshot: TableSnapshot, plan: Plan, preview: RelayoutResult | Preview, verify: str = "counts"
+    snapshot: TableSnapshot, plan: Plan, done: RelayoutResult | Preview | ApplyResult, verify: str = "counts"
 ) -> RelayoutWork:
-    """What the cost of a planned relayout follows from.
+    """What the cost of a relayout follows from.
 
     Args:
-        preview: its dry run.
+        snapshot: the table before it.
+        done: the relayout, or its dry run.
         verify: ``counts`` or ``hash``.
     """
     used = plan.spec.columns if plan.spec else ()
     more = [column for column in snapshot.schema.columns if column.delta_stats and not column.partition]
     return RelayoutWork(
-        bytes=preview.bytes_rewritten,
+        bytes=done.bytes_rewritten,
         features=len(used),
         additional=sum(column.name not in used for column in more),
-        files=preview.files_removed + preview.files_added,
+        files=done.files_removed + done.files_added,
         hashed=verify == "hash",
     )

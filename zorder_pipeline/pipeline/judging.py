@@ -20,6 +20,7 @@ from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.relayout.stop_file import StopFile
 
+from .accounting import trust
 from .costs import cost_model, relayout_work
 from .previews import preview
 from .records import Preview
@@ -131,7 +132,8 @@ def judge_table(
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
-    gate = replace(gate, costs=cost_model(spark, state, gate.costs))
+    widening = trust(spark, state, snapshot.table_id, gate.broken_promise_factor)
+    gate = replace(gate, costs=cost_model(spark, state, gate.costs), widening=widening)
     undone = undone_by(snapshot) or ""
     choices = [plan.choosing(candidate) for candidate in plan.candidates] or [plan]
     if full:

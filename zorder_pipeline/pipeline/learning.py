@@ -12,8 +12,7 @@ import numpy.typing as npt
 
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.features.correlation import ranks
-from zorder_pipeline.features.sample import Sample, take_sample
+from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.gate.benefit import observed_rate, promise
@@ -31,7 +30,8 @@ from .confirming import confirmed
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .sizes import query_bytes, target_rows
+from .sizes import partitions_of, query_bytes, target_rows
+from .volumes import read_volumes, sampled_for_size
 from .weights import layout_weights
 from .words import bit_order
 
@@ -122,7 +122,8 @@ def analyse(
     filtered = {item.column for query in boxes for box in query for item in box}
     if not filtered:
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
-    columns = [column.name for column in snapshot.schema.columns if column.name in filtered or column.partition]
+    wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
+    columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
     least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
     wanted = min(rows, max(settings.sample_rows, least))
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
@@ -155,7 +156,7 @@ def learn_layout_for(
     target = target_rows(snapshot, settings)
     files = max(1, round(sample.total_rows / target))
     features = [name for name in analysis.features.ranked if name in columns][: settings.max_features]
-    partition = _partitions(sample, snapshot.schema.partition_columns)
+    partition = partitions_of(sample, snapshot.schema.partition_columns)
     table = SampledTable.build(columns, types, features, sample.file, files, partition)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
     weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
@@ -177,7 +178,6 @@ def learn_layout_for(
         if settings.queries_per_day is None
         else (settings.queries_per_day, "configured")
     )
-    held_out = [analysis.queries[i] for i in blocks.promise] if blocks else []
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
     notes = []
     if blocks is None:
@@ -195,7 +195,6 @@ def learn_layout_for(
         spec=stays.spec if stays is not None else learned.spec,
         origin=KEPT if stays is not None else "learned",
         target_file_rows=stays.target_file_rows if stays is not None else target,
-        promise=promise(learned.before, learned.after, query_bytes(snapshot, held_out), rate, settings.seed),
         predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
         baselines=learned.baselines,
         trials=len(learned.history),
@@ -204,7 +203,13 @@ def learn_layout_for(
         code_version=__version__,
         notes=tuple(notes),
     )
-    return plan, learned
+    unseen = blocks.promise.tolist() if blocks else []
+    volumes = read_volumes(
+        analysis, plan, unseen, learned.after, kept if stays is not None else None, settings.row_group_bytes
+    )
+    whole = query_bytes(snapshot, [analysis.queries[i] for i in unseen])
+    promised = promise(learned.before, learned.after, whole, rate, settings.seed, volumes)
+    return replace(plan, promise=promised), learned
 
 
 def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:
@@ -218,7 +223,7 @@ def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:
     sample = analysis.sample
     columns = sample.arrays
     files = max(1, round(sample.total_rows / plan.target_file_rows))
-    partition = _partitions(sample, analysis.snapshot.schema.partition_columns)
+    partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
     return files_under(plan.spec, columns, sample.rows / files, partition)
 
 
@@ -251,16 +256,3 @@ def _scanned(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:
         return [1.0] * len(boxes)
     only = replace(whole, columns=partitions)
     return [float(files.rows[only.matching(query)].sum()) / total for query in boxes]
-
-
-def _partitions(sample: Sample, names: Sequence[str]) -> npt.NDArray[np.int32] | None:
-    """Number of the partition that each sampled row lies in; None for a table without partitions."""
-    found: npt.NDArray[np.int64] | None = None
-    for name in names:
-        column = sample.columns.get(name)
-        if column is None:
-            continue
-        codes = np.where(column.valid, ranks(column.values) + 1, 0)
-        found = codes if found is None else found * (int(codes.max()) + 1) + codes
-        found = np.unique(found, return_inverse=True)[1].ravel().astype(np.int64)
-    return None if found is None else found.astype(np.int32)

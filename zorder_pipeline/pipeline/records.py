@@ -54,6 +54,7 @@ class LearnSettings:
             its present file size.
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
+        row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.
     """
 
     trials: int = 600
@@ -70,6 +71,7 @@ class LearnSettings:
     target_file_bytes: int | None = None
     max_features: int = 16
     queries_per_day: float | None = None
+    row_group_bytes: int | None = None
 
 
 @dataclass(frozen=True)

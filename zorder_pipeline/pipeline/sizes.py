@@ -7,13 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.features.correlation import ranks
+from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.footers import column_shares, read_footers
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["query_bytes", "target_rows"]
+__all__ = ["column_bytes", "partitions_of", "query_bytes", "target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
@@ -42,19 +44,32 @@ def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.
 
     A query of unknown columns is taken to read them all.
     """
-    total = float(snapshot.files().bytes.sum())
-    share = {name.lower(): part for name, part in _column_shares(snapshot).items()}
-    result = np.full(len(queries), total)
+    size = {name.lower(): part for name, part in column_bytes(snapshot).items()}
+    result = np.full(len(queries), float(snapshot.files().bytes.sum()))
     for place, query in enumerate(queries):
         read = {name.lower().split(".")[0] for name in query.columns}
-        if read & share.keys():
-            result[place] = total * sum(share.get(name, 0.0) for name in read)
+        if read & size.keys():
+            result[place] = sum(size.get(name, 0.0) for name in read)
     return result
 
 
-def _column_shares(snapshot: TableSnapshot) -> dict[str, float]:
-    """Share of the table's bytes by column, from the footers of some of its files."""
-    paths = snapshot.files().path
-    some = paths[:: max(1, len(paths) // SHARE_FILES)][:SHARE_FILES]
+def column_bytes(snapshot: TableSnapshot) -> dict[str, float]:
+    """Bytes of the table by top-level column, from the footers of some of its files."""
+    files = snapshot.files()
+    some = files.path[:: max(1, len(files) // SHARE_FILES)][:SHARE_FILES]
     names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
-    return column_shares(read_footers(snapshot.location, some.tolist()), names)
+    shares = column_shares(read_footers(snapshot.location, some.tolist()), names)
+    return {name: share * float(files.bytes.sum()) for name, share in shares.items()}
+
+
+def partitions_of(sample: Sample, names: Sequence[str]) -> npt.NDArray[np.int32] | None:
+    """Number of the partition that each sampled row lies in; None for a table without partitions."""
+    found: npt.NDArray[np.int64] | None = None
+    for name in names:
+        column = sample.columns.get(name)
+        if column is None:
+            continue
+        codes = np.where(column.valid, ranks(column.values) + 1, 0)
+        found = codes if found is None else found * (int(codes.max()) + 1) + codes
+        found = np.unique(found, return_inverse=True)[1].ravel().astype(np.int64)
+    return None if found is None else found.astype(np.int32)

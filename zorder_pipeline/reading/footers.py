@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
-__all__ = ["Footers", "column_shares", "read_footers", "row_groups"]
+__all__ = ["Footers", "column_bytes", "column_shares", "read_footers", "row_groups"]
 
 THREADS = 16
 ARROW_TYPES = {
@@ -146,20 +146,30 @@ def _zones(bounds: Iterable[tuple[Any, Any, int]], type_name: str) -> ColumnZone
     return ColumnZones(low, high, has_low & has_high, counts)
 
 
+def column_bytes(footers: Footers, names: Mapping[str, str]) -> dict[str, npt.NDArray[np.float64]]:
+    """Compressed bytes of each top-level column in each file, shape (files,); 0 where a footer could not be read.
+
+    Args:
+        names: column name by its physical top-level name.
+    """
+    sizes: dict[str, npt.NDArray[np.float64]] = {}
+    for number, metadata in enumerate(footers.metadata):
+        for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)) if metadata else ():
+            for i in range(group.num_columns):
+                chunk = group.column(i)
+                physical = chunk.path_in_schema.split(".", 1)[0]
+                name = names.get(physical, physical)
+                found = sizes.setdefault(name, np.zeros(len(footers.metadata)))
+                found[number] += chunk.total_compressed_size
+    return sizes
+
+
 def column_shares(footers: Footers, names: Mapping[str, str]) -> dict[str, float]:
     """Share of the files' compressed bytes by top-level column.
 
     Args:
         names: column name by its physical top-level name.
     """
-    total: dict[str, float] = {}
-    for metadata in filter(None, footers.metadata):
-        for index in range(metadata.num_row_groups):
-            group = metadata.row_group(index)
-            for i in range(group.num_columns):
-                chunk = group.column(i)
-                physical = chunk.path_in_schema.split(".", 1)[0]
-                name = names.get(physical, physical)
-                total[name] = total.get(name, 0.0) + chunk.total_compressed_size
+    total = {name: float(sizes.sum()) for name, sizes in column_bytes(footers, names).items()}
     whole = sum(total.values())
     return {name: size / whole for name, size in total.items()} if whole else {}

@@ -29,7 +29,7 @@ COLUMNS = (
     *("additional INT", "predicates INT", "hashed BOOLEAN", "replaced_version BIGINT"),
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
-    *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE"),
+    *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
 )
 APP = "zorder-relayouts"
 
@@ -45,6 +45,7 @@ class Entry:
         promised_bytes, promised_files: promised to be saved per query.
         measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
+        measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
         gate: the gate's figures; empty when it was not asked.
     """
 
@@ -76,8 +77,9 @@ class Entry:
     measured_queries: int
     measured_before: float
     measured_after: float
-    measured_bytes: float
+    measured_bytes: float | None
     measured_files: float
+    measured_per_day: float | None
     gate: Mapping[str, Any]
 
     @property
@@ -210,7 +212,8 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         measured_queries=row["measured_queries"] or 0,
         measured_before=number("measured_before"),
         measured_after=number("measured_after"),
-        measured_bytes=number("measured_bytes_saved"),
+        measured_bytes=row["measured_bytes_saved"],
+        measured_per_day=row["measured_per_day"],
         measured_files=number("measured_files_saved"),
         gate=json.loads(row["gate"] or "{}"),
     )

@@ -159,6 +159,23 @@ class TableSnapshot:
         names = module.__getattr__("MODULE$").extractLogicalNames(self.jsnapshot)
         return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(names))
 
+    def at(self, version: int) -> TableSnapshot:
+        """Another version of the same table.
+
+        Raises:
+            TableError: Delta's log does not hold it any more.
+        """
+        from py4j.protocol import Py4JJavaError
+        from pyspark.errors import PySparkException
+
+        none = jvm(self.spark).scala.Option.empty()
+        try:
+            return TableSnapshot(self.spark, self.jlog, self.jlog.getSnapshotAt(version, none, none, False))
+        except (Py4JJavaError, PySparkException) as error:
+            raise TableError(
+                f"version {version} of {self.location} cannot be read any more: its log entries were cleaned up"
+            ) from error
+
     def read(self) -> DataFrame:
         """The rows of exactly this version."""
         return self.spark.read.format("delta").option("versionAsOf", self.version).load(self.location)

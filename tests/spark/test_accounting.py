@@ -1,0 +1,89 @@
+"""Afterwards: promises measured by later queries at the versions themselves, broken ones remembered, savings summed."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.accounting import trust
+
+HOUR = 3_600_000_000
+START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1e6)
+
+
+def asked(column: str, first: int, count: int) -> list[LoggedQuery]:
+    """Look-ups of one value, one an hour."""
+    rng = np.random.default_rng(first)
+    values = [Literal("number", str(value)) for value in rng.integers(0, 10_000, count)]
+    return [
+        LoggedQuery("t", Comparison(column, "=", (value,)), (column, "id"), column, START + (first + i) * HOUR)
+        for i, value in enumerate(values)
+    ]
+
+
+@pytest.fixture(scope="module")
+def relaid(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, Plan, int]:
+    """A table laid out by ``part`` for look-ups by it, its state, the plan, and the version that was made."""
+    folder = tmp_path_factory.mktemp("accounts")
+    path, state = str(folder / "t"), str(folder / "state")
+    rows = spark.range(20_000).selectExpr("id", "pmod(hash(id, 1), 10000) AS part", "pmod(hash(id, 2), 10000) AS price")
+    rows.repartition(4).write.format("delta").save(path)
+    by_hand = pipeline.layout_by_hand(spark, path, {"part": 6}, settings=pipeline.LearnSettings(target_file_rows=1000))
+    promise = replace(by_hand.promise, queries=40, before=1.0, after=0.06, low=0.9, high=0.95, queries_per_day=24.0,
+                      bytes_saved_per_query=50_000.0)  # fmt: skip
+    plan = replace(by_hand, origin="learned", promise=promise, log_watermark=START)
+    done = pipeline.apply(spark, path, plan, gate=GateSettings(queries_per_day=1e9), state=state)
+    assert done.decision == "applied"
+    return path, state, plan, done.version
+
+
+def test_later_queries_show_whether_a_promise_was_kept(
+    spark: SparkSession, relaid: tuple[str, str, Plan, int], tmp_path: Path
+) -> None:
+    path, state, plan, version = relaid
+    spark.range(20_000, 21_000).selectExpr("id", "1 AS part", "1 AS price").write.format("delta").mode("append").save(
+        path
+    )
+    before = asked("price", -60, 40)  # the log that it was learned from: says nothing about later ones
+    (check,) = pipeline.check_promises(spark, state, path, before)
+    assert (check.measured, check.kept, check.broken) == (None, None, False)
+    (check,) = pipeline.check_promises(spark, state, path, [*before, *asked("part", 1, 40)])
+    assert (check.queries, check.version, check.broken) == (40, version, False)
+    assert check.kept == pytest.approx(1.0, abs=0.05), "what was appended since is not held against it"
+    assert check.cost_low is not None
+    assert trust(spark, state, plan.table_id) == 1.0
+    (check,) = pipeline.check_promises(spark, state, path, asked("price", 1, 80))
+    assert check.broken
+    assert check.warning is not None
+    assert "instead of the promised 94.0%" in check.warning
+    assert trust(spark, state, plan.table_id) == 10.0
+    preview = pipeline.apply(spark, path, plan, state=state, full=True, dry_run=True)
+    assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 10 + 1e-9
+    pipeline.check_promises(spark, state, path, asked("part", 1, 50))
+    assert trust(spark, state, plan.table_id) == 1.0
+
+
+def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[str, str, Plan, int]) -> None:
+    path, state, _, _ = relaid
+    later = datetime.now(UTC) + timedelta(days=10)
+    assumed = CostModel(price_per_core_hour=0.5)
+    pipeline.check_promises(spark, state, path, asked("part", 1, 50))
+    books = pipeline.savings(spark, state, table=path, assumed=assumed, now=later)
+    assert sum(row.relayouts for row in books.months) == 1
+    assert sum(row.cost for row in books.months) == pytest.approx(books.checks[0].cost)
+    assert all(row.checked == 1.0 for row in books.months if row.saved)
+    half = pipeline.savings(spark, state, assumed=assumed, now=datetime.now(UTC) + timedelta(days=5))
+    saved = [sum(row.saved for row in found.months) for found in (half, books)]
+    assert saved[1] == pytest.approx(2 * saved[0], rel=0.01)
+    assert saved[0] > 0
+    money = books.to_json()["months"][0]
+    assert money["money"] == pytest.approx(money["net"] / 3600 * 0.5)

@@ -1,0 +1,150 @@
+"""The commands about costs: ``zorder calibrate`` and ``zorder savings``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
+
+if TYPE_CHECKING:
+    from zorder_pipeline.gate.decision import GateSettings
+    from zorder_pipeline.pipeline import PromiseCheck
+
+__all__ = ["calibrate", "gate_options", "gate_settings", "savings"]
+
+UNITS = {
+    "per_job": "a relayout, however small",
+    "per_written_file": "a file replaced or written",
+    "base": "a GB relaid by one column",
+    "per_feature": "... by each further column",
+    "per_additional": "... for each other column with statistics",
+    "per_predicate": "... for each predicate in the key",
+    "per_hash": "... to compare every row (verify: hash)",
+    "per_query": "a query, however little it reads",
+    "per_opened_file": "a file opened by a query",
+    "scan": "a GB read by a query",
+}
+
+state_option = click.option(
+    "--state", default="state", show_default=True, help="Folder of the pipeline's state, on any Hadoop filesystem."
+)
+price_option = click.option(
+    "--price-per-core-hour",
+    "price",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    help="To state costs and savings in money, too.",
+)
+
+
+def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Options about what the gate assumes, which `gate_settings` takes."""
+    for option in (
+        price_option,
+        click.option("--queries-per-day", type=click.FloatRange(min=0), help="Expected rate; the log's by default."),
+        click.option("--horizon-days", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
+                     help="Days within which the rewrite must pay for itself."),
+    ):  # fmt: skip
+        function = option(function)
+    return function
+
+
+def gate_settings(horizon_days: float, queries_per_day: float | None, price: float) -> GateSettings:
+    """Settings from `gate_options`."""
+    from zorder_pipeline.gate.cost import CostModel
+    from zorder_pipeline.gate.decision import GateSettings
+
+    costs = CostModel(price_per_core_hour=price)
+    return GateSettings(horizon_days=horizon_days, queries_per_day=queries_per_day, costs=costs)
+
+
+@command
+@table_option
+@state_option
+@click.option(
+    "--copy-bytes", type=click.IntRange(1 << 20), default=256 << 20, show_default=True, help="Size of the largest copy."
+)
+def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
+    """Time relayouts and scans on a small copy of the table, to know what they cost here; the table is only read."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.gate.cost import RelayoutWork
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    spark = start_spark("calibrate")
+    model, timings = pipeline.calibrate(spark, table, state, copy_bytes=copy_bytes, progress=Progress())
+    told, assumed = model.to_json(), type(model)().to_json()
+    rows = [(meaning, f"{told[name]:,.3g}", f"{assumed[name]:,.3g}") for name, meaning in UNITS.items()]
+    print_columns("Core-seconds", ("of", "here", "assumed before"), rows)
+    snapshot = open_table(spark, table)
+    size, count = float(snapshot.files().bytes.sum()), len(snapshot.files())
+    whole = model.relayout(RelayoutWork(size, 3, files=2 * count), snapshot.table_id)
+    out.print(
+        f"A relayout of the whole table, {size / 1e9:,.3g} GB, by three columns would take {whole.expected:,.0f} "
+        f"core-seconds (90% interval {whole.low:,.0f} to {whole.high:,.0f}); kept in {state}/calibrations",
+        soft_wrap=True,
+    )
+    return {
+        "core_seconds": told,
+        "measured": len(timings),
+        "relayout_noise": model.relayout_fit.noise,
+        "scan_noise": model.scan_fit.noise,
+        "whole_table": vars(whole),
+    }
+
+
+@command
+@state_option
+@click.option("--table", help="Only this table: path or catalog name.")
+@price_option
+@click.option("--out", "target", type=click.Path(), help="Also draw promised against measured, as PNG.")
+def savings(state: str, table: str | None, price: float, target: str | None) -> Payload:
+    """What relayouts promised and cost, what became of it, and what they saved by table and month."""
+    from zorder_pipeline import pictures, pipeline
+    from zorder_pipeline.gate.cost import CostModel
+
+    spark = start_spark("savings")
+    books = pipeline.savings(spark, state, table=table, assumed=CostModel(price_per_core_hour=price))
+    header = ("table", "version", "done", "queries", "promised", "measured", "core-s", "foretold (90%)")
+    print_columns("Relayouts: share of the rows that a query reads less", header, map(_line, books.checks), left=1)
+    money = ("money",) if price else ()
+    rows = [
+        (
+            *(row.table, row.month, f"{row.relayouts:,}", f"{row.cost:,.0f}", f"{row.saved:,.0f}"),
+            *(f"{row.checked:.0%}", f"{row.net:+,.0f}", *([f"{row.net / 3600 * price:+,.2f}"] if price else [])),
+        )
+        for row in books.months
+    ]
+    header = ("table", "month", "relayouts", "cost", "saved", "of it measured", "net", *money)
+    print_columns("Core-seconds by month", header, rows, left=2)
+    for check in books.checks:
+        if check.warning:
+            err.print(f"warning: {check.warning}", soft_wrap=True)
+    if target is not None:
+        if not books.checks:
+            raise ZorderError(f"{state} holds no relayout to draw; relayouts with --state {state} are noted there")
+        Path(target).write_bytes(pictures.promises_kept([check.drawn for check in books.checks]))
+        out.print(f"drawn to {target}")
+    return books.to_json()
+
+
+def _line(check: PromiseCheck) -> tuple[str, ...]:
+    foretold = (
+        "" if check.cost_low is None else f"{check.cost_expected:,.1f} ({check.cost_low:,.1f}–{check.cost_high:,.1f})"
+    )
+    return (
+        check.table,
+        str(check.version),
+        f"{datetime.fromtimestamp(check.committed_at / 1e6, UTC):%Y-%m-%d %H:%M}",
+        f"{check.queries:,}",
+        f"{check.promised:.1%}",
+        "not checked yet" if check.measured is None else f"{check.measured:.1%}{' BROKEN' if check.broken else ''}",
+        f"{check.cost:,.1f}",
+        foretold,
+    )

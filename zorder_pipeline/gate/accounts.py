@@ -1,0 +1,117 @@
+"""What relayouts promised, what became of it, and what they saved: kept promises, trust in later ones, monthly sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+__all__ = ["BROKEN", "Account", "MonthlySaving", "monthly_savings", "widening"]
+
+BROKEN = 1.5
+"""A promise is broken when the measured saving is smaller than the promised one by more than this factor."""
+REMEMBERED = 5
+MOST = 10.0
+
+
+@dataclass(frozen=True)
+class Account:
+    """What one relayout cost and saves.
+
+    Attributes:
+        table: the table's name or location.
+        committed_at: microseconds since 1970 UTC.
+        cost: core-seconds that it took.
+        saved_per_query: core-seconds, measured where it was checked, else as promised.
+        queries_per_day: rate of such queries, likewise.
+        days: for which a saving is credited: the horizon that the gate counted with.
+        checked: whether the saving was measured.
+    """
+
+    table: str
+    committed_at: int
+    cost: float
+    saved_per_query: float
+    queries_per_day: float
+    days: float
+    checked: bool
+
+
+@dataclass(frozen=True)
+class MonthlySaving:
+    """What the relayouts of a table cost and saved in a month.
+
+    Attributes:
+        month: ``2026-01``, in UTC.
+        relayouts: done in it.
+        cost, saved: core-seconds. A cost counts in the month of the relayout, a saving day by day.
+        checked: share of ``saved`` that rests on measurements, 0 to 1; the rest on promises.
+    """
+
+    table: str
+    month: str
+    relayouts: int
+    cost: float
+    saved: float
+    checked: float
+
+    @property
+    def net(self) -> float:
+        """Core-seconds saved beyond what was spent."""
+        return self.saved - self.cost
+
+
+def widening(kept: Sequence[float], broken: float = BROKEN) -> float:
+    """Factor by which the next promise of a table is trusted less, from how its latest were kept, oldest first.
+
+    Args:
+        kept: measured saving as a multiple of the promised one, per relayout that was checked.
+        broken: a promise counts as broken beyond this factor.
+
+    >>> widening([1.1, 0.9, 0.8]), widening([0.25, 1.0]), widening([0.25, 1, 1, 1, 1, 1])
+    (1.0, 4.0, 1.0)
+    """
+    short = [1 / max(share, 1 / MOST) for share in kept[-REMEMBERED:] if share < 1 / broken]
+    return max(short, default=1.0)
+
+
+def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlySaving]:
+    """Costs and savings by table and month up to ``now``, oldest month first.
+
+    >>> start = int(datetime(2026, 1, 31, tzinfo=UTC).timestamp() * 1e6)
+    >>> account = Account("t", start, 100.0, 2.0, 50.0, 30.0, True)
+    >>> found = monthly_savings([account], datetime(2026, 2, 5, tzinfo=UTC))
+    >>> [(row.month, row.relayouts, row.cost, row.saved, row.net) for row in found]
+    [('2026-01', 1, 100.0, 100.0, 0.0), ('2026-02', 0, 0.0, 400.0, 400.0)]
+    """
+    counts: dict[tuple[str, str], int] = {}
+    costs: dict[tuple[str, str], float] = {}
+    saved: dict[tuple[str, str], float] = {}
+    checked: dict[tuple[str, str], float] = {}
+    for account in accounts:
+        start = datetime.fromtimestamp(account.committed_at / 1e6, UTC)
+        key = (account.table, f"{start:%Y-%m}")
+        counts[key] = counts.get(key, 0) + 1
+        costs[key] = costs.get(key, 0.0) + account.cost
+        end = min(now, start + timedelta(days=account.days))
+        while start < end:
+            key = (account.table, f"{start:%Y-%m}")
+            following = (start.replace(day=1) + timedelta(days=32)).replace(
+                day=1, hour=0, minute=0, second=0, microsecond=0
+            )
+            until = min(end, following)
+            amount = (until - start) / timedelta(days=1) * account.queries_per_day * account.saved_per_query
+            saved[key] = saved.get(key, 0.0) + amount
+            checked[key] = checked.get(key, 0.0) + amount * account.checked
+            start = until
+    keys = sorted(counts.keys() | saved.keys(), key=lambda key: (key[1], key[0]))
+    return [
+        MonthlySaving(
+            *key,
+            counts.get(key, 0),
+            costs.get(key, 0.0),
+            saved.get(key, 0.0),
+            checked.get(key, 0.0) / saved[key] if saved.get(key) else 0.0,
+        )
+        for key in keys
+    ]

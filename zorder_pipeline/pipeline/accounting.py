@@ -1,0 +1,244 @@
+"""Afterwards: whether relayouts kept their promises, by queries that came later, and what they saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.gate.accounts import BROKEN, Account, MonthlySaving, monthly_savings, widening
+from zorder_pipeline.gate.benefit import observed_rate
+from zorder_pipeline.gate.cost import CostModel, ScanWork
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pictures import KeptPromise
+from zorder_pipeline.relayout.ledger import Entry, Ledger
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .costs import cost_model
+from .logs import ingest, names_of
+from .records import LogSource
+from .volumes import FileVolumes, present_volumes
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
+
+ENOUGH = 5
+"""Later queries without which nothing is said about a promise."""
+HORIZON = 30.0
+
+
+@dataclass(frozen=True)
+class PromiseCheck:
+    """What a relayout promised and what became of it.
+
+    Attributes:
+        version: table version that it made.
+        committed_at: microseconds since 1970 UTC.
+        promised, promised_low: share of the rows that a query was to read less, and its lower end.
+        measured: the same, measured with ``queries`` later queries; None when it was not checked yet.
+        kept: measured as a multiple of promised; None without both.
+        broken: whether it was missed by more than the set factor.
+        cost, cost_expected, cost_low, cost_high: core-seconds measured and foretold; None where nothing was foretold.
+    """
+
+    table: str
+    version: int
+    committed_at: int
+    queries: int
+    promised: float
+    promised_low: float
+    measured: float | None
+    kept: float | None
+    broken: bool
+    cost: float
+    cost_expected: float | None
+    cost_low: float | None
+    cost_high: float | None
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence about a broken promise; None when it was kept."""
+        if not self.broken or self.measured is None:
+            return None
+        return (
+            f"{self.table}: the relayout of version {self.version} saves {self.measured:.1%} of the rows instead of "
+            f"the promised {self.promised:.1%}, by {self.queries:,} queries; the next promises are trusted less"
+        )
+
+    @property
+    def drawn(self) -> KeptPromise:
+        """The line of it in a picture."""
+        name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
+        known = self.cost_expected is not None and self.cost_low is not None and self.cost_high is not None
+        foretold = (self.cost_low or 0.0, self.cost_expected or 0.0, self.cost_high or 0.0) if known else None
+        return KeptPromise(name, self.promised, self.promised_low, self.measured, self.broken, self.cost, foretold)
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The books: every relayout's promise, and costs and savings by table and month.
+
+    Attributes:
+        price_per_core_hour: 0 when costs are not told in money.
+    """
+
+    checks: tuple[PromiseCheck, ...]
+    months: tuple[MonthlySaving, ...]
+    price_per_core_hour: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``zorder savings --json`` prints."""
+        rate = self.price_per_core_hour / 3600
+        months = [vars(row) | {"net": row.net, "money": row.net * rate if rate else None} for row in self.months]
+        return {"relayouts": [vars(check) | {"warning": check.warning} for check in self.checks], "months": months}
+
+
+def check_promises(
+    spark: SparkSession,
+    state: str,
+    table: str,
+    queries: Sequence[LoggedQuery],
+    *,
+    version: int | None = None,
+    broken: float = BROKEN,
+) -> list[PromiseCheck]:
+    """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
+
+    Each relayout is measured at the version that it replaced and at the one that it made, exactly as
+    `zorder_pipeline.pipeline.evaluate` does, so that what was appended since does not count for or against it. A
+    version that Delta's log does not hold any more is left as it was measured before.
+
+    Args:
+        table: path or catalog name.
+        queries: logged queries of the table, in any order.
+        version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
+            after it. Otherwise every relayout, with those after the newest query that its layout was learned from.
+        broken: factor by which a promise may be missed.
+
+    Raises:
+        TableError: there is no such table.
+    """
+    now, ledger = open_table(spark, table), Ledger(spark, state)
+    entries = [entry for entry in ledger.entries(now.table_id) if version in (None, entry.version)]
+    for entry in entries:
+        chosen = [query for query in queries if version is not None or _later(query, entry)]
+        if len(chosen) < ENOUGH or len(chosen) == entry.measured_queries:
+            continue
+        try:
+            before, after = (_at(now, version, chosen) for version in (entry.replaced_version, entry.version))
+        except TableError:
+            continue
+        ledger.measured(now.table_id, entry.version, _difference(before, after, chosen))
+    return [_check(entry, broken) for entry in ledger.entries(now.table_id)]
+
+
+def check_promises_by_log(
+    spark: SparkSession, state: str, table: str, logs: Sequence[LogSource | str], *, aliases: Sequence[str] = ()
+) -> list[PromiseCheck]:
+    """`check_promises` with the queries of logs.
+
+    Raises:
+        TableError, LogError: see `zorder_pipeline.pipeline.evaluate`.
+    """
+    snapshot = open_table(spark, table)
+    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    return check_promises(spark, state, table, log.of_table([snapshot.location]))
+
+
+def savings(
+    spark: SparkSession,
+    state: str,
+    *,
+    table: str | None = None,
+    assumed: CostModel | None = None,
+    broken: float = BROKEN,
+    now: datetime | None = None,
+) -> Savings:
+    """What relayouts promised, cost and saved, from the state alone.
+
+    A saving is credited for as many days as the gate counted with, at the rate of the later queries where they were
+    checked, else at the rate that was promised; never beyond ``now``.
+
+    Args:
+        table: only this one, path or catalog name.
+        assumed: see `zorder_pipeline.pipeline.cost_model`; has the price.
+    """
+    model = cost_model(spark, state, assumed)
+    entries = Ledger(spark, state).entries(open_table(spark, table).table_id if table is not None else None)
+    accounts = [_account(entry, model) for entry in entries]
+    months = monthly_savings(accounts, now or datetime.now(UTC))
+    return Savings(tuple(_check(entry, broken) for entry in entries), tuple(months), model.price_per_core_hour)
+
+
+def trust(spark: SparkSession, state: str | None, table_id: str, broken: float = BROKEN) -> float:
+    """Factor by which the next promise of a table is trusted less, from how its latest were kept; 1 without a state."""
+    if state is None:
+        return 1.0
+    kept = [entry.kept for entry in Ledger(spark, state).entries(table_id)]
+    return widening([share for share in kept if share is not None], broken)
+
+
+def _later(query: LoggedQuery, entry: Entry) -> bool:
+    since = entry.log_watermark if entry.log_watermark is not None else entry.committed_at
+    return query.timestamp is not None and query.timestamp > since
+
+
+def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery]) -> FileVolumes:
+    snapshot = now.at(version)
+    boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
+    found = present_volumes(snapshot, queries, boxes)
+    return FileVolumes(found.bytes, found.files, found.rows / max(1, int(snapshot.files().rows.sum())), found.groups)
+
+
+def _difference(before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery]) -> dict[str, float | int]:
+    rate, source = observed_rate([query.timestamp for query in queries], len(queries))
+    values: dict[str, float | int] = {
+        "queries": len(queries),
+        "before": float(before.rows.mean()),
+        "after": float(after.rows.mean()),
+        "files_saved": float((before.files - after.files).mean()),
+    }
+    if np.all(before.bytes > 0):  # else VACUUM has removed the files that were replaced
+        values["bytes_saved"] = float((before.bytes - after.bytes).mean())
+    return values | ({"per_day": rate} if source == "observed" else {})
+
+
+def _check(entry: Entry, broken: float) -> PromiseCheck:
+    kept = entry.kept
+    return PromiseCheck(
+        table=entry.location,
+        version=entry.version,
+        committed_at=entry.committed_at,
+        queries=entry.measured_queries,
+        promised=entry.promised_before - entry.promised_after if entry.promise_queries else 0.0,
+        promised_low=entry.promised_low,
+        measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
+        kept=kept,
+        broken=kept is not None and kept < 1 / broken,
+        cost=entry.cost_measured,
+        cost_expected=entry.cost_expected,
+        cost_low=entry.cost_low,
+        cost_high=entry.cost_high,
+    )
+
+
+def _account(entry: Entry, model: CostModel) -> Account:
+    checked = entry.measured_queries > 0
+    size, files = entry.promised_bytes, entry.promised_files
+    if checked and entry.measured_bytes is not None:
+        size, files = entry.measured_bytes, entry.measured_files
+    elif entry.kept is not None:
+        size, files = size * entry.kept, entry.measured_files
+    gained = model.scans(ScanWork(max(0.0, size), max(0.0, files)), entry.table_id).expected
+    lost = model.scans(ScanWork(max(0.0, -size), max(0.0, -files)), entry.table_id).expected
+    assumed = entry.gate.get("assumptions", {})
+    rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
+    days = float(assumed.get("horizon_days", HORIZON))
+    return Account(entry.location, entry.committed_at, entry.cost_measured, gained - lost, rate, days, checked)

@@ -1,0 +1,227 @@
+"""What queries read of a table in bytes and files: now, from its footers, and under a plan, from virtual files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.gate.benefit import ReadVolumes
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.placement import files_under
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
+from zorder_pipeline.layout.virtual_files import files_read, pieces
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.reading.footers import column_bytes, read_footers, row_groups
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .records import TableAnalysis
+from .sizes import column_bytes as whole_bytes
+from .sizes import partitions_of
+
+__all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
+__all__ += ["sampled_for_size"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+MOST_FOOTERS = 2_000
+"""Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
+ROW_GROUP = 128 << 20
+MOST_COLUMNS = 64
+"""Columns that are sampled for their sizes only."""
+
+
+@dataclass(frozen=True)
+class FileVolumes:
+    """What each query reads; arrays of shape (queries,).
+
+    Attributes:
+        bytes: of the columns it reads, in the row groups that it reads.
+        files, rows: in the files that it opens.
+        groups: share of the table's rows in the row groups that it reads.
+    """
+
+    bytes: Floats
+    files: Floats
+    rows: Floats
+    groups: Floats
+
+
+def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
+    """Top-level columns that each query reads, in the table's own case; all of them where that is not known."""
+    names = {leaf.path[0].lower(): leaf.path[0] for leaf in snapshot.leaves}
+    everything = frozenset(names.values()) - set(snapshot.partition_columns)
+    found = [frozenset(names[n] for c in q.columns if (n := c.lower().split(".")[0]) in names) for q in queries]
+    return [read - set(snapshot.partition_columns) if read else everything for read in found]
+
+
+def sampled_for_size(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[str]:
+    """Columns to sample because queries read them: plain ones, at most `MOST_COLUMNS`, the most read first."""
+    counts: dict[str, int] = {}
+    for read in columns_read(snapshot, queries):
+        for name in read:
+            counts[name] = counts.get(name, 0) + 1
+    plain = {c.name for c in snapshot.schema.columns if c.value_type.orderable}
+    return sorted((name for name in counts if name in plain), key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
+
+
+def present_volumes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes]) -> FileVolumes:
+    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read."""
+    files = snapshot.files()
+    zones = files.zone_map()
+    hits = np.array([zones.matching(query) for query in boxes]).reshape(len(boxes), len(files))
+    names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
+    few = len(files) <= MOST_FOOTERS
+    chosen = files.path if few else files.path[:: len(files) // 16 + 1]
+    footers = read_footers(snapshot.location, chosen.tolist())
+    sizes = column_bytes(footers, names)
+    whole = float(sum(part.sum() for part in sizes.values()))
+    if not few or not footers.complete:
+        sizes = {name: part.sum() / whole * files.bytes for name, part in sizes.items()} if whole else {}
+    rows = np.asarray(files.rows, dtype=np.float64)
+    total = max(1.0, float(rows.sum()))
+    weighed = hits.astype(np.float64)
+    groups = weighed @ rows / total
+    if few and footers.complete and any((item.num_row_groups > 1) for item in footers.metadata if item is not None):
+        used = {item.column for query in boxes for box in query for item in box}
+        leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
+        inner, file = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
+        read = np.array([inner.matching(query) for query in boxes]).reshape(len(boxes), len(file)) & hits[:, file]
+        per_file = np.bincount(file, weights=inner.rows, minlength=len(files))
+        member = np.zeros((len(file), len(files)))
+        member[np.arange(len(file)), file] = inner.rows / np.maximum(1.0, per_file[file])
+        weighed = read @ member
+        groups = weighed @ rows / total
+    return FileVolumes(_bytes(weighed, sizes, columns_read(snapshot, queries)), hits.sum(axis=1), hits @ rows, groups)
+
+
+def read_volumes(
+    analysis: TableAnalysis,
+    plan: Plan,
+    chosen: Sequence[int],
+    shares: Floats,
+    kept: npt.NDArray[np.int32] | None = None,
+    row_group_bytes: int | None = None,
+) -> ReadVolumes | None:
+    """What some queries read now and under the plan, in bytes, files and row groups; None for a plan without a layout.
+
+    Args:
+        chosen: indices of the queries.
+        shares: share of rows each of them is told to read under the plan: zone maps of a sample are too narrow, and
+            bytes and files are corrected as rows were.
+        kept: file of each sampled row, for a plan that lays out by the present layout only what is new.
+        row_group_bytes: of the files to be written.
+    """
+    if plan.spec is None or not len(chosen):
+        return None
+    snapshot, sample = analysis.snapshot, analysis.sample
+    queries, boxes = [analysis.queries[i] for i in chosen], [analysis.boxes[i] for i in chosen]
+    now = present_volumes(snapshot, queries, boxes)
+    session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
+    codec = snapshot.properties.get("delta.parquet.compression.codec", session)
+    columns = sample.arrays
+    within = np.zeros(sample.rows, dtype=np.int64)
+    if kept is None:
+        partition = partitions_of(sample, snapshot.schema.partition_columns)
+        rows_per_file = sample.rows / max(1, round(sample.total_rows / plan.target_file_rows))
+        file, within = files_under(plan.spec, columns, rows_per_file, partition), keys(plan.spec, columns)
+    else:
+        file = kept.astype(np.int64)
+    told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
+    if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
+        stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
+        before = _virtual(
+            analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
+        )
+        told = replace(
+            told,
+            bytes_after=now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0),
+            files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9),
+        )
+    return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
+
+
+def _virtual(
+    analysis: TableAnalysis,
+    queries: Sequence[LoggedQuery],
+    boxes: Sequence[Boxes],
+    file: npt.NDArray[np.int64],
+    within: npt.NDArray[np.int64],
+    shares: Floats,
+    row_group_bytes: int | None,
+    codec: str,
+) -> ReadVolumes:
+    """`ReadVolumes` of virtual files; what it says of before is to be replaced."""
+    snapshot, sample = analysis.snapshot, analysis.sample
+    files, columns = int(file.max()) + 1, sample.arrays
+    order = np.lexsort((np.arange(len(file)), within, file))
+    scale = sample.total_rows / max(1, sample.rows)
+    read = columns_read(snapshot, queries)
+    per_file = np.bincount(file, minlength=files).astype(np.float64)
+    sizes = _sizes(analysis, frozenset().union(*read), file, order, files, scale, codec)
+    estimator = Estimator.build(columns, snapshot.schema, boxes, sample.rows)
+    hits = files_read(estimator, file.astype(np.int32), files)
+    # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
+    wider = shares / np.maximum(hits @ per_file / sample.rows, 1e-12)
+    wider = np.clip(np.where(hits.any(axis=1), wider, 1.0), 0.0, files / np.maximum(1, hits.sum(axis=1)))
+    per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
+    number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
+    weighed, groups = hits.astype(np.float64), hits @ per_file / sample.rows
+    exact = _every_bound(snapshot.schema)
+    inner = Estimator.build(columns, exact, boxes, sample.rows)
+    if number > 1:
+        inside = files_read(inner, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
+        weighed = (inside & hits[:, :, None]).mean(axis=2)
+        groups = weighed @ per_file / sample.rows
+    volume, opened = _bytes(weighed, sizes, read) * wider, hits.sum(axis=1) * wider
+    enriched = hits & files_read(inner, file.astype(np.int32), files) if exact != snapshot.schema else hits
+    less = None if (enriched == hits).all() else np.minimum(_bytes(weighed * enriched, sizes, read) * wider, volume)
+    fewer = None if less is None else np.minimum(enriched.sum(axis=1) * wider, opened)
+    nothing = np.zeros(len(boxes))
+    return ReadVolumes(nothing, volume, nothing, opened, nothing, np.clip(groups * wider, 0, 1), less, fewer)
+
+
+def _every_bound(schema: TableSchema) -> TableSchema:
+    """The schema as if every column that has an order had exact bounds: in footers, and for readers of ours."""
+    return TableSchema(tuple(replace(c, delta_stats=c.value_type.orderable) for c in schema.columns))
+
+
+def _sizes(
+    analysis: TableAnalysis,
+    names: frozenset[str],
+    file: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+    files: int,
+    scale: float,
+    codec: str,
+) -> dict[str, Floats]:
+    """Bytes of each column in each virtual file; a column that is not sampled keeps its bytes per row."""
+    snapshot, sample = analysis.snapshot, analysis.sample
+    types = {column.name: column.type for column in snapshot.schema.columns}
+    rows = np.bincount(file, minlength=files) * scale
+    result: dict[str, Floats] = {}
+    unknown = [name for name in names if name not in sample.columns]
+    if unknown:
+        whole = whole_bytes(snapshot)
+        result = {name: whole.get(name, 0.0) * rows / max(1.0, rows.sum()) for name in unknown}
+    for name in names - result.keys():
+        values, valid = sample.arrays[name]
+        result[name] = virtual_bytes(values, valid, types[name], file, order, files, scale, codec)
+    return result
+
+
+def _bytes(weighed: Floats, sizes: dict[str, Floats], read: Sequence[frozenset[str]]) -> Floats:
+    """Bytes of each query's columns in the share of each file that it reads, shape (queries,)."""
+    result = np.zeros(len(read))
+    for columns in set(read):
+        mine = np.array([item == columns for item in read])
+        each = sum((sizes[name] for name in columns if name in sizes), np.zeros(weighed.shape[1]))
+        result[mine] = weighed[mine] @ each
+    return result
