@@ -20,6 +20,7 @@ def table(spark: SparkSession, tmp_path: Path) -> str:
     return path
 
 
+@pytest.mark.slow
 def test_costs_are_measured_on_copies_that_are_gone_afterwards(
     spark: SparkSession, tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -158,7 +158,10 @@ def saving(
     worst, best = worth(least, promised.files_low) + extra, worth(most, promised.files_high) + extra
     doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
     relative = doubt.high / doubt.expected if doubt.expected else 1.0
-    low = expected - math.hypot(expected - worst, expected - expected / relative)
+    if worst > 0:  # both errors are factors, so together they cannot turn a saving into a loss
+        low = expected / math.exp(math.hypot(math.log(expected / worst), math.log(relative)))
+        high = expected * math.exp(math.hypot(math.log(best / expected), math.log(relative)))
+    else:
+        low, high = worst * relative, max(best, 0.0) * relative
     low = min(low, expected / widening) if expected > 0 else low
-    high = expected + math.hypot(best - expected, expected * relative - expected)
     return Estimate(low, expected, high).times(queries)

@@ -1,0 +1,56 @@
+"""A promise's worth: files and bytes at what scans cost here, with the doubt about both."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.gate.benefit import ReadVolumes, promise, saving
+from zorder_pipeline.gate.cost import CostModel, ScanWork
+from zorder_pipeline.model.plan import Promise
+
+RNG = np.random.default_rng(0)
+ONES = np.ones(80)
+VOLUMES = ReadVolumes(
+    ONES * 1e9, RNG.uniform(1e8, 3e8, 80), ONES * 100, RNG.integers(5, 15, 80).astype(float), ONES, ONES * 0.1
+)
+PROMISE = promise(ONES, ONES * 0.2, ONES * 1e9, (100.0, "observed"), volumes=VOLUMES)
+COSTS = CostModel(scan=10.0, per_opened_file=0.1)
+
+
+def test_bytes_and_files_are_paid_for_as_scans_cost_here() -> None:
+    told = saving(PROMISE, COSTS, 1000)
+    assert PROMISE.bytes_saved_per_query == pytest.approx(8e8, rel=0.05)
+    assert PROMISE.files_saved_per_query == pytest.approx(90, rel=0.05)
+    assert told.expected == pytest.approx(1000 * (0.8 * 10 + 90 * 0.1), rel=0.05)
+    assert told.expected / 6 < told.low < told.expected / 2, "scan costs were only assumed"
+    scans = [("t", ScanWork(size * 1e9, files, 1), 0.3 + size * 10 + files * 0.1) for size in (0.1, 0.5, 2.0)
+             for files in (1, 10, 100)]  # fmt: skip
+    measured = saving(PROMISE, COSTS.measured([], scans), 1000, "t")
+    assert measured.low > 0.85 * measured.expected
+
+
+def test_an_interval_reaches_zero_only_where_the_queries_say_so() -> None:
+    assert saving(replace(PROMISE, bytes_low=1e6, files_low=0.1), COSTS, 10).low > 0
+    assert saving(replace(PROMISE, bytes_low=-1e6, files_low=-1.0), COSTS, 10).low < 0
+
+
+def test_readers_with_enriched_statistics_count_by_their_share() -> None:
+    enriched = replace(PROMISE, enriched_bytes_per_query=1e8, enriched_files_per_query=5.0)
+    none, half, all_ = (saving(enriched, COSTS, 1, enriched_share=share).expected for share in (0.0, 0.5, 1.0))
+    assert none == saving(PROMISE, COSTS, 1).expected
+    assert all_ - none == pytest.approx(0.1 * 10 + 5 * 0.1)
+    assert half == pytest.approx((none + all_) / 2)
+
+
+def test_a_broken_promise_widens_the_interval_downwards_only() -> None:
+    plain, trusted_less = saving(PROMISE, COSTS, 1), saving(PROMISE, COSTS, 1, widening=8.0)
+    assert trusted_less.low == pytest.approx(plain.expected / 8)
+    assert (trusted_less.expected, trusted_less.high) == (plain.expected, plain.high)
+
+
+def test_a_promise_of_an_older_version_is_told_by_its_shares() -> None:
+    old = Promise(40, 1.0, 0.2, 0.7, 0.9, 8e8, 100.0, "observed")
+    told = saving(old, COSTS, 1)
+    assert told.expected == pytest.approx(8.0)
+    assert 0 < told.low < 7.0
