@@ -4,10 +4,10 @@
 RUN = JAVA_HOME="$$(cat .venv/java_home)" .venv/bin/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full check ui bench lock clean
+.PHONY: help setup demo test test-full test-versions check licences ui bench lock clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 setup: .venv/.ready ## .venv with the locked packages, Java and Delta's jars (PYTHON=... picks the interpreter)
 
@@ -25,11 +25,18 @@ test-full: setup ## all tests: also the long matrix, races, kills, peers and the
 	@.ci/postgres.sh
 	$(RUN)python -m pytest $(ARGS)
 
-check: setup ## style, types and the rule of dependency
+test-versions: setup ## the tests of Spark and Delta under every supported version (ARGS="4.1.2 4.4.0 3.12": one)
+	@.ci/versions.sh $(ARGS)
+
+check: setup ## style, types, the rule of dependency, licences
 	.venv/bin/ruff check
 	.venv/bin/ruff format --check
 	.venv/bin/mypy
 	.venv/bin/lint-imports --no-logo
+	.venv/bin/pip-licenses >/dev/null
+
+licences: setup ## list the dependencies' licences; an unknown one fails (pyproject.toml says which are known)
+	@.venv/bin/pip-licenses
 
 ui: setup ## the Dagster UI on the demo's state
 	@$(RUN)zorder ui $(ARGS)

@@ -12,23 +12,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ZorderError
+from .versions import delta_package
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["delta_package", "quiet_conf", "session", "spark_conf"]
-
-DELTA_VERSION = "4.4.0"
-SUPPORTED_SPARK = ("4.2",)
-
-
-def delta_package() -> str:
-    """Maven coordinates of the Delta build for the installed Spark."""
-    return f"io.delta:delta-spark_{SUPPORTED_SPARK[0]}_2.13:{DELTA_VERSION}"
+__all__ = ["quiet_conf", "session", "spark_conf"]
 
 
 def _jar_folder() -> Path:
-    return Path(sys.prefix) / "share" / "zorder_pipeline" / f"delta-{DELTA_VERSION}"
+    _, artifact, release = delta_package().split(":")
+    return Path(sys.prefix) / "share" / "zorder_pipeline" / f"{artifact}-{release}"
 
 
 def quiet_conf() -> dict[str, str]:

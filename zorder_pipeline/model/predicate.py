@@ -16,7 +16,6 @@ __all__ += ["predicate_from_json", "predicate_to_json"]
 
 FORMAT = 1
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
-LITERAL_KINDS = ("number", "string", "date", "timestamp", "timestamp_ntz", "boolean", "binary", "null")
 _HIDDEN = "?"
 
 

@@ -31,7 +31,6 @@ ALLOWED = frozenset(
     for name in (_SYNTAX + " " + _OPERATORS + " " + _FUNCTIONS).split()
     if (found := getattr(exp, name, None)) is not None
 )
-ZONE_BOUND = frozenset({"TIMESTAMP", "TIMESTAMPLTZ", "TIMESTAMPTZ"})
 
 
 def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:

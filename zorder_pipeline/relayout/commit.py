@@ -15,9 +15,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
+from zorder_pipeline.versions import supported_text
 
 from .history import OURS
-from .snapshot import GENERATION_TAG, LAYOUT_TAG, SUPPORTED, TableSnapshot, jvm
+from .snapshot import GENERATION_TAG, LAYOUT_TAG, TableSnapshot, jvm
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -51,7 +52,7 @@ class Transaction:
             if isinstance(error, Py4JJavaError):
                 raise
             raise UnsupportedTableError(
-                f"this Delta version's transaction differs; {SUPPORTED} is supported"
+                f"this Delta version's transaction differs; supported are {supported_text()}"
             ) from error
         self.current = TableSnapshot(self.spark, self.jlog, self.txn.snapshot())
         if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:

@@ -16,8 +16,8 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key
 
 from .commit import Transaction, actions_summary, told_plainly
-from .key_column import FILE, KEY, with_key
-from .routing import Cutter, histogram_of, routed
+from .key_column import KEY, with_key
+from .routing import Cutter, histogram_of, routed, to_files
 from .select import bins_of, select_files
 from .snapshot import FileList, TableSnapshot, open_table
 from .verify import check_counts, check_hashes, content_hash
@@ -228,9 +228,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], work: _Work
     by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
     from pyspark.sql import functions as F
 
-    ordered = targeted.repartitionById(number, F.col(FILE).cast("int")).sortWithinPartitions(
-        *(F.expr(item) for item in by)
-    )
+    ordered = to_files(targeted, number).sortWithinPartitions(*(F.expr(item) for item in by))
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if work.row_group_bytes is not None:
         conf["parquet.block.size"] = str(work.row_group_bytes)

@@ -18,7 +18,7 @@ from .key_column import FILE, KEY, RANGE, number_of_starts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Cutter", "histogram_of", "routed"]
+__all__ = ["Cutter", "histogram_of", "keys_of_partitions", "routed", "to_files"]
 
 _STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
 _ARRAYS = (_STARTS, _OFFSETS, _PIECES)
@@ -91,6 +91,49 @@ def routed(
     if dealt:
         target = target + F.pmod(F.col(_ROW), F.get(F.col(_PIECES), F.col(RANGE)))
     return ranged.withColumn(FILE, target), number
+
+
+def to_files(targeted: DataFrame, number: int) -> DataFrame:
+    """``targeted`` in ``number`` Spark partitions, each row in the one that its column `FILE` names."""
+    from pyspark.sql import functions as F
+
+    if hasattr(targeted, "repartitionById"):  # since Spark 4.1
+        return targeted.repartitionById(number, F.col(FILE).cast("int"))
+    keys = F.from_json(F.lit(json.dumps(keys_of_partitions(number).tolist())), "array<int>")
+    return targeted.repartition(number, F.get(keys, F.col(FILE).cast("int")))
+
+
+def keys_of_partitions(number: int) -> npt.NDArray[np.int32]:
+    """For each of ``number`` Spark partitions an integer that Spark's hash partitioning sends there.
+
+    The hash is Murmur3 with seed 42, the one of ``pyspark.sql.functions.hash``; tables bucketed by Spark rest on it.
+    """
+    keys = np.zeros(number, dtype=np.int32)
+    missing = np.ones(number, dtype=np.bool_)
+    first, size = 0, max(1024, 4 * number)
+    while missing.any():
+        tried = np.arange(first, first + size, dtype=np.int32)
+        partition, index = np.unique(_murmur3(tried).astype(np.int64) % number, return_index=True)
+        keys[partition] = np.where(missing[partition], tried[index], keys[partition])
+        missing[partition] = False
+        first += size
+    return keys
+
+
+def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
+    """Spark's hash of an INT column."""
+
+    def rotated(x: npt.NDArray[np.uint32], by: int) -> npt.NDArray[np.uint32]:
+        return (x << np.uint32(by)) | (x >> np.uint32(32 - by))
+
+    with np.errstate(over="ignore"):
+        mixed = rotated(values.view(np.uint32) * np.uint32(0xCC9E2D51), 15) * np.uint32(0x1B873593)
+        found = rotated(np.uint32(42) ^ mixed, 13) * np.uint32(5) + np.uint32(0xE6546B64)
+        found ^= np.uint32(4)  # bytes hashed
+        found = (found ^ (found >> np.uint32(16))) * np.uint32(0x85EBCA6B)
+        found = (found ^ (found >> np.uint32(13))) * np.uint32(0xC2B2AE35)
+        found ^= found >> np.uint32(16)
+    return found.view(np.int32)
 
 
 def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:

@@ -18,6 +18,7 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.versions import check_pair
 
 from .leaves import Leaf, distinct_names, leaves_of, physical_of, stats_paths
 
@@ -27,10 +28,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["GENERATION_TAG", "LAYOUT_TAG", "SUPPORTED", "FileList", "TableSnapshot", "jvm", "open_table"]
+__all__ = ["GENERATION_TAG", "LAYOUT_TAG", "FileList", "TableSnapshot", "jvm", "open_table", "session_versions"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
-SUPPORTED, SUPPORTED_DELTA = "Delta 4.4 on Spark 4.2", "4.4."
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
 MILLISECOND = 1000
@@ -107,7 +107,6 @@ class TableSnapshot:
         python = jvm(spark).scala.jdk.javaapi.CollectionConverters
         self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
         self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
-        self.min_writer = int(protocol.minWriterVersion())
         self.partition_columns: tuple[str, ...] = tuple(python.asJava(metadata.partitionColumns()))
         self.struct: StructType = StructType.fromJson(json.loads(metadata.schemaString()))
 
@@ -326,17 +325,13 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
 
     Raises:
         TableError: there is no such table or version, or it is no Delta table.
-        UnsupportedTableError: the session's Delta is another than `SUPPORTED`, or cannot read the table.
+        UnsupportedTableError: nobody tested the session's Spark and Delta, or they cannot read the table.
     """
     from delta.tables import DeltaTable
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    if not (found := _delta_version(spark)).startswith(SUPPORTED_DELTA):
-        raise UnsupportedTableError(
-            f"this Spark session has Delta {found}, whose inner workings may differ; {SUPPORTED} is supported: set "
-            "spark.jars.packages to such a version"
-        )
+    check_pair(*session_versions(spark))
     delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
     is_path = "/" in table or table.startswith(".")
     try:
@@ -366,14 +361,14 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
     return TableSnapshot(spark, log, snapshot)
 
 
-def _delta_version(spark: SparkSession) -> str:
-    """Version of the session's Delta, "of no known version" when it does not say."""
+def session_versions(spark: SparkSession) -> tuple[str, str]:
+    """Versions of the session's Spark and Delta; "of no known version" where Delta does not say."""
     from py4j.protocol import Py4JError
 
     try:
-        return str(jvm(spark).io.delta.package.VERSION())
+        return spark.version, str(jvm(spark).io.delta.package.VERSION())
     except (TypeError, Py4JError):
-        return "of no known version"
+        return spark.version, "of no known version"
 
 
 def _identifier(name: str) -> str:

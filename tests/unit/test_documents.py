@@ -1,0 +1,64 @@
+"""The documents say what is: versions, folders and links are held to the code."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import zorder_pipeline
+from zorder_pipeline.versions import SUPPORTED, minor
+
+ROOT = Path(__file__).parents[2]
+PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
+    released = re.findall(r"^## \[(\d+\.\d+\.\d+)\]", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
+    assert released[0] == zorder_pipeline.__version__
+    assert released == sorted(released, key=lambda v: [int(part) for part in v.split(".")], reverse=True)
+    assert "version" not in PYPROJECT["project"]
+
+
+def test_the_architecture_page_has_every_folder_and_no_other() -> None:
+    page = (ROOT / "docs/architecture.md").read_text()
+    package = ROOT / "zorder_pipeline"
+    folders = {f"{folder.name}/" for folder in package.iterdir() if (folder / "__init__.py").is_file()}
+    modules = {module.stem for module in package.glob("*.py") if not module.stem.startswith("__")}
+    assert set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE)) == folders | modules
+    named = re.findall(r"`(?:tests/)?(\w+/[\w/]*\w+\.py)`", page)
+    assert [path for path in named if not (package / path).is_file() and not (ROOT / "tests" / path).is_file()] == []
+
+
+def test_the_architecture_page_has_the_layers_that_are_enforced() -> None:
+    page = (ROOT / "docs/architecture.md").read_text().split("## The rule of dependency")[1]
+    drawn = [set(line.split()) for line in re.findall(r"^    (.+)$", page.split("\n## ")[0], re.MULTILINE)]
+    enforced = next(c for c in PYPROJECT["tool"]["importlinter"]["contracts"] if c["type"] == "layers")["layers"]
+    assert drawn == [set(re.findall(r"\w+", layer)) for layer in enforced]
+
+
+def test_the_supported_versions_are_the_tested_ones() -> None:
+    rows = [
+        row.split()
+        for row in (ROOT / ".ci/versions.sh").read_text().split("ROWS='")[1].split("'")[0].splitlines()
+        if row
+    ]
+    assert {minor(spark) for spark, _, _ in rows} == set(SUPPORTED)
+    for spark, delta, _ in rows:
+        assert minor(delta) in SUPPORTED[minor(spark)]
+    for spark, deltas in SUPPORTED.items():  # the oldest and the newest of each range
+        assert {deltas[0], deltas[-1]} == {minor(d) for s, d, _ in rows if minor(s) == spark}
+    pythons = {name.rsplit(" ", 1)[1] for name in PYPROJECT["project"]["classifiers"] if "Python :: 3." in name}
+    assert pythons == {f"Python :: {python}".rsplit(" ", 1)[1] for _, _, python in rows}
+    page = (ROOT / "docs/versions.md").read_text()
+    for spark, deltas in SUPPORTED.items():
+        span = deltas[0] if len(deltas) == 1 else f"{deltas[0]} to {deltas[-1]}"
+        assert f"| {spark} | {span} |" in page
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
+    inside = [target for target in targets if "://" not in target]
+    assert [target for target in inside if not (page.parent / target).exists()] == []
