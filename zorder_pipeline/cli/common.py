@@ -100,10 +100,30 @@ alias_option = click.option("--alias", "aliases", multiple=True, help="Another n
 out_option = click.option("--out", "target", required=True, type=click.Path(), help="Where to write plan.json.")
 
 
+def _zone(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """The value of ``--time-zone``.
+
+    Raises:
+        ZorderError: there is no such time zone.
+    """
+    from zorder_pipeline.config.fields import time_zone_problem
+
+    if problem := time_zone_problem(value):
+        raise ZorderError(f"--time-zone must be {problem}, not {value}")
+    return value
+
+
 def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """The options that `log_sources` takes: ``logs``, ``log_format``, ``dialect`` and ``zone``."""
     options = (
-        click.option("--time-zone", "zone", default="UTC", show_default=True, help="Session time zone of the log."),
+        click.option(
+            "--time-zone",
+            "zone",
+            default="UTC",
+            show_default=True,
+            callback=_zone,
+            help="Session time zone of the log.",
+        ),
         click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log."),
         click.option("--log-format", type=LOG_FORMATS, default="auto", show_default=True),
         click.option("--log", "logs", multiple=True, required=required, help="Query log: a file or a folder."),

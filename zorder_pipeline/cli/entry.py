@@ -59,8 +59,11 @@ def main() -> None:
         zorder.main(standalone_mode=False)
     except ZorderError as error:
         _fail(str(error), 1)
-    except click.exceptions.Abort:
-        _fail("interrupted; nothing was committed", INTERRUPTED)
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        sys.exit(error.exit_code)
+    except (click.exceptions.Abort, KeyboardInterrupt):
+        _fail("interrupted; what was not committed by then is undone, and the same command goes on", INTERRUPTED)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Exception as error:

@@ -17,7 +17,7 @@ __all__ = ["ingest", "purge"]
 def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None) -> Payload:
     """Read a query log: how many statements can be used, for which tables, and why the others cannot."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.query_log.insight import FORMS, insight
+    from zorder_pipeline.query_log.insight import FORMS, REASONS, insight
 
     sources = log_sources(logs, log_format, dialect, zone)
     if state is None:
@@ -37,7 +37,10 @@ def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, stat
     ):
         if counts:
             ranked = sorted(counts.items(), key=lambda item: -item[1])
-            print_figures(title, [(name, f"{count:,}") for name, count in ranked])
+            words = REASONS if title == "Reasons" else {}
+            print_figures(title, [(name, f"{count:,}  {words.get(name, '')}".rstrip()) for name, count in ranked])
+    if not payload["used"]:
+        out.print("no statement of this log can be used to learn from")
     for name, found in sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])[:5]:
         print_figures(f"What is asked of {name}", [*_forms(found, FORMS), *_habits(found)])
     if state is not None and payload["unchanged_files"]:

@@ -18,10 +18,21 @@ DATABASES = ("sqlite", "postgresql", "mysql")
 CRON_NAMES = dict.fromkeys(f"{MONTHS}|{WEEKDAYS}".split("|"), "1")
 
 
+def time_zone_problem(value: str) -> str | None:
+    """What a time zone has to be, where ``value`` is none.
+
+    >>> time_zone_problem("Europe/Berlin"), time_zone_problem("Europe/Berlln")
+    (None, 'a time zone name such as Europe/Berlin')
+    """
+    if value in zoneinfo.available_timezones():
+        return None
+    near = difflib.get_close_matches(value, zoneinfo.available_timezones(), 1)
+    return f"a time zone name such as {near[0] if near else 'Europe/Berlin'}"
+
+
 def _time_zone(value: str) -> str:
-    if value not in zoneinfo.available_timezones():
-        near = difflib.get_close_matches(value, zoneinfo.available_timezones(), 1)
-        raise ValueError(f"a time zone name such as {near[0] if near else 'Europe/Berlin'}")
+    if problem := time_zone_problem(value):
+        raise ValueError(problem)
     return value
 
 

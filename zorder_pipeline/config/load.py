@@ -53,7 +53,8 @@ def load_config(path: str | Path, *, check_paths: bool = True) -> PipelineConfig
         if check_paths and not problems:
             problems += _missing_paths(config)
     if problems:
-        problems.sort(key=lambda problem: source.line(problem[0]))
+        # of two in a line, a misspelt key before the one that is missing because of it
+        problems.sort(key=lambda problem: (source.line(problem[0]), problem[1].startswith("is missing")))
         (where, what), more = problems[0], len(problems) - 1
         rest = f" (and {more} more problem{'s' * (more > 1)})" if more else ""
         raise ConfigError(f"{source.place(where)}: {dotted(where, source.data)} {what}{rest}")

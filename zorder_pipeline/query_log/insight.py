@@ -10,7 +10,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["FORMS", "LEVELS", "alike", "insight", "levels_of", "query_level"]
+__all__ = ["FORMS", "LEVELS", "REASONS", "alike", "insight", "levels_of", "query_level"]
 
 LEVELS = ("delta", "row_group", "page", "enriched")
 """From the file statistics in Delta's log over Parquet's row groups and pages to scans through ``reading/``."""
@@ -24,6 +24,29 @@ FORMS = {
     "P7": "function(columns) compared with a value",
     "P8": "other conditions: patterns, column against column, OR across columns",
 }
+REASONS = {
+    "damaged_file": "the file ends or breaks here: copy it anew",
+    "empty": "no statement, only blanks or comments",
+    "failed": "the log says that the query failed",
+    "invalid_utf8": "the line is no UTF-8 text",
+    "malformed_csv": "the line is no CSV with the header's columns",
+    "malformed_json": "the line is no JSON",
+    "no_scan": "Spark ran it without reading a table",
+    "no_statement": "no text in a column called statement, query_text, sql, …",
+    "no_table": "it reads no table",
+    "nul_character": "it holds a NUL character",
+    "other_table": "it reads other tables: name yours with --table or --alias",
+    "parse_error": "no SQL of the dialect: try another --dialect",
+    "tokenize_error": "no SQL of the dialect, e.g. an open quote: try another --dialect",
+    "too_deeply_nested": "more levels of brackets than are read",
+    "too_long": "longer than is read",
+    "too_many_statements": "more statements in one line than are read",
+    "truncated": "the last line, cut off: it is read again when it is whole",
+    "unfinished": "the query had not ended when the log did",
+    "unreadable_plan": "Spark's plan has a form that is not known",
+    "unsupported": "SQL that is not supported",
+}
+"""Why a line was quarantined or ignored, in words; an ignored statement may also go by its kind, e.g. ``insert``."""
 _FORM = {"=": "P1", "<=>": "P1", "in": "P3", "starts_with": "P4", "is_null": "P5", "is_not_null": "P5"}
 _FORM |= {"<>": "P6", "not_in": "P6"}
 TOP = 10
