@@ -82,7 +82,10 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     chosen = Path(sys.prefix) / "java_home"  # written by make setup
     if "JAVA_HOME" not in os.environ and chosen.is_file():
         os.environ["JAVA_HOME"] = chosen.read_text().strip()
-    if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    home = os.environ.get("JAVA_HOME")
+    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:
+        raise ZorderError(f"JAVA_HOME={home} holds no bin/java; set it to a Java 17 or newer, or unset it")
+    if not home and shutil.which("java") is None:
         raise ZorderError("Spark needs Java 17 or newer and none was found; run make setup or set JAVA_HOME")
     if conf["spark.master"].startswith("local"):  # logs are read by Python workers, which need this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)

@@ -97,7 +97,27 @@ def start_spark(app: str) -> SparkSession:
 
 table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")
 alias_option = click.option("--alias", "aliases", multiple=True, help="Another name the log calls the table by.")
-out_option = click.option("--out", "target", required=True, type=click.Path(), help="Where to write plan.json.")
+
+
+def _writable(_context: click.Context, _option: click.Parameter, value: str) -> str:
+    """The value of ``--out``, checked before minutes of work are spent on what it is for.
+
+    Raises:
+        ZorderError: no file can be written there.
+    """
+    folder = os.path.dirname(os.path.abspath(value))
+    if os.path.isdir(value) or not os.path.isdir(folder):
+        wrong = value if os.path.isdir(value) else folder
+        what = "is a folder; name a file in it" if wrong == value else "does not exist; make that folder first"
+        raise ZorderError(f"--out {value} cannot be written: {wrong} {what}")
+    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
+        raise ZorderError(f"--out {value} cannot be written: permission denied; choose another place")
+    return value
+
+
+out_option = click.option(
+    "--out", "target", required=True, type=click.Path(), callback=_writable, help="Where to write plan.json."
+)
 
 
 def _zone(_context: click.Context, _option: click.Parameter, value: str) -> str:

@@ -56,7 +56,7 @@ for _each in (
 def main() -> None:
     """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
     try:
-        zorder.main(standalone_mode=False)
+        zorder.main(prog_name="zorder", standalone_mode=False)
     except ZorderError as error:
         _fail(str(error), 1)
     except click.exceptions.NoArgsIsHelpError as error:

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -337,7 +338,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
     try:
         if is_path:
             if not DeltaTable.isDeltaTable(spark, table):
-                raise TableError(f"{table} is no Delta table; give the folder that holds _delta_log, or a catalog name")
+                raise TableError(_no_table(table))
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, table)
         else:
             location = spark.sql(f"DESCRIBE DETAIL {_identifier(table)}").collect()[0]["location"]
@@ -359,6 +360,19 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
             "DROP FEATURE"
         ) from error
     return TableSnapshot(spark, log, snapshot)
+
+
+def _no_table(folder: str) -> str:
+    """Why a folder cannot be opened, and what to do, as far as a local one tells."""
+    local = Path(folder.removeprefix("file://"))
+    if "://" not in folder.removeprefix("file://") and not local.exists():
+        return (
+            f"{folder} is no Delta table: it does not exist; give the folder that holds _delta_log, or a catalog name"
+        )
+    if local.is_dir() and any(local.glob("*.parquet")):
+        convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
+        return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
+    return f"{folder} is no Delta table; give the folder that holds _delta_log, or a catalog name"
 
 
 def session_versions(spark: SparkSession) -> tuple[str, str]:
