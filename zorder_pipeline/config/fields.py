@@ -10,6 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 __all__ = ["Amount", "Clock", "Cron", "Model", "Positive", "Share", "TableName", "TimeZone", "Weekday", "study_problem"]
+__all__ += ["time_zone_problem"]
 
 CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
