@@ -39,6 +39,7 @@ __all__ = [
     "size_options",
     "start_spark",
     "table_option",
+    "writable",
 ]
 
 Payload = dict[str, Any]
@@ -99,12 +100,14 @@ table_option = click.option("--table", required=True, help="Path or catalog name
 alias_option = click.option("--alias", "aliases", multiple=True, help="Another name the log calls the table by.")
 
 
-def _writable(_context: click.Context, _option: click.Parameter, value: str) -> str:
+def writable(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """The value of ``--out``, checked before minutes of work are spent on what it is for.
 
     Raises:
         ZorderError: no file can be written there.
     """
+    if value is None:
+        return None
     folder = os.path.dirname(os.path.abspath(value))
     if os.path.isdir(value) or not os.path.isdir(folder):
         wrong = value if os.path.isdir(value) else folder
@@ -116,7 +119,7 @@ def _writable(_context: click.Context, _option: click.Parameter, value: str) -> 
 
 
 out_option = click.option(
-    "--out", "target", required=True, type=click.Path(), callback=_writable, help="Where to write plan.json."
+    "--out", "target", required=True, type=click.Path(), callback=writable, help="Where to write plan.json."
 )
 
 

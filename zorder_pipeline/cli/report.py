@@ -18,6 +18,7 @@ from .common import (
     out,
     start_spark,
     table_option,
+    writable,
 )
 
 __all__ = ["report"]
@@ -30,7 +31,7 @@ __all__ = ["report"]
 @click.option("--state", help="Folder of the pipeline's state: stored queries, and what relayouts promised and did.")
 @click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="Of the search, made anew.")
 @click.option("--literals", is_flag=True, help="Show values of queries and of the table, which can be personal data.")
-@click.option("--out", "target", required=True, type=click.Path(dir_okay=False), help="The HTML file to write.")
+@click.option("--out", "target", required=True, type=click.Path(), callback=writable, help="The HTML file to write.")
 def report(
     table: str,
     logs: tuple[str, ...],

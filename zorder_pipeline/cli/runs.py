@@ -11,7 +11,7 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, Progress, command, err, out, print_columns
+from .common import Payload, Progress, command, err, out, print_columns, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
@@ -115,7 +115,9 @@ def _problem(outcome: TableOutcome) -> str:
 
 @command
 @click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
-@click.option("--out", "target", type=click.Path(), help="File to write; without it the figures are printed.")
+@click.option(
+    "--out", "target", type=click.Path(), callback=writable, help="File to write; without it the figures are printed."
+)
 def metrics(config_path: str | None, target: str | None) -> Payload:
     """Figures for alerting, as OpenMetrics: decisions, checks and ages of every table."""
     from zorder_pipeline.assets.definitions import config_file
