@@ -26,6 +26,8 @@ DICTIONARY_LIMIT = 1 << 20
 """Parquet's writers give a dictionary up when it grows beyond this."""
 SHORT_RUN = 8
 """Equal values in a row from which on an index is stored once with a count."""
+RUN = 2
+"""Bytes of a run besides its value: its count, and its ends that are bit-packed with their neighbours."""
 SORTED = 0.02
 """Share of the changes that lead to a smaller value, up to which a file counts as sorted by the column."""
 PAGE, PAGE_ROWS, PAGE_HEADER = 1 << 20, 20_000, 30
@@ -66,13 +68,13 @@ def column_bytes(
     here, codes = file[chosen], np.unique(values[chosen], return_inverse=True)[1].ravel()
     sampled = np.bincount(here, minlength=files).astype(np.float64)
     whole = sampled * rows_per_sampled
-    distinct = _distinct(here, codes, files)
+    distinct, words_of_file = _dictionaries(here, codes, files)
     width, plain = _plain(values[chosen], type_name)
     words = _unseen(distinct, sampled, whole)
     index_bits = np.ceil(np.log2(np.maximum(words, 2.0)) - 1e-3) * (words > 1.5)
-    indices = np.minimum(whole * index_bits / 8, _runs(here, codes, sampled, words) * (2 + index_bits / 8))
+    indices = np.minimum(whole * index_bits / 8, _runs(here, codes, sampled, words) * (RUN + index_bits / 8))
     typical = (float(whole.mean()) * width, float(words.mean()) * width, float(whole.mean() * index_bits.mean()) / 8)
-    factor_plain, factor_words, factor_indices = _factors(plain, codes, width, codec, typical)
+    factor_plain, factor_words, factor_indices = _factors(plain, codes, words_of_file, width, codec, typical)
     as_words = words * width
     dictionary = (as_words <= DICTIONARY_LIMIT) & (as_words + indices < whole * width)
     packed = as_words * factor_words + indices * factor_indices
@@ -106,11 +108,13 @@ def pieces(file: Ints, order: Ints, number: int) -> npt.NDArray[np.int32]:
     return np.asarray(file * number + place * number // np.maximum(1, count[file]), dtype=np.int32)
 
 
-def _distinct(file: Ints, codes: Ints, files: int) -> Floats:
-    """Distinct values of each file's sampled rows."""
+def _dictionaries(file: Ints, codes: Ints, files: int) -> tuple[Floats, Ints]:
+    """Distinct values of each file's sampled rows, and each row's value by its number among them."""
     span = int(codes.max()) + 1 if len(codes) else 1
-    pairs = np.unique(file * span + codes)
-    return np.bincount(pairs // span, minlength=files).astype(np.float64)
+    pairs, place = np.unique(file * span + codes, return_inverse=True)
+    distinct = np.bincount(pairs // span, minlength=files)
+    first = np.concatenate([[0], np.cumsum(distinct)[:-1]])
+    return distinct.astype(np.float64), np.asarray(place.ravel() - first[file], dtype=np.int64)
 
 
 def _unseen(distinct: Floats, sampled: Floats, whole: Floats) -> Floats:
@@ -171,18 +175,19 @@ def _four_bytes(kind: ValueType) -> bool:
 
 
 def _factors(
-    plain: bytes, codes: Ints, width: float, codec: str, typical: tuple[float, float, float]
+    plain: bytes, codes: Ints, indices: Ints, width: float, codec: str, typical: tuple[float, float, float]
 ) -> tuple[float, float, float]:
     """What a codec leaves of plain values, of a dictionary's words, and of packed indices.
 
     Args:
+        indices: each value's number among those of its file.
         typical: bytes of each in a file; a codec finds less to repeat in little.
     """
     name = CODECS.get(codec.lower())
     if name is None or not plain or not pa.Codec.is_available(name):
         return 1.0, 1.0, 1.0
-    bits = max(1, int(codes.max()).bit_length()) if len(codes) else 1
-    binary = ((codes[: 8 * PAGE // bits, None] >> np.arange(bits)) & 1).astype(np.uint8)
+    bits = max(1, int(np.quantile(indices, 0.9)).bit_length()) if len(indices) else 1
+    binary = ((indices[: 8 * PAGE // bits, None] >> np.arange(bits)) & 1).astype(np.uint8)
     packed = np.packbits(binary.ravel(), bitorder="little").tobytes()
     first = np.unique(codes[: int(len(plain) / max(width, 1 / 8))], return_index=True)[1]
     words = plain
