@@ -17,8 +17,9 @@ setup: .venv/.ready ## .venv with the locked packages, Java and Delta's jars (PY
 demo: setup ## the main job end to end on TPC-H lineitem
 	@$(RUN)zorder demo $(ARGS)
 
+# Two processes, each with a Spark session of its own: most tests wait for the driver, not for the cores.
 test: setup ## the tests that every change has to pass, doctests included
-	$(RUN)python -m pytest -m "not slow and not browser" $(ARGS)
+	$(RUN)python -m pytest -m "not slow and not browser" -n 2 --dist loadfile $(ARGS)
 
 test-full: setup ## all tests: also the long matrix, races, kills, peers and the browser
 	@.ci/chromium.sh
