@@ -11,6 +11,7 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from PIL import Image
 
 __all__ = ["data_uri", "figure_of", "markdown", "percent", "plain_axes", "short", "to_png"]
 
@@ -45,8 +46,10 @@ def figure_of(width: float, height: float, title: str, axes: bool = True) -> tup
 
 
 def to_png(figure: Figure) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
+    """The figure as a PNG of 256 colours, a third of the size: it travels in metadata."""
+    drawn, buffer = io.BytesIO(), io.BytesIO()
+    figure.savefig(drawn, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
+    Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 
 
