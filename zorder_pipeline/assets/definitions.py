@@ -69,7 +69,9 @@ def config_file(environment: Mapping[str, str] | None = None) -> Path:
     for path in ([Path(home) / "tables.yaml"] if home else []) + [here]:
         if path.is_file():
             return path
-    raise ConfigError("no configuration: set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME")
+    raise ConfigError(
+        "no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME"
+    )
 
 
 def load_definitions() -> Definitions:

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import ConfigError, ZorderError
 
 from .common import Payload, Progress, command, err, out, print_columns, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
+    from zorder_pipeline.config import PipelineConfig
     from zorder_pipeline.demo import DemoResult
 
 __all__ = ["bench", "demo", "metrics", "run", "ui"]
@@ -77,12 +78,10 @@ def _show_demo(found: DemoResult) -> None:
 )
 def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str, ...]) -> Payload:
     """The configured pipeline for all tables, without the UI; a table that fails does not stop the others."""
-    from zorder_pipeline.assets.definitions import config_file
     from zorder_pipeline.assets.openmetrics import write_metrics
     from zorder_pipeline.assets.run import instance_at_hand, quiet_dagster, run_tables
-    from zorder_pipeline.config import load_config
 
-    config = load_config(config_path or config_file())
+    config = _configuration(config_path)
     with quiet_dagster(), instance_at_hand() as instance:
         outcomes = run_tables(config, tables, partitions, instance=instance, progress=Progress())
         if config.monitoring.metrics_file:
@@ -105,6 +104,23 @@ def _spoken(decision: str) -> str:
 def _told(outcome: TableOutcome) -> Payload:
     told = {"decision": outcome.decision, "reasons": list(outcome.reasons), **outcome.figures}
     return told | ({"partitions": outcome.partitions} if outcome.partitions else {})
+
+
+def _configuration(given: str | None) -> PipelineConfig:
+    """The configuration of ``--config``, else the one that was found.
+
+    Raises:
+        ConfigError: it is wrong; of the shipped example, whose data may not be there yet, it is said that it is that.
+    """
+    from zorder_pipeline.assets.definitions import config_file
+    from zorder_pipeline.config import load_config
+
+    try:
+        return load_config(given or config_file())
+    except ConfigError as error:
+        if given or {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys():
+            raise
+        raise ConfigError(f"{error}; that is the example of zorder demo: name your own with --config") from error
 
 
 def _problem(outcome: TableOutcome) -> str:
