@@ -1,3 +1,30 @@
-"""Learns from the queries that were really asked how a Delta table should lie, and rewrites it where that pays."""
+"""Learns from the queries that were really asked how a Delta table should lie, and rewrites it where that pays.
 
+>>> import zorder_pipeline  # loads neither PySpark nor Dagster
+>>> sorted(name for name in dir(zorder_pipeline) if not name.startswith("_"))[:2]
+['explain', 'record']
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .pipeline.recording import record as record
+    from .pipeline.scanning import explain as explain
+    from .pipeline.scanning import scan as scan
+    from .pipeline.scanning import sql as sql
+
+__all__ = ["explain", "record", "scan", "sql"]
 __version__ = "0.1.0"
+
+_PUBLIC = {"explain": "scanning", "scan": "scanning", "sql": "scanning", "record": "recording"}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:  # by name, as importing them here would load Spark
+        return getattr(import_module(f"{__name__}.pipeline.{_PUBLIC[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_PUBLIC})

@@ -25,6 +25,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("volumes", "volumes"),
     ("costs", "costs"),
     ("kernel", "kernel"),
+    ("predicates", "predicates"),
 )
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""
 

@@ -13,6 +13,7 @@ import subprocess
 import sysconfig
 import tempfile
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,8 +25,10 @@ from zorder_pipeline.errors import TableError, ZorderError
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+    from zorder_pipeline.model.plan import Plan
+
 __all__ = ["copy_table", "delta_table", "file_count", "lineitem_table", "live_bytes"]
-__all__ += ["orders_lineitem", "session_conf", "store_parquet", "write_lineitem", "write_tpch"]
+__all__ += ["orders_lineitem", "plan_for", "session_conf", "store_parquet", "write_lineitem", "write_tpch"]
 
 
 def write_tpch(folder: str | Path, scale: float, table: str, parts: int = 1) -> list[Path]:
@@ -113,6 +116,14 @@ def copy_table(spark: SparkSession, source: str | Path, dest: str | Path) -> Non
     """
     with session_conf(spark, _one_partition_per_file(live_bytes(source))):
         _write(spark.read.format("delta").load(str(source)), dest)
+
+
+def plan_for(spark: SparkSession, plan: Plan, path: Path) -> Plan:
+    """The plan as if it had been learned on another copy of the table."""
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    snapshot = open_table(spark, str(path))
+    return replace(plan, table=snapshot.location, table_id=snapshot.table_id)
 
 
 def file_count(path: str | Path) -> int:

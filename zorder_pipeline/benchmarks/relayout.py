@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .data import copy_table, file_count, lineitem_table
+from .data import copy_table, file_count, lineitem_table, plan_for
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .peers import frequent_columns, liquid, zorder
 from .workloads import tpch_logs, write_log
@@ -76,7 +76,7 @@ def _contenders(spark: SparkSession, source: Path, plan: Plan, columns: Sequence
         def make(path: Path) -> float:
             copy_table(spark, source, path)
             start = time.perf_counter()
-            pipeline.apply(spark, str(path), _of_table(spark, plan, path), force=True, verify=verify)
+            pipeline.apply(spark, str(path), plan_for(spark, plan, path), force=True, verify=verify)
             return time.perf_counter() - start
 
         return make
@@ -142,7 +142,7 @@ def _incremental(spark: SparkSession, source: Path, path: Path, plan: Plan, unse
     first, new = everything.where("l_orderkey % 20 <> 7"), everything.where("l_orderkey % 20 = 7")
     shutil.rmtree(path, ignore_errors=True)
     first.write.format("delta").save(str(path))
-    own = _of_table(spark, plan, path)
+    own = plan_for(spark, plan, path)
     pipeline.apply(spark, str(path), own, force=True)
     new.coalesce(4).write.format("delta").mode("append").save(str(path))
     bytes_before = pipeline.inspect(spark, str(path))["bytes"]
@@ -155,14 +155,6 @@ def _incremental(spark: SparkSession, source: Path, path: Path, plan: Plan, unse
         "bytes_rewritten_share": done.bytes_rewritten / bytes_before,
         "rows_read_to_full": read.rows_read_fraction / full.rows_read_fraction,
     }
-
-
-def _of_table(spark: SparkSession, plan: Plan, path: Path) -> Plan:
-    """The plan as if it had been learned on another copy of the table."""
-    from zorder_pipeline.relayout.snapshot import open_table
-
-    snapshot = open_table(spark, str(path))
-    return replace(plan, table=snapshot.location, table_id=snapshot.table_id)
 
 
 def _with(outcome: Outcome, figures: dict[str, Any]) -> Outcome:

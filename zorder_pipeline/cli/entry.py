@@ -17,7 +17,7 @@ from .learning import layout, learn
 from .logs import ingest, purge
 from .report import report
 from .runs import bench, demo, metrics, run, ui
-from .tables import apply, evaluate, inspect, rollback
+from .tables import apply, evaluate, inspect, rollback, stats
 from .triage import triage
 
 __all__ = ["main", "zorder"]
@@ -44,6 +44,7 @@ for _each in (
     inspect,
     rollback,
     savings,
+    stats,
     purge,
     report,
     metrics,

@@ -74,6 +74,13 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
 @click.option(
     "--confirm/--no-confirm", default=True, show_default=True, help="Prove the promise on all rows, not on the sample."
 )
+@click.option(
+    "--enriched-share",
+    type=click.FloatRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Share of the scans through zorder_pipeline.scan; above 0 a layout by predicates is sought, too.",
+)
 @click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
 @size_options
 @out_option

@@ -22,7 +22,7 @@ from .common import (
 )
 from .costs import gate_options, gate_settings
 
-__all__ = ["apply", "evaluate", "inspect", "rollback"]
+__all__ = ["apply", "evaluate", "inspect", "rollback", "stats"]
 
 
 @command
@@ -156,3 +156,45 @@ def rollback(table: str, to_version: int | None) -> Payload:
         f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}"
     )
     return payload
+
+
+@command
+@table_option
+@log_options(required=False)
+@alias_option
+@click.option("--state", required=True, help="Folder of the pipeline's state, which keeps the statistics.")
+@click.option("--plan", "plan_path", type=click.Path(), help="A plan.json that names what statistics to keep.")
+def stats(
+    table: str,
+    logs: tuple[str, ...],
+    log_format: str,
+    dialect: str,
+    zone: str,
+    aliases: tuple[str, ...],
+    state: str,
+    plan_path: str | None,
+) -> Payload:
+    """Gather what zorder_pipeline.scan skips files by: statistics of expressions and predicates, of every file."""
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.model.plan import read_plan
+
+    found = pipeline.update_statistics(
+        start_spark("stats"),
+        table,
+        state,
+        log_sources(logs, log_format, dialect, zone),
+        aliases=aliases,
+        features=read_plan(plan_path).statistics if plan_path else (),
+        progress=Progress(),
+    )
+    print_figures(
+        f"{table}: statistics for scans through zorder_pipeline",
+        [
+            ("columns, expressions and predicates", f"{len(found.features):,}"),
+            ("files read", f"{found.files:,}"),
+            ("statistics added", f"{found.rows_added:,}"),
+            ("files forgotten", f"{found.files_forgotten:,}"),
+            ("seconds", f"{found.seconds:,.1f}"),
+        ],
+    )
+    return found.to_json()

@@ -10,13 +10,15 @@ from typing import Any
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["ExpressionCandidate", "expression_candidates"]
+__all__ = ["ExpressionCandidate", "compared_with", "expression_candidates"]
 
 COMPARED = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+OPERATORS = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -115,23 +117,64 @@ def _compared(text: str) -> tuple[str, tuple[str, ...]] | None:
     >>> _compared("MONTH(ts) = 3"), _compared("UPPER(c) IN ('A', 'B')"), _compared("a = b")
     (('MONTH(ts)', ('3',)), ('UPPER(c)', ("'A'", "'B'")), None)
     """
-    try:
-        node = parse_one(text, read="spark").unnest()
-    except SqlglotError:
-        return None
+    node = _parsed(text)
     if isinstance(node, exp.Not):
         node = node.this.unnest()
+    found = _sides(node)
+    return None if found is None else (found[0], tuple(constant.sql("spark") for constant in found[2]))
+
+
+def compared_with(text: str) -> tuple[str, str, tuple[Literal, ...]] | None:
+    """The expression that a condition compares, the operator and the literals, as of a `Comparison` of a column.
+
+    >>> compared_with("3 > MONTH(ts)")
+    ('MONTH(ts)', '<', (Literal(kind='number', text='3'),))
+    """
+    found = _sides(_parsed(text))
+    if found is None:
+        return None
+    literals = [_literal(constant) for constant in found[2]]
+    known = tuple(literal for literal in literals if literal is not None)
+    return (found[0], found[1], known) if len(known) == len(literals) else None
+
+
+def _parsed(text: str) -> exp.Expr | None:
+    try:
+        return parse_one(text, read="spark").unnest()
+    except SqlglotError:
+        return None
+
+
+def _sides(node: exp.Expr | None) -> tuple[str, str, list[exp.Expr]] | None:
+    """Expression, operator and constants of a comparison; None when it is none."""
     if isinstance(node, exp.In) and node.expressions:
-        sides, constants = node.this, node.expressions
+        sides, op, constants = node.this, "in", node.expressions
     elif isinstance(node, exp.Between):
-        sides, constants = node.this, [node.args["low"], node.args["high"]]
+        sides, op, constants = node.this, "between", [node.args["low"], node.args["high"]]
     elif isinstance(node, COMPARED):
-        left_first = not node.this.find(exp.Column)
-        sides, constants = (node.expression, [node.this]) if left_first else (node.this, [node.expression])
+        op = OPERATORS[type(node)]
+        sides, constants = node.this, [node.expression]
+        if not node.this.find(exp.Column):
+            sides, constants, op = node.expression, [node.this], FLIPPED.get(op, op)
     else:
         return None
     if not sides.find(exp.Column) or isinstance(sides.unnest(), exp.Column):
         return None
     if any(constant.find(exp.Column) for constant in constants):
         return None
-    return sides.unnest().sql("spark"), tuple(constant.sql("spark") for constant in constants)
+    return sides.unnest().sql("spark"), op, constants
+
+
+def _literal(node: exp.Expr) -> Literal | None:
+    """A constant written plainly; None for one that has to be computed."""
+    node = node.unnest()
+    match node:
+        case exp.Literal():
+            return Literal("string" if node.is_string else "number", node.this)
+        case exp.Neg(this=exp.Literal() as inner) if not inner.is_string:
+            return Literal("number", f"-{inner.this}")
+        case exp.Boolean():
+            return Literal("boolean", "true" if node.this else "false")
+        case exp.Cast(this=exp.Literal() as inner) if inner.is_string and node.to.this == exp.DType.DATE:
+            return Literal("date", inner.this.strip()[:10])
+    return None

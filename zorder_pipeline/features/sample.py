@@ -14,7 +14,7 @@ import pyarrow as pa
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import canonical_array
+from zorder_pipeline.model.values import ValueType, canonical_array
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -122,6 +122,7 @@ def take_sample(
     rows: int,
     seed: int,
     total_rows: int,
+    expressions: Mapping[str, tuple[str, str]] | None = None,
 ) -> Sample:
     """About ``rows`` rows of a table version, the same ones for the same seed however the cluster reads them.
 
@@ -133,6 +134,7 @@ def take_sample(
         columns: names as in ``snapshot.schema``; those whose type has no order (maps, arrays) are left out.
         rows: rows wanted; at least ``total_rows`` takes every row.
         total_rows: live rows of the table.
+        expressions: SQL and Spark type of what is to be sampled besides, by the name that it gets.
 
     Raises:
         TableError: the table has no such column.
@@ -156,12 +158,17 @@ def take_sample(
         number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
         frame = frame.where(number < F.lit(int(rows / scanned * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
+    more = expressions or {}
+    asked += [F.expr(sql).alias(f"e{i}") for i, (sql, _) in enumerate(more.values())]
     table = frame.select(path.alias("path"), place.alias("place"), *asked).toArrow()
     file, paths = _numbered(table["path"])
     order = np.lexsort((table["place"].to_numpy(), file))
     result: dict[str, SampleColumn] = {}
     for i, name in enumerate(columns):
         values, valid = canonical_array(table[f"c{i}"], known[name].value_type)
+        result[name] = SampleColumn(values[order], valid[order])
+    for i, (name, (_, type_name)) in enumerate(more.items()):
+        values, valid = canonical_array(table[f"e{i}"], ValueType.parse(type_name))
         result[name] = SampleColumn(values[order], valid[order])
     return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some), paths)
 

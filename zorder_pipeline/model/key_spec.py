@@ -47,6 +47,8 @@ class FeatureCodes:
         bits: bits the key takes from this feature; 0 is not allowed.
         null_code: code of a null.
         high: largest value that the breakpoints were learned from; None when it is not known, or does not matter.
+        expression: how Spark computes the value, where it is no column of the table but an expression, a predicate or
+            an SOP partition index; rebuilt from parsed trees. ``column`` then only names it.
     """
 
     column: str
@@ -56,6 +58,7 @@ class FeatureCodes:
     bits: int
     null_code: int = 0
     high: Value | None = None
+    expression: str = ""
 
     def __post_init__(self) -> None:
         ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
@@ -150,6 +153,11 @@ class KeySpec:
         text = json.dumps(self.base.to_json(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
+    @property
+    def table_columns(self) -> tuple[str, ...]:
+        """`columns` without those that are expressions."""
+        return tuple(dict.fromkeys(self.features[i].column for i in self.order if not self.features[i].expression))
+
     def allocation(self) -> dict[str, int]:
         """Bits by column, most significant column first (seed 000's Z-order configuration); a tree's by its ranges."""
         return {self.features[i].column: self.features[i].bits for i in dict.fromkeys(self.order)}
@@ -166,6 +174,7 @@ class KeySpec:
                     "bits": f.bits,
                     "null_code": f.null_code,
                     **({} if f.high is None else {"high": value_to_json(f.high)}),
+                    **({"expression": f.expression} if f.expression else {}),
                 }
                 for f in self.features
             ],
@@ -191,6 +200,7 @@ class KeySpec:
                     bits=f["bits"],
                     null_code=f["null_code"],
                     high=value_from_json(f["high"]) if "high" in f else None,
+                    expression=f.get("expression", ""),
                 )
                 for f in data["features"]
             )

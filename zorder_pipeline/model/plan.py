@@ -11,6 +11,7 @@ from typing import Any
 
 from zorder_pipeline.errors import PlanError
 
+from .file_stats import Feature
 from .key_spec import KeySpec
 from .schema import TableSchema
 
@@ -130,6 +131,8 @@ class Plan:
         log_watermark: time of the newest query used, microseconds since 1970 UTC, or None.
         code_version: version of zorder_pipeline.
         notes: sentences worth showing to a person.
+        statistics: what statistics of the new files are kept of, for readers through ``reading/``.
+        reading: what such readers were measured to read, by figure; empty when no layout was sought for them.
     """
 
     table: str
@@ -147,6 +150,8 @@ class Plan:
     log_watermark: int | None = None
     code_version: str = ""
     notes: tuple[str, ...] = ()
+    statistics: tuple[Feature, ...] = ()
+    reading: Mapping[str, float] = field(default_factory=dict)
     action: str = ""
     candidates: tuple[Candidate, ...] = ()
     lost_bytes: float | None = None
@@ -183,6 +188,8 @@ class Plan:
         if schema.fingerprint == self.schema_hash:
             return
         for feature in self.spec.features if self.spec else ():
+            if feature.expression:
+                continue
             column = schema.find(feature.column)
             if column is None or column.type != feature.type or column.partition:
                 now = "is gone" if column is None else f"is now {column.type}"
@@ -211,6 +218,7 @@ class Plan:
             fields["spec"] = KeySpec.from_json(fields["spec"]) if fields["spec"] else None
             fields["promise"] = Promise(**fields["promise"])
             fields["notes"] = tuple(fields["notes"])
+            fields["statistics"] = tuple(Feature.from_json(item) for item in fields.get("statistics", ()))
             fields["candidates"] = tuple(map(Candidate.from_json, fields.get("candidates", ())))
             return Plan(**fields)
         except (KeyError, TypeError) as error:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ApplyResult", "Evaluation"]
+__all__ = ["ApplyResult", "Evaluation", "StatisticsResult"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -98,6 +98,33 @@ class ApplyResult:
     def to_json(self) -> dict[str, Any]:
         """The object ``zorder apply --json`` prints."""
         return {**vars(self), "reasons": list(self.reasons)}
+
+
+@dataclass(frozen=True)
+class StatisticsResult:
+    """What gathering statistics of files did.
+
+    Attributes:
+        table: location of the table.
+        version: table version whose files were looked at.
+        features: columns, expressions and predicates that statistics are kept of.
+        files: files that were read for it.
+        rows_added: statistics added, one per file and feature.
+        files_forgotten: files that are gone, whose statistics were deleted.
+        seconds: time taken.
+    """
+
+    table: str
+    version: int
+    features: tuple[str, ...]
+    files: int
+    rows_added: int
+    files_forgotten: int
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``zorder stats --json`` prints."""
+        return {**vars(self), "features": list(self.features)}
 
 
 def _mean(values: Floats) -> float:

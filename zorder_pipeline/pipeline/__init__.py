@@ -21,9 +21,12 @@ from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
 from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
+from .recording import record
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .rewriting import apply, carry_out, dry_result
+from .scanning import explain, scan, sql
 from .sizes import target_rows
+from .statistics import gather_statistics, update_statistics
 from .words import describe, in_words
 
 __all__ = [
@@ -49,6 +52,8 @@ __all__ = [
     "describe",
     "dry_result",
     "evaluate",
+    "explain",
+    "gather_statistics",
     "hold_now",
     "in_words",
     "ingest",
@@ -64,14 +69,18 @@ __all__ = [
     "overlap_depth",
     "present_plan",
     "purge",
+    "record",
     "rows_by_partition",
     "sample_files",
     "savings",
+    "scan",
     "share_budget",
     "silent",
+    "sql",
     "stop_all",
     "stored_log",
     "target_rows",
     "triage",
+    "update_statistics",
     "waiting_requests",
 ]

@@ -21,16 +21,20 @@ from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import CHANGE_GAIN, MIN_GAIN, Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
+from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .confirming import confirmed
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
+from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import partitions_of, query_bytes, target_rows
+from .statistics import statistics_features
 from .volumes import read_volumes, sampled_for_size
 from .weights import layout_weights
 from .words import bit_order
@@ -108,8 +112,10 @@ def analyse(
     if not read_only and (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
     queries = log.of_table(names)
+    reading = settings.enriched_share > 0
+    statistics = statistics_features(snapshot, queries) if reading else ()
     usable = [query for query in queries if query.usable]
-    if not usable:
+    if not statistics and not usable:
         seen = ", ".join(sorted({query.table for query in log.queries})[:5]) or "no table at all"
         raise TableError(
             f"no usable query of {snapshot.location} among {log.lines} statements (they read {seen}); "
@@ -120,17 +126,20 @@ def analyse(
         raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
     boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
     filtered = {item.column for query in boxes for box in query for item in box}
-    if not filtered:
+    if not filtered and not statistics:
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
     least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
     wanted = min(rows, max(settings.sample_rows, least))
-    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows)
+    known = evaluable(snapshot.read(), statistics) if statistics else ()
+    named = widened(snapshot.schema, known)[1]
+    more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
+    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
     features = analyse_features(queries, snapshot.schema, sample, wanted_features, _scanned(snapshot, boxes))
     unusable = sum(log.quarantined.values())
-    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes)
+    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes, named)
 
 
 def learn_layout_for(
@@ -202,6 +211,7 @@ def learn_layout_for(
         log_watermark=max(times, default=None),
         code_version=__version__,
         notes=tuple(notes),
+        statistics=tuple(analysis.columns),
     )
     unseen = blocks.promise.tolist() if blocks else []
     volumes = read_volumes(
@@ -209,7 +219,10 @@ def learn_layout_for(
     )
     whole = query_bytes(snapshot, [analysis.queries[i] for i in unseen])
     promised = promise(learned.before, learned.after, whole, rate, settings.seed, volumes)
-    return replace(plan, promise=promised), learned
+    plan = replace(plan, promise=promised)
+    if settings.enriched_share > 0 and stays is None:
+        return for_reading(analysis, settings, plan, learned, weights, blocks, partition), learned
+    return plan, learned
 
 
 def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:

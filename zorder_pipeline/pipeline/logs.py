@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -116,4 +117,5 @@ def names_of(table: str, snapshot: TableSnapshot, aliases: Sequence[str] = ()) -
     folder = snapshot.location.rstrip("/").rsplit("/", 1)[-1]
     given = table.rstrip("/").rsplit("/", 1)[-1]
     catalog = [] if "/" in table else [table, table.rsplit(".", 1)[-1]]
-    return tuple(dict.fromkeys([*aliases, *catalog, given, folder, f"delta.{snapshot.location}"]))
+    bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", snapshot.location)  # as recorders and event logs name it
+    return tuple(dict.fromkeys([*aliases, *catalog, given, folder, f"delta.{snapshot.location}", bare]))

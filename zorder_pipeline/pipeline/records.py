@@ -8,6 +8,7 @@ from typing import Literal
 
 from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.features.select import Analysis
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -55,6 +56,8 @@ class LearnSettings:
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.
+        enriched_share: share of the scans that go through ``reading/``, 0 to 1. Above 0 a layout by predicates and
+            expressions is sought, too, which only those scans skip by.
     """
 
     trials: int = 600
@@ -72,6 +75,7 @@ class LearnSettings:
     max_features: int = 16
     queries_per_day: float | None = None
     row_group_bytes: int | None = None
+    enriched_share: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -85,6 +89,8 @@ class TableAnalysis:
         features: candidates, correlations, and the columns that the search may use.
         unusable: statements of the log that could not be used.
         boxes: the ranges that each query asks for, in the order of ``queries``.
+        columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
+            among them their own names; empty unless scans through ``reading/`` are expected.
     """
 
     snapshot: TableSnapshot
@@ -93,6 +99,7 @@ class TableAnalysis:
     features: Analysis
     unusable: int = 0
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
+    columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

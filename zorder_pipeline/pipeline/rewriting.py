@@ -26,6 +26,7 @@ from .costs import relayout_work
 from .judging import Judgement, Rules, hold_now, judge_table
 from .previews import preview
 from .records import Progress
+from .statistics import keep_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,8 +60,8 @@ def apply(
         rules: kill switch, blackout windows and approvals.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
-        state: folder of the state, where the relayout is recorded and what it costs is known from; None records
-            nothing and asks the gate with its assumptions.
+        state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
+            is known from; None records nothing and asks the gate with its assumptions.
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -137,6 +138,7 @@ def carry_out(
         Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json(), known)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
+        keep_statistics(spark, judged.table, plan, state, progress)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     return ApplyResult(
         version=done.version,

@@ -38,7 +38,7 @@ def with_key(
     """``df`` with the bigint column `KEY`.
 
     Args:
-        paths: path of each of the key's columns in ``df``.
+        paths: path of each of the key's columns in ``df``, those that are expressions aside.
         hilbert_table: position on the curve by interleaved cell, for ``curve="hilbert"``.
     """
     from pyspark.sql import functions as F
@@ -46,7 +46,7 @@ def with_key(
     codes: list[Column] = []
     helpers: list[str] = []
     for i, feature in enumerate(spec.features):
-        column = F.expr(column_sql(paths[feature.column]))
+        column = F.expr(feature.expression or column_sql(paths[feature.column]))
         value = _canonical(column, feature.value_type)
         points = _array(feature.breakpoints, feature.value_type)
         if len(feature.breakpoints) <= TREE_LIMIT:

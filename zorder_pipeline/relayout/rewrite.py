@@ -184,7 +184,7 @@ def _bin(
                 raise
             work.say("another writer was faster: trying again on the files that are left")
             snapshot = open_table(spark, snapshot.location)
-            if gone := [column for column in work.spec.columns if column not in snapshot.paths]:
+            if gone := [column for column in work.spec.table_columns if column not in snapshot.paths]:
                 raise TableError(
                     f"column {gone[0]} of the layout was dropped or renamed in {snapshot.location} during the "
                     "relayout; nothing was committed, learn a new plan"
@@ -247,7 +247,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], work: _Work
             "numRemovedBytes": size,
             "numOutputRows": written,
         }
-        version = transaction.commit(spec.layout_id, transaction.read_version + 1, metrics, spec.columns)
+        version = transaction.commit(spec.layout_id, transaction.read_version + 1, metrics, spec.table_columns)
     except BaseException:
         transaction.discard()
         raise

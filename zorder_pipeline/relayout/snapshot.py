@@ -35,6 +35,8 @@ LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
 MILLISECOND = 1000
+VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
+"""Tells a file's deletion vectors apart; the empty string without one."""
 SUPPORTED_FEATURES = frozenset(
     {
         *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
@@ -61,6 +63,7 @@ class FileList:
             generation do not overlap in the layout's key, those of different ones do.
         partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
         zones: zones by column name.
+        vector: id of the deletion vector, "" where the file has none.
     """
 
     path: npt.NDArray[Any]
@@ -71,6 +74,7 @@ class FileList:
     generation: npt.NDArray[np.int64]
     partitions: tuple[tuple[str | None, ...], ...]
     zones: dict[str, ColumnZones] = field(repr=False)
+    vector: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
         return len(self.path)
@@ -126,6 +130,11 @@ class TableSnapshot:
     def paths(self) -> dict[str, tuple[str, ...]]:
         """Logical path of each column by its name in `schema`."""
         return {leaf.column.name: leaf.path for leaf in self.leaves}
+
+    @property
+    def physical_names(self) -> dict[str, str]:
+        """Path of each column in the data files by its name in `schema`."""
+        return {leaf.column.name: ".".join(leaf.physical) for leaf in self.leaves}
 
     @property
     def target_file_bytes(self) -> int | None:
@@ -212,6 +221,7 @@ class TableSnapshot:
             F.col("path"),
             F.col("size"),
             vector.alias("deleted"),
+            F.expr(VECTOR_ID).alias("vector"),
             F.col("stats.numRecords").alias("records"),
             F.element_at(tags, LAYOUT_TAG).alias("layout"),
             F.coalesce(F.element_at(tags, GENERATION_TAG).try_cast("bigint"), F.lit(-1)).alias("generation"),
@@ -235,6 +245,7 @@ class TableSnapshot:
             generation=batch["generation"].to_numpy().astype(np.int64),
             partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
             zones=self._zones(batch, physical_rows),
+            vector=tuple(batch["vector"].to_pylist()),
         )
 
     def _wanted_stats(self) -> Iterator[tuple[str, SparkColumn]]:

@@ -1,0 +1,81 @@
+"""Layouts by predicates: what Spark computes of a key is what the search computed, and scans through it read less."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+import zorder_pipeline
+from zorder_pipeline import pipeline
+from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.plan import Plan, read_plan, write_plan
+from zorder_pipeline.relayout.snapshot import open_table
+
+pytestmark = pytest.mark.spark
+
+
+def test_partition_indices_are_the_same_in_spark_and_numpy(spark: SparkSession) -> None:
+    frame = spark.range(3000).selectExpr("id", *_columns())
+    texts = ("c LIKE '%7%'", "k < 9", "m = 3", "c LIKE '%12%'")
+    features = [Feature(text, "predicate", "boolean", text, (), weight=i + 1.0) for i, text in enumerate(texts)]
+    vectors = count_vectors(frame, features)
+    assert vectors.rows.sum() == 3000
+    most = np.argsort(-vectors.rows)[:9]  # the others are vectors that no sample has seen
+    sop = Sop.learn(features, Vectors(vectors.bits[most], vectors.rows[most]), 200)
+    found = frame.selectExpr(f"{vector_sql(features)} AS vector", f"{sop.sql()} AS place").toPandas()
+    assert found["place"].tolist() == sop.index_of(found["vector"].to_numpy()).tolist()
+    assert found["place"].max() == len(sop.vectors)
+
+
+def _columns() -> list[str]:
+    return [
+        "concat('c', id * 7919 % 1000) AS c",
+        "CAST(id * 31 % 97 AS INT) AS k",
+        "IF(id % 5 = 0, NULL, id % 11) AS m",
+    ]
+
+
+def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"
+    rows = spark.range(6000).selectExpr("id", *_columns()).repartition(24)
+    rows.write.format("delta").save(path)
+    rng = np.random.default_rng(0)
+    records = []
+    for i in range(160):
+        condition = (
+            f"c LIKE '%{rng.choice(['77', '12', '90'])}%'",
+            f"k + m < {int(rng.integers(2, 8))}",
+            f"k BETWEEN {(low := int(rng.integers(0, 90)))} AND {low + 3}",
+        )[i % 3]
+        moment = f"2026-01-01T{i // 60:02d}:{i % 60:02d}:00Z"
+        records.append(json.dumps({"statement": f"SELECT id FROM t WHERE {condition}", "timestamp": moment}))
+    log.write_text("\n".join(records))
+    settings = pipeline.LearnSettings(trials=60, target_file_rows=250, enriched_share=0.9, sample_rows=6000)
+    plan = pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    assert plan.spec is not None
+    expressions = [feature for feature in plan.spec.features if feature.expression]
+    assert expressions, plan.notes
+    assert plan.reading["reading_after"] < 0.6 * plan.reading["plain_after"]
+    assert plan.promise.enriched_bytes_per_query > 0
+    assert "won on the select queries" in plan.notes[-1]
+    write_plan(plan, tmp_path / "plan.json")
+    assert read_plan(tmp_path / "plan.json") == Plan.from_json(plan.to_json()) == plan
+    before = sorted(map(str, spark.read.format("delta").load(path).collect()))
+    done = pipeline.apply(spark, path, plan, force=True, state=state)
+    assert done.decision == "applied"
+    assert sorted(map(str, spark.read.format("delta").load(path).collect())) == before
+    for condition in ("c LIKE '%77%'", "k + m < 3"):
+        report = zorder_pipeline.explain(spark, path, condition, state=state)
+        assert report.files_read < 0.6 * report.delta_files_read, str(report)
+        plain = spark.read.format("delta").load(path).where(condition)
+        found = zorder_pipeline.scan(spark, path, condition, state=state)
+        assert sorted(map(str, found.collect())) == sorted(map(str, plain.collect()))
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "nothing_to_do"
+    again = pipeline.update_statistics(spark, path, state, features=plan.statistics)
+    assert (again.files, again.files_forgotten) == (0, 0)
+    assert open_table(spark, path).version == done.version

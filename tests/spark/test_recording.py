@@ -1,0 +1,67 @@
+"""The recorder: what a session asks arrives in the state's query log, once, and nothing of it disturbs the session."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import zorder_pipeline
+from zorder_pipeline.errors import UnsupportedTableError, ZorderError
+from zorder_pipeline.pipeline import stored_log
+from zorder_pipeline.query_log import recorder
+
+pytestmark = pytest.mark.spark
+
+
+def test_executions_become_queries_of_the_state(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "MOST_QUERIES", 2)  # so that the queue is spilled on the way
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(100).selectExpr("id", "concat('c', id) AS c").write.format("delta").save(path)
+    with zorder_pipeline.record(spark, state=state, tables={"mine": path}, spool=str(tmp_path / "spool")) as recording:
+        frame = spark.read.format("delta").load(path)
+        frame.where("id > 90").collect()
+        frame.where("c LIKE '%7%' AND id < 5").count()
+        spark.sql(f"SELECT max(id) FROM delta.`{path}` WHERE id IN (1, 2)").collect()
+        recording.recorder.wait()
+        assert (recording.recorder.noted, recording.recorder.dropped) == (3, 0)
+        assert len(list((tmp_path / "spool").glob("*.jsonl"))) == 1
+        assert recording.flush() == 3
+        assert recording.flush() == 0  # nothing twice, and its own work is not recorded
+        with pytest.raises(Exception, match="zero"):
+            spark.sql(f"SELECT raise_error('zero') FROM delta.`{path}` WHERE id = 3").collect()
+    spark.read.format("delta").load(path).where("id = 77").collect()  # after the end
+    queries = stored_log(spark, state).of_table(["mine"])
+    assert sorted(query.predicate.to_sql() for query in queries) == [
+        "CONTAINS(c, '7') AND id < 5",
+        "id > 90",
+        "id IN (1, 2)",
+    ]
+    assert all(query.timestamp and query.duration_ms is not None and query.user for query in queries)
+    assert not list((tmp_path / "spool").iterdir())
+
+
+def test_what_an_ended_process_left_is_taken_up(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, spool = str(tmp_path / "t"), str(tmp_path / "state"), str(tmp_path / "spool")
+    spark.range(10).write.format("delta").save(path)
+    first = zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None)
+    spark.read.format("delta").load(path).where("id = 1").collect()
+    first.recorder.stop()  # as at the exit of a process: on the disk, not in the state
+    assert not stored_log(spark, state).queries
+    with zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=spool, every=None):
+        pass
+    assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
+
+
+def test_where_it_cannot_record_it_says_so(spark: SparkSession) -> None:
+    with pytest.raises(ZorderError, match=r"spark\.zorder\.state"):
+        zorder_pipeline.record(spark)
+
+    class Connect:
+        """A session without a JVM."""
+
+    with pytest.raises(UnsupportedTableError, match="Spark Connect"):
+        zorder_pipeline.record(Connect(), state="/tmp/none")  # type: ignore[arg-type]

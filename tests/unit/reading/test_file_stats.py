@@ -1,0 +1,65 @@
+"""Statistics are matched with files by path and deletion vector; in doubt a file has none."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.reading.file_stats import Gathered, aligned, same_files
+from zorder_pipeline.reading.gather import STATS
+
+A = Feature("a", "column", "int", "`a`", ("a",), True)
+E = Feature("a + 1", "expression", "int", "a + 1", ("a",))
+
+
+def _gathered(*rows: tuple[Feature, str, str, str, int, int]) -> Gathered:
+    """Rows of feature, path, vector, session, low and high."""
+    fields = {field.name: [None] * len(rows) for field in STATS}
+    table = pa.table({name: pa.array(values, STATS.field(name).type) for name, values in fields.items()})
+    columns = list(zip(*rows, strict=True))
+    filled = {
+        "feature": pa.array([f.name for f in columns[0]]), "kind": pa.array([f.kind for f in columns[0]]),
+        "type": pa.array([f.type for f in columns[0]]), "nulls": pa.array([0] * len(rows), pa.int64()),
+        "columns": pa.array(['{"a": "col-1"}'] * len(rows)),
+        "rows": pa.array([10] * len(rows), pa.int64()), "low_whole": pa.array(columns[4], pa.int64()),
+        "high_whole": pa.array(columns[5], pa.int64()),
+    }  # fmt: skip
+    for name, values in filled.items():
+        table = table.set_column(table.column_names.index(name), name, values)
+    for name, values in (("path", columns[1]), ("vector", columns[2]), ("session", columns[3])):
+        table = table.append_column(name, pa.array(values, pa.string()))
+    return Gathered(table)
+
+
+def test_only_statistics_of_the_present_vector_or_of_none_count() -> None:
+    gathered = _gathered(
+        (A, "f1", "", "", 1, 2), (A, "f2", "", "", 3, 9), (A, "f2", "u@v", "", 4, 5), (A, "f3", "u@old", "", 6, 7),
+        (A, "gone", "", "", 8, 8),
+    )  # fmt: skip
+    (found,) = aligned(gathered, [A], ["f3", "f2", "f1", "new"], ["u@w", "u@v", "u@x", ""], "s")
+    assert found.zones.known.tolist() == [False, True, True, False]
+    assert found.zones.low[1:3].tolist() == [4, 1]  # the exact vector's before those without one
+    assert found.zones.null_count.tolist() == [-1, 0, 0, -1]
+
+
+def test_expressions_of_another_session_do_not_count() -> None:
+    gathered = _gathered((E, "f1", "", "zone UTC", 1, 2), (A, "f1", "", "", 0, 1))
+    assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone Asia/Tokyo")] == [A]
+    assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone UTC")] == [A, E]
+
+
+def test_a_name_that_means_another_column_now_has_no_statistics() -> None:
+    gathered = _gathered((A, "f1", "", "", 0, 1))
+    assert len(gathered.under({"a": "col-1", "b": "col-2"})) == 1
+    assert len(gathered.under({"a": "col-2", "old": "col-1"})) == 0
+
+
+def test_files_are_recognised_by_their_whole_path() -> None:
+    paths = ["p=1/part-0.parquet", "p=2/part-0.parquet", "p=a%20b/x%25y.parquet", "file:/elsewhere/z.parquet"]
+    uris = [
+        "file:///t/p=2/part-0.parquet",
+        "file:///elsewhere/z.parquet",
+        "file:///t/p=a%20b/x%25y.parquet",
+        "s3://o/q",
+    ]
+    assert same_files(uris, "file:/t", paths) == [paths[1], paths[3], paths[2], None]

@@ -1,0 +1,164 @@
+"""Files selected by all statistics against the rows they hold, brute force."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zorder_pipeline.features.statistics import enriched
+from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats, bloom_place, widened
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.reading.prune import FileTests, without_hulls
+
+SCHEMA = TableSchema((Column("a", "int"), Column("b", "int", delta_stats=False)))
+ODD = Feature("a % 2 = 1", "predicate", "boolean", "", ("a",))
+SUM = Feature("a + b", "expression", "int", "", ("a", "b"), True)
+B = Feature("b", "column", "int", "`b`", ("b",), True)
+WIDE, NAMES = widened(SCHEMA, (ODD, SUM, B))
+Row = tuple[int | None, int | None]
+Files = list[list[Row]]
+
+
+def _value(feature: Feature, row: Row) -> int | None:
+    a, b = row
+    if feature is ODD:
+        return None if a is None else int(a % 2 == 1)
+    if feature is SUM:
+        return None if a is None or b is None else a + b
+    return b
+
+
+def _zones(values: list[list[int | None]], known: list[bool]) -> ColumnZones:
+    present = [[v for v in file if v is not None] for file in values]
+    return ColumnZones(
+        np.array([min(p, default=0) for p in present], dtype=np.int64),
+        np.array([max(p, default=0) for p in present], dtype=np.int64),
+        np.array([bool(p) and k for p, k in zip(present, known, strict=True)], dtype=np.bool_),
+        np.array([len(f) - len(p) if k else -1 for f, p, k in zip(values, present, known, strict=True)]),
+    )
+
+
+def _tests(files: Files, known: list[bool]) -> FileTests:
+    rows = np.array([len(file) for file in files], dtype=np.int64)
+    delta = ZoneMap(rows, rows, {"a": _zones([[a for a, _ in file] for file in files], [True] * len(files))})
+    stats = {}
+    for feature in (ODD, SUM, B):
+        values = [[_value(feature, row) for row in file] for file in files]
+        bloom = np.zeros((len(files), BLOOM_BITS // 8), dtype=np.uint8)
+        for bits, items in zip(bloom, values, strict=True):
+            for item in items:
+                if item is not None:
+                    bits[bloom_place(item) >> 3] |= 1 << (bloom_place(item) & 7)
+        counted = np.where(known, rows, 0)
+        filters = (bloom, np.array(known)) if feature.equality else (None, None)
+        stats[NAMES[feature]] = FeatureStats(feature, _zones(values, known), counted, *filters)
+    return FileTests(delta, stats)
+
+
+def _literals(*values: int) -> tuple[Literal, ...]:
+    return tuple(Literal("number", str(value)) for value in values)
+
+
+small = st.integers(-3, 6)
+atoms = st.one_of(
+    st.builds(lambda op, v: Comparison("a", op, _literals(v)), st.sampled_from(["=", "<", ">=", "<>"]), small),
+    st.builds(lambda v, w: Comparison("b", "in", _literals(v, w)), small, small),
+    st.builds(lambda op: Comparison("b", op), st.sampled_from(["is_null", "is_not_null"])),
+    st.sampled_from([Opaque("mod", ("a",), "a % 2 = 1"), Opaque("not", ("a",), "NOT (a % 2 = 1)")]),
+    st.builds(lambda v: Opaque("function", ("a", "b"), f"a + b = {v}"), small),
+    st.builds(lambda v: Opaque("function", ("a", "b"), f"a + b > {v}"), small),
+    st.just(Opaque("function", ("a",), "")),
+)
+
+
+def _several(inner: st.SearchStrategy[Predicate]) -> st.SearchStrategy[Predicate]:
+    parts = st.lists(inner, min_size=1, max_size=3).map(tuple)
+    return st.builds(And, parts) | st.builds(Or, parts)
+
+
+predicates = st.recursive(atoms, _several, max_leaves=6)
+
+
+def _holds(predicate: Predicate, row: Row) -> bool:
+    """Whether a row may satisfy the predicate; a condition of unknown meaning always may."""
+    a, b = row
+    match predicate:
+        case And(children):
+            return all(_holds(child, row) for child in children)
+        case Or(children):
+            return any(_holds(child, row) for child in children)
+        case Opaque(expression=text):
+            return not text or bool(
+                eval(_python(text), {"a": a, "b": b, "null": a is None or ("b" in text and b is None)})
+            )
+    value, items = (a if predicate.column == "a" else b), [int(item.text) for item in predicate.literals]
+    if predicate.op in ("is_null", "is_not_null"):
+        return (value is None) == (predicate.op == "is_null")
+    if value is None:
+        return False
+    return {
+        "=": value == items[:1][0], "<": value < items[0], ">=": value >= items[0], "<>": value != items[0],
+        "in": value in items,
+    }[predicate.op]  # fmt: skip
+
+
+def _python(text: str) -> str:
+    return "not null and " + text.replace("NOT (", "not (").replace(" = ", " == ")
+
+
+@given(
+    files=st.lists(
+        st.lists(st.tuples(st.none() | small, st.none() | small), min_size=1, max_size=4), min_size=1, max_size=6
+    ),
+    predicate=predicates,
+    data=st.data(),
+)
+def test_no_file_with_a_matching_row_is_left_out(files: Files, predicate: Predicate, data: st.DataObject) -> None:
+    known = data.draw(st.lists(st.booleans(), min_size=len(files), max_size=len(files)))
+    tests = _tests(files, known)
+    boxes = without_hulls(to_boxes(enriched(predicate, NAMES), WIDE, solved=True))
+    read = tests.matching(boxes)
+    needed = np.array([any(_holds(predicate, row) for row in file) for file in files])
+    assert not (needed & ~read).any()
+    excluded = tests.excluded(boxes)
+    assert sum(item.files for item in excluded) == int((~read).sum())
+    assert all(item.files > 0 for item in excluded)
+    assert not (read & ~tests.matching(boxes, own=False)).any()
+
+
+def test_statistics_come_first_then_filters_then_the_truth_of_predicates() -> None:
+    files: Files = [[(1, 10)], [(3, 30)], [(5, 20)], [(7, 19), (5, 23)], [(4, 22)]]
+    asked = And(
+        (
+            Opaque("mod", ("a",), "a % 2 = 1"),
+            Comparison("a", ">", _literals(1)),
+            Opaque("function", ("a", "b"), "a + b < 30"),
+            Comparison("b", "in", _literals(20, 22)),
+        )
+    )
+    boxes = without_hulls(to_boxes(enriched(asked, NAMES), WIDE, solved=True))
+    found = [(item.kind, item.name, item.files) for item in _tests(files, [True] * 5).excluded(boxes)]
+    assert found == [
+        ("delta", "a", 1),
+        ("column", "b", 1),
+        ("bloom", "b", 1),
+        ("predicate", "a % 2 = 1", 1),
+    ]
+
+
+def test_predicates_that_differ_by_case_alone_do_not_answer_for_each_other() -> None:
+    lower, upper = (Feature(f"c LIKE '%{x}%'", "predicate", "boolean", "", ("c",)) for x in "xX")
+    _, names = widened(TableSchema((Column("c", "string"),)), (lower, upper))
+    assert len({name.lower() for name in names.values()}) == 2
+    told = enriched(Opaque("like", ("c",), "c LIKE '%X%'"), names)
+    assert isinstance(told, And)
+    assert told.children[1] == Comparison(names[upper], "=", (Literal("boolean", "true"),))
+
+
+def test_a_recorded_plan_and_a_statement_spell_the_same_predicate() -> None:
+    feature = Feature("CONTAINS(c, 'x')", "predicate", "boolean", "", ("c",))
+    assert isinstance(enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}), And)

@@ -1,0 +1,141 @@
+"""What scans through ``reading/`` and the recorder cost a session: milliseconds per call, warm."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from .harness import Progress
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["pruning", "recorder"]
+
+PRUNED_FILES = 10_000
+REPEATS = 15
+
+
+def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, float]:
+    """Milliseconds to select among `PRUNED_FILES` files, warm: the table and the state are real, its files are not.
+
+    ``select`` is understanding the condition and testing every file; ``scan`` is a whole call of
+    ``zorder_pipeline.scan``, which also asks Delta for the newest version and has Spark analyse the filter.
+    """
+    from zorder_pipeline import pipeline
+    from zorder_pipeline.pipeline.known_files import known_files
+    from zorder_pipeline.pipeline.scanning import understood
+    from zorder_pipeline.reading.file_stats import FileStats
+    from zorder_pipeline.reading.gather import STATS, session_of
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    progress(f"pruning {PRUNED_FILES:,} files")
+    table, state = folder / uuid.uuid4().hex[:8], str(folder / f"state-{uuid.uuid4().hex[:8]}")
+    spark.range(0).selectExpr("id", "CAST(id AS INT) AS k", "CAST(id AS STRING) AS c").write.format("delta").save(
+        str(table)
+    )
+    names = [f"part-{i:05d}.parquet" for i in range(PRUNED_FILES)]
+    lines = [
+        {"add": {"path": name, "partitionValues": {}, "size": 1000, "modificationTime": 0, "dataChange": True,
+                 "stats": json.dumps({"numRecords": 100, "minValues": {"id": i, "k": i % 90, "c": "a"},
+                                      "maxValues": {"id": i + 9, "k": i % 90 + 9, "c": "z"},
+                                      "nullCount": {"id": 0, "k": 0, "c": 0}})}}
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    entry = "\n".join(json.dumps(line) for line in lines)
+    (table / "_delta_log" / f"{1:020d}.json").write_text(entry + "\n", encoding="utf-8")
+    snapshot = open_table(spark, str(table))
+    places = [np.array([i % 500, 700 + i % 90], dtype="<u2").tobytes() for i in range(PRUNED_FILES)]
+    blank = {field.name: pa.nulls(PRUNED_FILES, field.type) for field in STATS}
+    tables, numbers = [], range(PRUNED_FILES)
+    columns_of = {"predicate": '{"c": "c"}', "expression": '{"k": "k"}', "column": '{"k": "k"}'}
+    for feature, kind, low, high, bloom in (
+        ("c LIKE '%x%'", "predicate", [0] * PRUNED_FILES, [int(i % 50 == 0) for i in numbers], False),
+        (
+            "k % 10",
+            "expression",
+            [i % 10 for i in range(PRUNED_FILES)],
+            [i % 10 + 1 for i in range(PRUNED_FILES)],
+            True,
+        ),
+        ("k", "column", [i % 90 for i in range(PRUNED_FILES)], [i % 90 + 9 for i in range(PRUNED_FILES)], True),
+    ):
+        type_name = "boolean" if kind == "predicate" else "int"
+        columns = blank | {
+            "file": pa.array(names), "rows": pa.array([100] * PRUNED_FILES, pa.int64()),
+            "feature": pa.array([feature] * PRUNED_FILES), "kind": pa.array([kind] * PRUNED_FILES),
+            "type": pa.array([type_name] * PRUNED_FILES), "columns": pa.array([columns_of[kind]] * PRUNED_FILES),
+            "nulls": pa.array([0] * PRUNED_FILES, pa.int64()),
+            "low_whole": pa.array(low, pa.int64()), "high_whole": pa.array(high, pa.int64()),
+        } | ({"places": pa.array(places, pa.binary())} if bloom else {})  # fmt: skip
+        tables.append(pa.table(columns).select(STATS.names))
+    vectors = dict.fromkeys(names, "")
+    FileStats(spark, state).add(
+        snapshot.table_id,
+        snapshot.version,
+        session_of(spark),
+        pa.concat_tables(tables),
+        vectors,
+        snapshot.physical_names,
+    )
+    condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
+    known = known_files(spark, snapshot, state)
+
+    def select() -> object:
+        return known.tests.matching(known.boxes(understood(known, condition)))
+
+    def scan() -> object:
+        return pipeline.scan(spark, str(table), condition, state=state)
+
+    def plain() -> object:  # what analysing and planning an ordinary read costs, files selected
+        return spark.read.format("delta").load(str(table)).where(condition)._jdf.queryExecution().executedPlan()
+
+    times = {name: _milliseconds(call) for name, call in (("select", select), ("scan", scan), ("plain plan", plain))}
+    times["files read"] = float(pipeline.explain(spark, str(table), condition, state=state).files_read)
+    progress(f"pruning: {json.dumps(times)}")
+    return times
+
+
+def _milliseconds(call: Callable[[], object]) -> float:
+    times = []
+    for _ in range(REPEATS):
+        start = time.perf_counter()
+        call()
+        times.append(time.perf_counter() - start)
+    return 1000 * statistics.median(times[3:])
+
+
+def recorder(spark: SparkSession, source: Path, progress: Progress) -> dict[str, float]:
+    """What recording adds to a query, in turns with and without it: medians, and their ratio."""
+    from zorder_pipeline.query_log.recorder import Recorder
+
+    progress("timing queries with and without the recorder")
+    frame = spark.read.format("delta").load(str(source))
+    times: dict[bool, list[float]] = {True: [], False: []}
+    with tempfile.TemporaryDirectory(prefix="recorder-") as spool:
+        for number in range(6 * REPEATS):
+            recording = number % 2 == 0
+            found = Recorder(spark, spool)
+            if recording:
+                found.start()
+            start = time.perf_counter()
+            frame.where(f"l_orderkey > {number} AND l_comment LIKE '%bold%'").selectExpr("sum(l_quantity)").collect()
+            times[recording].append(time.perf_counter() - start)
+            found.stop()
+    medians = {recording: statistics.median(items[3:]) for recording, items in times.items()}
+    result = {
+        "milliseconds with": 1000 * medians[True],
+        "milliseconds without": 1000 * medians[False],
+        "ratio": medians[True] / medians[False],
+    }
+    progress(f"recorder: {json.dumps(result)}")
+    return result

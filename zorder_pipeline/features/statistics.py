@@ -1,0 +1,185 @@
+"""Which columns, expressions and predicates deserve statistics of their own, and how a query is answered by them.
+
+Seed 004 (4.1.2, 4.3) keeps statistics of what the key is made of, and *additional* ones of what queries ask for
+besides: here all of them are `Feature` values, and a query asks them through columns that stand for them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparisons
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.spark_sql import boxes_sql, column_sql
+from zorder_pipeline.model.workload import LoggedQuery
+
+from .expressions import ExpressionCandidate, compared_with
+from .predicates import PredicateCandidate
+
+__all__ = ["enriched", "features_of", "predicate_sql"]
+
+MAX_FEATURES = 48
+"""Features that statistics are kept of at most: each is evaluated on every row that is rewritten."""
+LOOKED_UP = frozenset({"=", "<=>", "in"})
+DELTA_PREFIX_TYPES = frozenset({"string"})
+"""Types of whose bounds Delta keeps only the beginning."""
+_COLUMN = r"`[^`]+`|[A-Za-z_][\w.]*"
+_COMPARED = rf"(?P<left>{_COLUMN}) (?:<|<=|>|>=|=|<>) (?P<right>{_COLUMN})"
+_REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'|{_COMPARED})(?(not)\))")
+"""Conditions that a null in one of their columns makes null: Spark, and so Delta, also asks that it is none."""
+_CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>[^%_\\']+)(?P<back>%?)'")
+TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
+
+
+def features_of(
+    queries: Sequence[LoggedQuery],
+    weights: Sequence[float],
+    schema: TableSchema,
+    paths: Mapping[str, tuple[str, ...]],
+    expressions: Sequence[ExpressionCandidate],
+    predicates: Sequence[PredicateCandidate],
+    zone: str = "UTC",
+) -> tuple[Feature, ...]:
+    """What statistics should be kept of, the most frequent first.
+
+    Of columns only where Delta's min/max do not do: those looked up by equality, strings (Delta cuts their bounds),
+    and those that have no min/max in Delta's log at all.
+
+    Args:
+        weights: one per query.
+        paths: path of each column by its name in ``schema``.
+        expressions, predicates: the workload's candidates.
+        zone: session time zone in which predicates are evaluated.
+    """
+    found = [*_columns(queries, weights, schema, paths)]
+    for expression in expressions:
+        if expression.chosen:
+            text, weight = expression.expression, expression.frequency
+            found.append(Feature(text, "expression", "", text, expression.columns, True, weight))
+    for candidate in predicates:
+        sql = predicate_sql(candidate.predicate, schema, paths, zone)
+        if sql is not None and not _served_by_column(candidate.predicate):
+            name, columns = candidate.predicate.to_sql(), _columns_of(candidate.predicate)
+            found.append(Feature(name, "predicate", "boolean", sql, columns, False, candidate.frequency))
+    return tuple(sorted(found, key=lambda feature: -feature.weight)[:MAX_FEATURES])
+
+
+def _columns(
+    queries: Sequence[LoggedQuery], weights: Sequence[float], schema: TableSchema, paths: Mapping[str, tuple[str, ...]]
+) -> Iterable[Feature]:
+    asked: dict[Column, float] = defaultdict(float)
+    looked_up: set[Column] = set()
+    for query, weight in zip(queries, weights, strict=True):
+        seen = set()
+        for leaf in comparisons(query.predicate):
+            column = schema.find(leaf.column)
+            if column is None or column.partition or not column.value_type.orderable:
+                continue
+            if leaf.op in LOOKED_UP:
+                looked_up.add(column)
+            seen.add(column)
+        for column in seen:
+            asked[column] += weight
+    for column, weight in asked.items():
+        lacking = not column.delta_stats or column.value_type.family in ("string", "boolean")
+        if column in looked_up or lacking:
+            sql = column_sql(paths[column.name])
+            yield Feature(column.name, "column", column.type, sql, (column.name,), column in looked_up, weight)
+
+
+def _served_by_column(predicate: Predicate) -> bool:
+    """Whether it is a comparison of one column that zones or a Bloom filter of the column answer."""
+    return isinstance(predicate, Comparison) and predicate.op not in ("<>", "not_in")
+
+
+def _columns_of(predicate: Predicate) -> tuple[str, ...]:
+    match predicate:
+        case And(children) | Or(children):
+            return tuple(dict.fromkeys(name for child in children for name in _columns_of(child)))
+        case Opaque(columns=columns):
+            return columns
+    return (predicate.column,)
+
+
+def predicate_sql(
+    predicate: Predicate, schema: TableSchema, paths: Mapping[str, tuple[str, ...]], zone: str = "UTC"
+) -> str | None:
+    """A condition true for at least the rows that satisfy ``predicate``, made of typed values and rebuilt trees.
+
+    None when nothing is known of a part of it.
+    """
+    match predicate:
+        case And(children) | Or(children):
+            parts = [predicate_sql(child, schema, paths, zone) for child in children]
+            known = [f"({part})" for part in parts if part is not None]
+            if len(known) < len(parts) or not known:
+                return None
+            return (" AND " if isinstance(predicate, And) else " OR ").join(known)
+        case Opaque(expression=expression):
+            return expression or None
+    boxes = to_boxes(predicate, schema, zone, solved=True)
+    return None if boxes == ((),) else boxes_sql(boxes, dict(paths))
+
+
+def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
+    """``predicate`` and what it says of features, as comparisons of the columns that stand for them: the same rows.
+
+    Args:
+        columns: the column of each feature, from `zorder_pipeline.model.file_stats.widened`.
+
+    >>> feature = Feature("c LIKE '%x%'", "predicate", "boolean", "c LIKE '%x%'", ("c",))
+    >>> enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}).to_sql()
+    "c LIKE '%x%' AND f = true AND c IS NOT NULL"
+    """
+    names: dict[tuple[str, str], str] = {
+        (feature.kind, _normal(feature.name)): column for feature, column in columns.items() if feature.kind != "column"
+    }
+    return _enriched(predicate, names)
+
+
+def _normal(text: str) -> str:
+    """One spelling of what Spark's optimizer, and so a recorded plan, spells otherwise.
+
+    >>> _normal("c LIKE '%x y%'"), _normal("c LIKE '%x_y%'")
+    ("CONTAINS(c, 'x y')", "c LIKE '%x_y%'")
+    """
+    found = _CONTAINED.fullmatch(text)
+    if found is None:
+        return text
+    name = {("%", "%"): "CONTAINS", ("%", ""): "ENDSWITH"}[found["front"], found["back"]]
+    return f"{name}({found['column']}, '{found['text']}')"
+
+
+def _enriched(predicate: Predicate, names: Mapping[tuple[str, str], str]) -> Predicate:
+    said: list[Predicate] = []
+    if (not isinstance(predicate, Opaque) or predicate.expression) and (
+        column := names.get(("predicate", _normal(predicate.to_sql())))
+    ) is not None:
+        said.append(Comparison(column, "=", (TRUE,)))
+    match predicate:
+        case And(children):
+            return And((*(_enriched(child, names) for child in children), *said))
+        case Or(children):
+            predicate = Or(tuple(_enriched(child, names) for child in children))
+        case Opaque(expression=text) if text:
+            said += _of_opaque(text, names)
+    return And((predicate, *said)) if said else predicate
+
+
+def _of_opaque(text: str, names: Mapping[tuple[str, str], str]) -> Iterable[Comparison]:
+    if (found := _REJECTING.fullmatch(text)) is not None:
+        for column in dict.fromkeys(found.group("like", "left", "right")):
+            if column and column.upper() not in ("TRUE", "FALSE", "NULL"):
+                yield Comparison(column.replace("`", ""), "is_not_null")
+    if text.startswith("NOT (") and text.endswith(")"):
+        inner = names.get(("predicate", _normal(text[5:-1])))
+        if inner is not None:
+            yield Comparison(inner, "=", (FALSE,))
+    if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
+        subject, op, literals = compared
+        if (column := names.get(("expression", subject))) is not None:
+            yield Comparison(column, op, literals)

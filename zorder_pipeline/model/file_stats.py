@@ -1,0 +1,113 @@
+"""Statistics of files beyond what Delta keeps: what they are kept of, and what is known of each file (seed 004, 4.1.3).
+
+A *feature* is a column, an expression over columns, or a whole predicate. Min/max of a predicate (false is 0, true is
+1) say whether no row, some rows or all rows of a file satisfy it, so all three are zones in the same sense.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .schema import Column, TableSchema
+from .values import Value
+from .zone_map import ColumnZones
+
+__all__ = ["BLOOM_BITS", "BLOOM_FAMILIES", "Feature", "FeatureStats", "bloom_place", "widened"]
+
+BLOOM_BITS = 1 << 15
+"""Bits of a file's Bloom filter, which has one hash function: 1,000 values leave 3% false answers, 8 leave 0.02%."""
+BLOOM_FAMILIES = frozenset({"integer", "date", "timestamp", "string"})
+"""Types whose equality is that of their canonical values' texts."""
+Kind = Literal["column", "expression", "predicate"]
+
+
+@dataclass(frozen=True)
+class Feature:
+    """What statistics are kept of.
+
+    Attributes:
+        name: what predicates are matched with: a column's name, or the expression or predicate in normalised SQL.
+        kind: ``column``, ``expression`` or ``predicate``.
+        type: Spark type name of its value, ``boolean`` for a predicate.
+        sql: how Spark evaluates it on a row of the table; rebuilt from parsed trees, never pasted from a log.
+        columns: the columns it looks at.
+        equality: whether values are looked up by equality, so that a Bloom filter is kept.
+        weight: weighted number of the log's queries that ask for it.
+    """
+
+    name: str
+    kind: Kind
+    type: str
+    sql: str
+    columns: tuple[str, ...]
+    equality: bool = False
+    weight: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form; `from_json` is its inverse."""
+        return dict(vars(self)) | {"columns": list(self.columns)}
+
+    @staticmethod
+    def from_json(data: dict[str, Any]) -> Feature:
+        """The feature that `to_json` wrote.
+
+        Raises:
+            TypeError, KeyError: the data is no feature.
+        """
+        return Feature(**{**data, "columns": tuple(data["columns"])})
+
+
+@dataclass(frozen=True)
+class FeatureStats:
+    """What is known of one feature in each of n files.
+
+    Attributes:
+        feature: the feature.
+        zones: min/max and nulls; unknown where nothing was gathered.
+        rows: rows the statistics were taken over, shape (n,); 0 where nothing was gathered.
+        bloom: Bloom filters as bits, uint8, shape (n, BLOOM_BITS / 8); None when no file has one.
+        filtered: which files have a Bloom filter, shape (n,).
+    """
+
+    feature: Feature
+    zones: ColumnZones
+    rows: npt.NDArray[np.int64]
+    bloom: npt.NDArray[np.uint8] | None = None
+    filtered: npt.NDArray[np.bool_] | None = None
+
+
+def bloom_place(value: Value) -> int:
+    """The bit of a canonical value in a Bloom filter; Spark computes the same from ``crc32(CAST(value AS STRING))``.
+
+    >>> bloom_place("AIR"), bloom_place(10471)
+    (31345, 29640)
+    """
+    text = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else str(value).encode()
+    return zlib.crc32(text) % BLOOM_BITS
+
+
+def widened(schema: TableSchema, features: Sequence[Feature]) -> tuple[TableSchema, dict[Feature, str]]:
+    """``schema`` with a column for every expression and predicate, and the name of each feature's column there.
+
+    Names of columns are looked up without case, so features that differ by case alone get names that do not.
+    """
+    taken = {column.name.lower() for column in schema.columns}
+    names: dict[Feature, str] = {}
+    added: list[Column] = []
+    for feature in features:
+        if feature.kind == "column":
+            names[feature] = feature.name
+            continue
+        name = feature.name
+        while name.lower() in taken:
+            name += " "
+        taken.add(name.lower())
+        names[feature] = name
+        added.append(Column(name, feature.type))
+    return TableSchema((*schema.columns, *added)), names

@@ -1,0 +1,119 @@
+"""A version of a table with everything that is known of its files, kept in memory from scan to scan."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+from collections import OrderedDict
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.features.statistics import enriched
+from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
+from zorder_pipeline.model.predicate import Predicate
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
+from zorder_pipeline.reading.gather import session_of
+from zorder_pipeline.reading.prune import FileTests, without_hulls
+from zorder_pipeline.relayout.chosen_files import ChosenFiles
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["STATE_CONF", "KnownFiles", "known_files", "state_of"]
+
+STATE_CONF = "spark.zorder.state"
+"""Session setting that names the state's folder."""
+_CHAR = re.compile(r"(?<!var)char\(")
+KEPT = 16
+"""Table versions kept in memory, those used last."""
+
+
+@dataclass(frozen=True)
+class KnownFiles:
+    """The files of one version of a table, ready to be selected from.
+
+    Attributes:
+        snapshot: the version.
+        schema: its columns, and one for each expression and predicate that statistics are kept of.
+        columns: column of each such feature in ``schema``.
+        tests: all statistics.
+        chosen: reads some of the files.
+        zone: the session's time zone.
+        gathered: what ``tests`` was made of, to see when there is more.
+    """
+
+    snapshot: TableSnapshot
+    schema: TableSchema
+    columns: dict[Feature, str]
+    tests: FileTests
+    chosen: ChosenFiles
+    zone: str
+    gathered: Gathered | None
+
+    def boxes(self, predicate: Predicate) -> Boxes:
+        """What the predicate asks of columns, expressions and predicates."""
+        told = enriched(predicate, self.columns)
+        return without_hulls(to_boxes(told, self.schema, self.zone, solved=True))
+
+    def delta_boxes(self, predicate: Predicate) -> Boxes:
+        """What Delta's own file selection would see of the predicate."""
+        return to_boxes(predicate, self.snapshot.schema, self.zone)
+
+
+_known: OrderedDict[tuple[str, ...], KnownFiles] = OrderedDict()
+_lock = threading.Lock()
+
+
+def state_of(spark: SparkSession, state: str | None) -> str | None:
+    """The state's folder: as given, or as the session's setting `STATE_CONF` says."""
+    return state if state is not None else spark.conf.get(STATE_CONF, None)
+
+
+def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None) -> KnownFiles:
+    """What is known of the files of ``snapshot``; from memory for a version that was asked for before."""
+    session = session_of(spark)
+    gathered = FileStats(spark, state).load(snapshot.table_id) if state is not None else None
+    place = (snapshot.location, snapshot.table_id, str(snapshot.version))
+    key = (spark.sparkContext.applicationId, *place, str(state), session)
+    with _lock:
+        held = _known.get(key)
+        if held is not None:
+            _known.move_to_end(key)
+    if held is not None and held.gathered is gathered:
+        return held
+    found = _build(spark, held.snapshot if held is not None else snapshot, gathered, session)
+    with _lock:
+        _known[key] = found
+        while len(_known) > KEPT:
+            _known.popitem(last=False)
+    return found
+
+
+def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | None, session: str) -> KnownFiles:
+    files = snapshot.files()
+    stats: tuple[FeatureStats, ...] = ()
+    if gathered is not None and len(gathered):
+        paths = [str(path) for path in files.path]
+        present = gathered.under(snapshot.physical_names)
+        stats = aligned(present, _current(present.features(), snapshot), paths, files.vector, session)
+    schema, columns = widened(_comparable(snapshot), [item.feature for item in stats])
+    tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
+    zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+    return KnownFiles(snapshot, schema, columns, tests, ChosenFiles(snapshot), zone, gathered)
+
+
+def _comparable(snapshot: TableSnapshot) -> TableSchema:
+    """The table's columns, those of type CHAR without an order: Spark pads what they are compared with."""
+    padded = {field.name for field in snapshot.struct.fields if _CHAR.search(json.dumps(field.metadata or {}))}
+    columns = zip(snapshot.schema.columns, snapshot.leaves, strict=True)
+    return TableSchema(tuple(replace(c, type="char") if leaf.path[0] in padded else c for c, leaf in columns))
+
+
+def _current(features: tuple[Feature, ...], snapshot: TableSnapshot) -> tuple[Feature, ...]:
+    """Features without those of a column that is gone, or that has another type now."""
+    types = {column.name: column.type for column in snapshot.schema.columns}
+    return tuple(f for f in features if f.kind != "column" or types.get(f.name) == f.type)

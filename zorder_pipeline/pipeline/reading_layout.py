@@ -1,0 +1,230 @@
+"""A layout that also serves scans through ``reading/``: by predicates, expressions and SOP partitions (seed 004, 4.1).
+
+Two forms are tried, and held-out queries decide between them and the layout by columns alone: every predicate as a
+column of one bit, whose place in the key the search finds; and the seed's, an SOP partition index as one column beside
+at most four others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
+from zorder_pipeline.features.statistics import enriched
+from zorder_pipeline.gate.benefit import ReadVolumes, promise
+from zorder_pipeline.layout.blocks import LogBlocks
+from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.placement import files_under
+from zorder_pipeline.layout.promise import whole_table_shares
+from zorder_pipeline.layout.search import SearchSettings
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.file_stats import widened
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.reading.prune import without_hulls
+
+from .records import LearnSettings, TableAnalysis
+from .sizes import query_bytes
+
+__all__ = ["for_reading"]
+
+COLUMNS, BITS, INDEX = "columns", "predicates", "partition index"
+"""The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index."""
+MOST_BITS = 12
+"""Predicates that the search places at most, the most frequent independent ones."""
+BESIDE = 4
+"""Columns beside a partition index (seed 004: more make each of them skip too little)."""
+MOST_LOST = 0.05
+"""Share more of the rows that ordinary readers may read than under the layout by columns alone."""
+SHARES = (1.0, 0.5, 0.25)
+"""Parts of the expected share of scans that are tried as weight, until ordinary readers lose little enough."""
+
+Columns = Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Sampled:
+    """The sample with expressions, predicates and the partition index as columns, and the queries of both readers."""
+
+    columns: Columns
+    schema: TableSchema
+    plain: tuple[Boxes, ...]
+    reading: tuple[Boxes, ...]
+    expressions: Mapping[str, str]
+    rows_per_file: float
+    partition: npt.NDArray[np.int32] | None
+
+    def read(self, spec: KeySpec | None, stored: npt.NDArray[np.int32], boxes: Sequence[Boxes]) -> Floats:
+        """Share of the rows that each query reads under a layout, shape (queries,)."""
+        rows = len(stored)
+        estimator = Estimator.build(self.columns, self.schema, boxes, rows)
+        return whole_table_shares(estimator, *self.blocks(spec, stored))
+
+    def blocks(self, spec: KeySpec | None, stored: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
+        """File of each row under a layout, and how many files."""
+        if spec is None:
+            return stored, int(stored.max()) + 1
+        file = files_under(spec, self.columns, self.rows_per_file, self.partition).astype(np.int32)
+        return file, int(file.max()) + 1
+
+
+def for_reading(
+    analysis: TableAnalysis,
+    settings: LearnSettings,
+    plan: Plan,
+    learned: Learned,
+    weights: Floats,
+    blocks: LogBlocks | None,
+    partition: npt.NDArray[np.int32] | None,
+) -> Plan:
+    """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
+
+    A candidate must make ordinary readers read at most `MOST_LOST` more on the select queries than the layout by
+    columns alone.
+
+    Args:
+        plan, learned: by columns alone.
+        weights, blocks, partition: as they were learned from.
+    """
+    if blocks is None or not analysis.columns:
+        return plan
+    sampled, sop = _sampled(analysis, plan.target_file_rows, partition)
+    stored = analysis.sample.file
+    candidates: dict[str, KeySpec | None] = {COLUMNS: plan.spec}
+    bits = [name for name in sampled.expressions if name != INDEX]
+    ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
+    share = settings.enriched_share
+    on_select = {
+        "plain": [sampled.plain[i] for i in blocks.select],
+        "reading": [sampled.reading[i] for i in blocks.select],
+    }
+    measured: dict[str, tuple[float, float]] = {}
+
+    def measure(name: str) -> tuple[float, float]:
+        mean = weights[blocks.select]
+        plain, reading = (
+            float(np.average(sampled.read(candidates[name], stored, boxes), weights=mean))
+            for boxes in on_select.values()
+        )
+        measured[name] = plain, reading
+        return measured[name]
+
+    allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
+    for name, features in ((BITS, [*ranked, *bits]), (INDEX, [INDEX, *ranked[:BESIDE]] if sop is not None else [])):
+        for part in SHARES if features else ():
+            found = _learned(settings, sampled, features, share * part, weights, blocks, stored)
+            candidates[name] = _compiled(found.spec, sampled.expressions) if found.spec is not None else plan.spec
+            if measure(name)[0] <= allowed:
+                break
+        else:
+            measured.pop(name, None)
+    cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
+    winner = min(cost, key=cost.__getitem__)
+    return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks, learned)
+
+
+def _sampled(
+    analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None
+) -> tuple[_Sampled, Sop | None]:
+    snapshot, sample = analysis.snapshot, analysis.sample
+    schema, names = widened(snapshot.schema, tuple(analysis.columns))
+    columns = dict(sample.arrays)
+    rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
+    predicates = [feature for feature in names if feature.kind == "predicate"]
+    truth = [columns[names[f]][0].astype(np.bool_) & columns[names[f]][1] for f in predicates]
+    chosen = chosen_bits(predicates, truth, MOST_BITS)
+    expressions = {names[predicates[j]]: predicates[j].sql for j in chosen}
+    expressions |= {names[f]: f.sql for f in names if f.kind == "expression"}
+    sop = None
+    if chosen:
+        features = [predicates[j] for j in chosen]
+        codes = vectors_of([truth[j] for j in chosen])
+        distinct, counts = np.unique(codes, return_counts=True)
+        sop = Sop.learn(features, Vectors.of_codes(distinct, counts.astype(np.int64), len(chosen)), rows_per_file)
+        columns[INDEX] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
+        expressions[INDEX] = sop.sql()
+        schema = TableSchema((*schema.columns, Column(INDEX, "int")))
+    reading = tuple(
+        without_hulls(to_boxes(enriched(query.predicate, names), schema, query.zone, solved=True))
+        for query in analysis.queries
+    )
+    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition), sop
+
+
+def _learned(
+    settings: LearnSettings,
+    sampled: _Sampled,
+    features: Sequence[str],
+    share: float,
+    weights: Floats,
+    blocks: LogBlocks,
+    stored: npt.NDArray[np.int32],
+) -> Learned:
+    """The best layout by ``features``, each query being asked by both kinds of readers in their proportion."""
+    types = {column.name: column.type for column in sampled.schema.columns}
+    files = max(1, round(len(stored) / sampled.rows_per_file))
+    table = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
+    count = len(sampled.plain)
+    twice = LogBlocks(*(np.concatenate([part, part + count]) for part in (blocks.train, blocks.select, blocks.promise)))
+    both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
+    search = SearchSettings(
+        max(1, settings.trials // 2), settings.seed, settings.seconds, settings.sampler, settings.workers
+    )
+    return learn_layout(table, sampled.columns, sampled.schema, [*sampled.plain, *sampled.reading], both, twice, search)
+
+
+def _compiled(spec: KeySpec, expressions: Mapping[str, str]) -> KeySpec:
+    """The key with how Spark computes what is no column of the table."""
+    features = (replace(f, expression=expressions[f.column]) if f.column in expressions else f for f in spec.features)
+    return replace(spec, features=tuple(features))
+
+
+def _promised(
+    analysis: TableAnalysis,
+    settings: LearnSettings,
+    plan: Plan,
+    spec: KeySpec | None,
+    winner: str,
+    measured: Mapping[str, tuple[float, float]],
+    sampled: _Sampled,
+    blocks: LogBlocks,
+    learned: Learned,
+) -> Plan:
+    """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
+    stored = analysis.sample.file
+    held_out = [sampled.plain[i] for i in blocks.promise]
+    after = sampled.read(spec, stored, held_out)
+    reading = sampled.read(spec, stored, [sampled.reading[i] for i in blocks.promise])
+    size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in blocks.promise])
+    nothing = np.zeros(len(after))
+    volumes = ReadVolumes(
+        learned.before * size, after * size, nothing, nothing, learned.before, after, reading * size, nothing
+    )
+    rate = (plan.promise.queries_per_day, plan.promise.rate_source)
+    figures = {"plain_after": float(after.mean()), "reading_after": float(reading.mean())}
+    for name, (plain, read) in measured.items():
+        figures |= {f"select {name}: plain": plain, f"select {name}: reading": read}
+    told = {
+        COLUMNS: "columns alone are best for the expected mix of readers; statistics of predicates still help them",
+        BITS: "predicates as bits of the key won on the select queries",
+        INDEX: "a partition index by predicates (SOP) beside columns won on the select queries",
+    }[winner]
+    note = (
+        f"{told}: scans through zorder_pipeline.scan read {reading.mean():.1%} of the rows, others {after.mean():.1%}"
+    )
+    return replace(
+        plan,
+        spec=spec,
+        promise=promise(learned.before, after, size, rate, settings.seed, volumes),
+        reading=figures,
+        notes=(*plan.notes, note),
+    )

@@ -1,0 +1,139 @@
+"""Recording what a session asks: from its executions to the state's query log."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import getpass
+import hashlib
+import tempfile
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.query_log.recorder import Recorder
+from zorder_pipeline.query_log.spool import moved_to
+from zorder_pipeline.relayout.snapshot import open_table
+
+from .known_files import STATE_CONF, state_of
+from .logs import ingest_into, names_of
+from .records import LogSource
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Recording", "record"]
+
+EVERY = 300.0
+FOLDER = "recorded"
+
+
+class Recording:
+    """A recorder at work; also a context manager, at whose end everything is in the state.
+
+    Attributes:
+        recorder: notes the executions.
+    """
+
+    def __init__(
+        self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
+    ) -> None:
+        self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
+        self.recorder = Recorder(spark, spool, (self.state, "_delta_log"))
+        self._stopping = threading.Event()
+        self._flushing = threading.Lock()
+        self._timer: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        self.recorder.start()
+        atexit.register(self.recorder.spill)
+        if self._every is not None and self._timer is None:
+            self._timer = threading.Thread(target=self._run, name="zorder-recorder", daemon=True)
+            self._timer.start()
+
+    def flush(self) -> int:
+        """Append what was recorded to the state's query log; returns how many scans that added.
+
+        Raises:
+            LostRaceError: another ingestion into the state ran at the same time; nothing was doubled or lost.
+        """
+        with self._flushing:
+            self.recorder.wait()
+            self.recorder.spill()
+            place = f"{self.state}/{FOLDER}"
+            moved = moved_to(self.spark, self.recorder.spool, place)
+            if not moved and not self._left:
+                return 0
+            self._left = True
+            known = {}
+            for name, table in self.tables.items():
+                snapshot = open_table(self.spark, table)
+                known[name] = (snapshot, names_of(table, snapshot, [name]))
+            added = ingest_into(self.spark, self.state, [LogSource(place, "spark-events")], known)
+            self._left = False
+            return sum(added.tables.values())
+
+    _left = True  # files that another process moved there, or that could not be read the last time
+
+    def stop(self) -> None:
+        """Record no more, and append what there is to the state's query log."""
+        self._stopping.set()
+        self.recorder.stop()
+        atexit.unregister(self.recorder.spill)
+        self.flush()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every):
+            with contextlib.suppress(Exception):  # the files stay, the next time takes them up
+                self.flush()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def record(
+    spark: SparkSession,
+    *,
+    state: str | None = None,
+    tables: Mapping[str, str] | None = None,
+    spool: str | None = None,
+    every: float | None = EVERY,
+) -> Recording:
+    """Record the scans of a session's executions into the state's query log, for teams that keep no logs.
+
+    Executions are noted when they end, kept in memory, spilled to the local disk and appended to the state in batches.
+    Only classic sessions can be recorded.
+
+    Args:
+        state: folder of the state; by default the session's setting ``spark.zorder.state``.
+        tables: path or catalog name of tables by the names under which they are stored; without any, every table is
+            stored under its location.
+        spool: local folder of spilled files. What a process left there that ended early, the next one takes up.
+        every: seconds between appends; None appends only on `Recording.flush` and `Recording.stop`.
+
+    Raises:
+        UnsupportedTableError: a Spark Connect session.
+        ZorderError: no state is named.
+
+    ::
+
+        with zorder_pipeline.record(spark, state="/data/state", tables={"flights": "/data/flights"}):
+            spark.sql("SELECT count(*) FROM flights WHERE distance > 2000").collect()
+    """
+    folder = state_of(spark, state) if getattr(spark, "_jsparkSession", None) is not None else state or ""
+    if folder is None:
+        raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
+    name = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()
+    place = Path(spool) if spool else Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}" / name
+    recording = Recording(spark, folder, tables or {}, place, every)
+    recording.start()
+    return recording

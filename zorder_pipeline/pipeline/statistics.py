@@ -1,0 +1,158 @@
+"""Statistics of files in the state: what they are kept of, gathered after a relayout or on request."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zorder_pipeline.errors import TableError, ZorderError
+from zorder_pipeline.features.candidates import query_weights
+from zorder_pipeline.features.expressions import expression_candidates
+from zorder_pipeline.features.predicates import predicate_candidates
+from zorder_pipeline.features.statistics import features_of
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.results import StatisticsResult
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.reading.file_stats import FileStats, same_files
+from zorder_pipeline.reading.gather import evaluable, gather, session_of
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .logs import ingest, names_of
+from .records import LogSource, Progress, silent
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
+
+
+def statistics_features(
+    snapshot: TableSnapshot, queries: Sequence[LoggedQuery], zone: str = "UTC"
+) -> tuple[Feature, ...]:
+    """What statistics of the table's files should be kept of, told from its queries."""
+    weights = query_weights(queries, None, "queries")
+    schema = snapshot.schema
+    expressions = expression_candidates(queries, weights, schema)
+    predicates = predicate_candidates(queries, weights, schema, ())
+    return features_of(queries, weights, schema, snapshot.paths, expressions, predicates, zone)
+
+
+def update_statistics(
+    spark: SparkSession,
+    table: str,
+    state: str,
+    logs: Sequence[LogSource | str] = (),
+    *,
+    aliases: Sequence[str] = (),
+    features: Sequence[Feature] = (),
+    progress: Progress = silent,
+) -> StatisticsResult:
+    """Gather what is missing of the statistics of all files of a table, and forget files that are gone.
+
+    Args:
+        table: path or catalog name.
+        state: folder of the state.
+        logs: query logs that say what to keep statistics of.
+        features: what else to keep them of; without logs and these, what the state holds statistics of already.
+
+    Raises:
+        TableError: there is nothing to keep statistics of, or no such table.
+        LogError: a log cannot be read.
+    """
+    snapshot = open_table(spark, table)
+    wanted = list(features)
+    if logs:
+        log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+        queries = log.of_table([snapshot.location])
+        zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+        wanted += statistics_features(snapshot, queries, zone)
+        progress(f"{len(queries)} queries ask for {len(wanted)} features that Delta keeps no statistics of")
+    if not wanted:
+        raise TableError(
+            f"nothing says what statistics of {snapshot.location} to keep; name a query log with --log, or a plan "
+            "with --plan"
+        )
+    return gather_statistics(spark, snapshot, wanted, state, progress=progress)
+
+
+def gather_statistics(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    features: Sequence[Feature],
+    state: str,
+    *,
+    paths: Sequence[str] | None = None,
+    progress: Progress = silent,
+) -> StatisticsResult:
+    """Gather statistics of files that have none yet, in one pass over them, and forget files that are gone.
+
+    Args:
+        features: what to keep statistics of.
+        paths: files, as in their AddFile actions; all of the snapshot by default.
+    """
+    started = time.monotonic()
+    store, session = FileStats(spark, state), session_of(spark)
+    files = snapshot.files()
+    vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
+    usable = evaluable(snapshot.read(), features)
+    known = store.load(snapshot.table_id, fresh=True).under(snapshot.physical_names).rows
+    complete = _complete(known, usable, session)
+    missing = [p for p in (vectors if paths is None else paths) if (p, vectors[p]) not in complete]
+    gone = store.keep_only(snapshot.table_id, list(vectors))
+    added = 0
+    if missing and usable:
+        progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
+        found = gather(snapshot.read_files(missing), usable, snapshot.physical_names)
+        told = same_files(found["file"].to_pylist(), snapshot.location, missing)
+        found = found.set_column(0, "file", pa.array(told, pa.string()))
+        found, physical = found.filter(pc.is_valid(found["file"])), snapshot.physical_names
+        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, physical)
+    return StatisticsResult(
+        table=snapshot.location,
+        version=snapshot.version,
+        features=tuple(feature.name for feature in usable),
+        files=len(missing) if usable else 0,
+        rows_added=added,
+        files_forgotten=gone,
+        seconds=time.monotonic() - started,
+    )
+
+
+def keep_statistics(
+    spark: SparkSession, table: str, plan: Plan, state: str, progress: Progress | None = None
+) -> StatisticsResult | None:
+    """Gather the plan's statistics of the files that lie by its layout; None when it wants none.
+
+    What goes wrong here is told and costs nothing but reading time: a file without statistics is read.
+    """
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    say = progress or silent
+    if not plan.statistics or plan.spec is None:
+        return None
+    try:
+        snapshot = open_table(spark, table)
+        files = snapshot.files()
+        mine = [str(p) for p, layout in zip(files.path, files.layout, strict=True) if layout == plan.spec.layout_id]
+        return gather_statistics(spark, snapshot, plan.statistics, state, paths=mine, progress=say)
+    except (ZorderError, Py4JError, PySparkException) as error:
+        first = (str(error).strip().splitlines() or ["no message"])[0]
+        say(f"statistics of the new files could not be kept ({first}); run zorder stats --table {table} to try again")
+        return None
+
+
+def _complete(known: pa.Table, features: Sequence[Feature], session: str) -> set[tuple[str, str]]:
+    """Files, by path and deletion vector, of which statistics of every feature are known in this session."""
+    wanted = {(feature.name, feature.kind) for feature in features}
+    have: dict[tuple[str, str], set[tuple[str, str]]] = {}
+    columns = (known[name].to_pylist() for name in ("path", "vector", "session", "feature", "kind"))
+    for path, vector, told, name, kind in zip(*columns, strict=True):
+        if told in ("", session):
+            have.setdefault((path, vector), set()).add((name, kind))
+    return {key for key, found in have.items() if wanted <= found}

@@ -1,0 +1,178 @@
+"""A recorder for teams without logs: a session's executions as lines of an event log (seed 004, query log module).
+
+Three levels, as in the seed: a queue in memory, files on the local disk when it is full, and the state's ``query_log``,
+to which files are appended in batches. What is written has the form of Spark's own event log, so `LogStore` reads it
+like any other, each execution once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+import uuid
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import UnsupportedTableError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import SparkSession
+
+__all__ = ["Recorder"]
+
+START = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart"
+END = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd"
+ZONE = "spark.sql.session.timeZone"
+MOST_QUERIES, MOST_CHARACTERS = 500, 4 << 20
+"""The queue is spilled when it holds so many executions, or so much text."""
+LARGEST_PLAN = 2 << 20
+"""Characters of a plan beyond which an execution is not noted, only counted."""
+
+
+class Recorder:
+    """Notes the executions of a session that read tables.
+
+    Nothing it does reaches the queries: it hears of an execution when that has ended, on a thread of Spark's own, and
+    whatever goes wrong there is counted in ``dropped``.
+
+    Args:
+        spark: a classic session.
+        spool: local folder for spilled files.
+        ignored: executions whose plan holds one of these texts are not noted, such as the state's own folder.
+
+    Attributes:
+        noted, dropped: executions so far.
+
+    Raises:
+        UnsupportedTableError: a Spark Connect session.
+    """
+
+    def __init__(self, spark: SparkSession, spool: str | Path, ignored: tuple[str, ...] = ()) -> None:
+        if getattr(spark, "_jsparkSession", None) is None:
+            raise UnsupportedTableError(
+                "recording needs a classic Spark session, and this one is Spark Connect; let the server write event "
+                "logs (spark.eventLog.enabled) and read them with zorder ingest --log-format spark-events"
+            )
+        self.spark, self.spool, self.ignored = spark, Path(spool), ignored
+        self.noted = self.dropped = 0
+        self._lines: list[str] = []
+        self._characters = 0
+        self._lock = threading.Lock()
+        self._user = str(spark.sparkContext.sparkUser())
+        self._listener: _Listener | None = None
+
+    def start(self) -> None:
+        """Begin to listen; a second call does nothing."""
+        from pyspark.java_gateway import ensure_callback_server_started
+
+        if self._listener is None:
+            self.spool.mkdir(parents=True, exist_ok=True)
+            ensure_callback_server_started(self.spark.sparkContext._gateway)  # type: ignore[no-untyped-call]
+            self._listener = _Listener(self)
+            self.spark._jsparkSession.listenerManager().register(self._listener)
+
+    def stop(self) -> None:
+        """Listen no more, and write what is in memory to the spool."""
+        if self._listener is not None:
+            with contextlib.suppress(Exception):  # the session may be gone
+                self._wait()
+                self.spark._jsparkSession.listenerManager().unregister(self._listener)
+            self._listener = None
+        self.spill()
+
+    def spill(self) -> Path | None:
+        """Write what is in memory to a new file of the spool; None when there is nothing."""
+        with self._lock:
+            lines, self._lines, self._characters = self._lines, [], 0
+        if not lines:
+            return None
+        start = json.dumps({"Event": "SparkListenerApplicationStart", "User": self._user})
+        target = self.spool / f"{int(time.time())}-{os.getpid()}-{uuid.uuid4().hex[:12]}.jsonl"
+        scratch = target.with_suffix(".tmp")
+        scratch.write_text("\n".join([start, *lines]) + "\n", encoding="utf-8")
+        scratch.replace(target)  # whoever reads the folder sees whole files only
+        return target
+
+    def wait(self) -> None:
+        """Return when Spark has told of every execution that has ended."""
+        with contextlib.suppress(Exception):
+            self._wait()
+
+    def _wait(self) -> None:
+        self.spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+
+    def note(self, execution: JavaObject, nanoseconds: int, error: str | None = None) -> None:
+        """Put an execution into the queue."""
+        ended = int(time.time() * 1000)
+        began = ended - nanoseconds // 1_000_000
+        plan = self._plan(execution)
+        if plan is None:
+            return
+        key = int(execution.id())
+        zone = str(execution.sparkSession().sessionState().conf().sessionLocalTimeZone())
+        # by hand, as a plan is text already
+        head = json.dumps({"Event": START, "executionId": key, "time": began, "modifiedConfigs": {ZONE: zone}})
+        start = f'{head[:-1]}, "sparkPlanInfo": {plan}}}'
+        end = json.dumps({"Event": END, "executionId": key, "time": ended, "errorMessage": error})
+        with self._lock:
+            self._lines += [start, end]
+            self._characters += len(start) + len(end)
+            self.noted += 1
+            full = len(self._lines) >= 2 * MOST_QUERIES or self._characters >= MOST_CHARACTERS
+        if full:
+            self.spill()
+
+    def _plan(self, execution: JavaObject) -> str | None:
+        """The plan as Spark's event log writes it; None for one that reads no table, or only Delta's own log."""
+        text = str(self._mapper.writeValueAsString(self._info.fromSparkPlan(execution.executedPlan())))
+        if "Location" not in text or any(item in text for item in self.ignored):
+            return None
+        if len(text) > LARGEST_PLAN:
+            self.dropped += 1
+            return None
+        return text
+
+    @property
+    def _java(self) -> Any:
+        return self.spark._jvm
+
+    @property
+    def _info(self) -> Any:
+        return getattr(self._java.org.apache.spark.sql.execution, "SparkPlanInfo$").__getattr__("MODULE$")
+
+    @property
+    def _mapper(self) -> Any:
+        found = self.__dict__.get("_made")
+        if found is None:
+            java = self._java.com.fasterxml.jackson
+            found = java.databind.ObjectMapper()
+            found.registerModule(getattr(java.module.scala, "DefaultScalaModule$").__getattr__("MODULE$"))
+            self.__dict__["_made"] = found
+        return found
+
+
+class _Listener:
+    """Spark's QueryExecutionListener, called through py4j."""
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = recorder
+
+    def onSuccess(self, name: str, execution: JavaObject, nanoseconds: int) -> None:  # noqa: N802
+        """An execution has ended."""
+        del name
+        try:
+            self.recorder.note(execution, nanoseconds)
+        except Exception:
+            self.recorder.dropped += 1
+
+    def onFailure(self, name: str, execution: JavaObject, error: JavaObject) -> None:  # noqa: N802
+        """An execution has failed: its scans do not say what is worth reading fast."""
+
+    class Java:
+        """What py4j needs to know."""
+
+        implements = ("org.apache.spark.sql.util.QueryExecutionListener",)

@@ -1,0 +1,135 @@
+"""Which files may hold a row that a query needs, by every statistic there is, and which statistic says so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.file_stats import FeatureStats, bloom_place
+from zorder_pipeline.model.ranges import Boxes, Range
+from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.zone_map import Mask, ZoneMap
+
+__all__ = ["Excluded", "FileTests", "without_hulls"]
+
+KINDS = ("partition", "delta", "column", "expression", "bloom", "predicate")
+"""In the order in which they are asked: statistics first, then predicate bits (seed 004)."""
+MOST_LOOKED_UP = 1_000
+"""Values of one IN that are looked up in Bloom filters."""
+
+Test: TypeAlias = tuple[str, str]
+"""Kind of a statistic, and the column, expression or predicate that it is of."""
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Files that a statistic excluded and none before it did."""
+
+    kind: str
+    name: str
+    files: int
+
+
+class FileTests:
+    """The statistics of n files, ready to be asked.
+
+    Args:
+        delta: what Delta's log says of them.
+        enriched: statistics of our own, by the name of the column in the widened schema.
+    """
+
+    def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats]) -> None:
+        self.delta = replace(delta, all_or_none=False)
+        self.enriched = dict(enriched)
+
+    def matching(self, boxes: Boxes, own: bool = True) -> Mask:
+        """Files that may hold a row of one of the boxes, shape (n,); what is not known does not exclude.
+
+        Args:
+            own: also ask statistics of our own.
+        """
+        wanted = [test for test in self._tests(boxes) if own or test[0] in ("partition", "delta")]
+        return self._remaining(boxes, wanted, self._answers(boxes))
+
+    def excluded(self, boxes: Boxes) -> tuple[Excluded, ...]:
+        """What each statistic excludes that those before it did not, those that exclude nothing left out."""
+        tests = self._tests(boxes)
+        answers = self._answers(boxes)
+        before = len(self.delta)
+        found = []
+        for count, (kind, name) in enumerate(tests, 1):
+            after = int(self._remaining(boxes, tests[:count], answers).sum())
+            if after < before:
+                found.append(Excluded(kind, name, before - after))
+            before = after
+        return tuple(found)
+
+    def _tests(self, boxes: Boxes) -> list[Test]:
+        """What can be asked for these boxes, in order."""
+        found: dict[Test, None] = {}
+        for item in _ranges(boxes):
+            for kind, name in self._of_range(item):
+                found[kind, name] = None
+        return sorted(found, key=lambda test: KINDS.index(test[0]))
+
+    def _of_range(self, item: Range) -> Iterable[Test]:
+        if (zones := self.delta.columns.get(item.column)) is not None:
+            yield "partition" if zones.exact else "delta", item.column
+        if (stats := self.enriched.get(item.column)) is not None:
+            yield stats.feature.kind, item.column
+            if stats.bloom is not None:
+                yield "bloom", item.column
+
+    def _answers(self, boxes: Boxes) -> dict[tuple[str, Range], Mask]:
+        return {
+            (kind, item): self._answer(kind, item) for item in set(_ranges(boxes)) for kind, _ in self._of_range(item)
+        }
+
+    def _answer(self, kind: str, item: Range) -> Mask:
+        if kind in ("partition", "delta"):
+            return replace(self.delta, columns={item.column: self.delta.columns[item.column]}).matching(((item,),))
+        stats = self.enriched[item.column]
+        if kind == "bloom":
+            return _looked_up(stats, item)
+        return ZoneMap(stats.rows, self.delta.bytes, {item.column: stats.zones}, stats.rows).matching(((item,),))
+
+    def _remaining(self, boxes: Boxes, tests: Iterable[Test], answers: Mapping[tuple[str, Range], Mask]) -> Mask:
+        asked = set(tests)
+        result = np.zeros(len(self.delta), dtype=np.bool_)
+        for box in boxes:
+            hit = np.ones(len(self.delta), dtype=np.bool_)
+            for item in box:
+                for kind, name in self._of_range(item):
+                    if (kind, name) in asked:
+                        hit &= answers[kind, item]
+            result |= hit
+        return result
+
+
+def without_hulls(boxes: Boxes) -> Boxes:
+    """The boxes with every value of an IN tested alone, which Delta does not do."""
+    return tuple(tuple(replace(item, hull=False) for item in box) for box in boxes)
+
+
+def _ranges(boxes: Boxes) -> Iterable[Range]:
+    return (item for box in boxes for item in box)
+
+
+def _looked_up(stats: FeatureStats, item: Range) -> Mask:
+    """Files whose Bloom filter may hold one of the values that the range asks for, if it asks for single values."""
+    assert stats.bloom is not None
+    assert stats.filtered is not None
+    points = {interval.low for interval in item.intervals}
+    single = all(interval.low is not None and interval.low == interval.high for interval in item.intervals)
+    if not single or item.nulls or len(points) > MOST_LOOKED_UP or ValueType.parse(item.type).family == "float":
+        return np.ones(len(stats.filtered), dtype=np.bool_)
+    found: npt.NDArray[np.bool_] = ~stats.filtered
+    for value in points:
+        assert value is not None
+        place = bloom_place(value)
+        found = found | ((stats.bloom[:, place >> 3] >> np.uint8(place & 7)) & 1).astype(np.bool_)
+    return found
