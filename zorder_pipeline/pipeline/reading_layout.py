@@ -81,7 +81,6 @@ def for_reading(
     analysis: TableAnalysis,
     settings: LearnSettings,
     plan: Plan,
-    learned: Learned,
     weights: Floats,
     blocks: LogBlocks | None,
     partition: npt.NDArray[np.int32] | None,
@@ -92,7 +91,7 @@ def for_reading(
     columns alone.
 
     Args:
-        plan, learned: by columns alone.
+        plan: by columns alone.
         weights, blocks, partition: as they were learned from.
     """
     if blocks is None or not analysis.columns:
@@ -129,7 +128,7 @@ def for_reading(
             measured.pop(name, None)
     cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
     winner = min(cost, key=cost.__getitem__)
-    return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks, learned)
+    return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks)
 
 
 def _sampled(
@@ -197,19 +196,19 @@ def _promised(
     measured: Mapping[str, tuple[float, float]],
     sampled: _Sampled,
     blocks: LogBlocks,
-    learned: Learned,
 ) -> Plan:
     """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
     stored = analysis.sample.file
     held_out = [sampled.plain[i] for i in blocks.promise]
-    after = sampled.read(spec, stored, held_out)
+    before, after = sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out)
     reading = sampled.read(spec, stored, [sampled.reading[i] for i in blocks.promise])
     size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in blocks.promise])
     nothing = np.zeros(len(after))
-    volumes = ReadVolumes(
-        learned.before * size, after * size, nothing, nothing, learned.before, after, reading * size, nothing
-    )
+    volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)
+    told_by_sample = promise(before, after, size, rate, settings.seed, volumes)
+    if winner == COLUMNS:  # what is known of its own promise may be exact
+        told_by_sample = replace(plan.promise, enriched_bytes_per_query=told_by_sample.enriched_bytes_per_query)
     figures = {"plain_after": float(after.mean()), "reading_after": float(reading.mean())}
     for name, (plain, read) in measured.items():
         figures |= {f"select {name}: plain": plain, f"select {name}: reading": read}
@@ -224,7 +223,7 @@ def _promised(
     return replace(
         plan,
         spec=spec,
-        promise=promise(learned.before, after, size, rate, settings.seed, volumes),
+        promise=told_by_sample,
         reading=figures,
         notes=(*plan.notes, note),
     )
