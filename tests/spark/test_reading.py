@@ -154,7 +154,7 @@ STATEMENTS = [
     "WITH x AS (SELECT * FROM {t} WHERE s LIKE '%characters 8%') SELECT y.id FROM x y LEFT JOIN {t} ON false",
     "SELECT id FROM {t} WHERE id IN (SELECT id FROM {t} WHERE s LIKE '%characters 8%') ORDER BY id DESC LIMIT 3",
     "SELECT max(d) FROM {t} VERSION AS OF 1 WHERE s LIKE '%characters 8%'",
-    "SELECT `reading view`.id FROM `reading view` WHERE s LIKE '%characters 8%'",
+    "SELECT reading_view.id FROM reading_view WHERE s LIKE '%characters 8%'",
     "SELECT 1 AS one",
 ]
 
@@ -164,7 +164,7 @@ def test_statements_return_what_spark_returns(spark: SparkSession, table: tuple[
     snapshot = open_table(spark, path)
     features = statistics_features(snapshot, _queries(snapshot, ["s LIKE '%characters 8%'"]))
     gather_statistics(spark, snapshot, features, state)
-    spark.read.format("delta").load(path).where("id < 900").createOrReplaceTempView("reading view")
+    spark.read.format("delta").load(path).where("id < 900").createOrReplaceTempView("reading_view")
     for statement in STATEMENTS:
         text = statement.format(t=f"delta.`{path}`")
         assert _rows(zorder_pipeline.sql(spark, text, state=state)) == _rows(spark.sql(text)), text

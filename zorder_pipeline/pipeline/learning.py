@@ -221,7 +221,7 @@ def learn_layout_for(
     promised = promise(learned.before, learned.after, whole, rate, settings.seed, volumes)
     plan = replace(plan, promise=promised)
     if settings.enriched_share > 0 and stays is None:
-        return for_reading(analysis, settings, plan, weights, blocks, partition), learned
+        return for_reading(analysis, settings, plan, weights, partition), learned
     return plan, learned
 
 

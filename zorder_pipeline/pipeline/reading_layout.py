@@ -17,7 +17,7 @@ import numpy.typing as npt
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
-from zorder_pipeline.layout.blocks import LogBlocks
+from zorder_pipeline.layout.blocks import LogBlocks, split_log
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
@@ -82,7 +82,6 @@ def for_reading(
     settings: LearnSettings,
     plan: Plan,
     weights: Floats,
-    blocks: LogBlocks | None,
     partition: npt.NDArray[np.int32] | None,
 ) -> Plan:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
@@ -92,8 +91,11 @@ def for_reading(
 
     Args:
         plan: by columns alone.
-        weights, blocks, partition: as they were learned from.
+        weights, partition: as it was learned from.
     """
+    # by time alone: that a predicate comes again is what its bit is for, so repeated queries are not kept together
+    times = [query.timestamp for query in analysis.queries]
+    blocks = split_log([str(i) for i in range(len(times))], times)
     if blocks is None or not analysis.columns:
         return plan
     sampled, sop = _sampled(analysis, plan.target_file_rows, partition)

@@ -363,6 +363,8 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
             f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
         ) from error
     except Py4JJavaError as error:
+        if "non-existent version" in str(error.java_exception.getMessage()):
+            raise TableError(f"table {table} has no version {version}; the newest is {newest.version()}") from error
         if "UnsupportedTableFeature" not in error.java_exception.getClass().getName():
             raise
         first = str(error.java_exception.getMessage()).strip().splitlines()[0].rstrip(".")
