@@ -44,6 +44,7 @@ BESIDE = 4
 """Columns beside a partition index (seed 004: more make each of them skip too little)."""
 MOST_LOST = 0.05
 """Share more of the rows that ordinary readers may read than under the layout by columns alone."""
+LONG = 3600.0
 SHARES = (1.0, 0.5, 0.25)
 """Parts of the expected share of scans that are tried as weight, until ordinary readers lose little enough."""
 
@@ -177,9 +178,9 @@ def _learned(
     count = len(sampled.plain)
     twice = LogBlocks(*(np.concatenate([part, part + count]) for part in (blocks.train, blocks.select, blocks.promise)))
     both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
-    search = SearchSettings(
-        max(1, settings.trials // 2), settings.seed, settings.seconds, settings.sampler, settings.workers
-    )
+    trials = max(1, settings.trials // 2)
+    # a time limit, however long, leaves out baselines that search for themselves
+    search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
     return learn_layout(table, sampled.columns, sampled.schema, [*sampled.plain, *sampled.reading], both, twice, search)
 
 
