@@ -121,6 +121,7 @@ def test_nor_is_it_for_many_more_conditions(spark: SparkSession, table: tuple[st
     _check(spark, table, [source.one() for _ in range(150)])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "condition",
     [
@@ -190,6 +191,7 @@ def test_a_scan_stays_with_its_version_whatever_others_write(spark: SparkSession
     assert _rows(zorder_pipeline.scan(spark, path, condition, state=state, version=0)) == expected
 
 
+@pytest.mark.slow
 def test_statistics_follow_the_files(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     spark.range(100).selectExpr("id", "concat('c', id) AS c").repartition(3).write.format("delta").save(path)
@@ -205,6 +207,7 @@ def test_statistics_follow_the_files(spark: SparkSession, tmp_path: Path) -> Non
     assert len(FileStats(spark, state).load(snapshot.table_id)) == len(first.features)
 
 
+@pytest.mark.slow
 def test_a_column_that_takes_the_name_of_another_does_not_take_its_statistics(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -224,6 +227,7 @@ def test_a_column_that_takes_the_name_of_another_does_not_take_its_statistics(
     assert zorder_pipeline.explain(spark, path, "c = 'c1'", state=state).files_read == 0
 
 
+@pytest.mark.slow
 def test_char_columns_are_compared_as_spark_compares_them(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     spark.sql(f"CREATE TABLE delta.`{path}` (id BIGINT, c CHAR(5), v VARCHAR(5)) USING delta")
@@ -236,6 +240,7 @@ def test_char_columns_are_compared_as_spark_compares_them(spark: SparkSession, t
         assert _rows(zorder_pipeline.scan(spark, path, condition, state=state)) == _rows(plain), condition
 
 
+@pytest.mark.slow
 def test_an_expression_counts_only_in_the_kind_of_session_in_which_it_was_evaluated(
     spark: SparkSession, tmp_path: Path
 ) -> None:

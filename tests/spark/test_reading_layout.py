@@ -40,6 +40,7 @@ def _columns() -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession, tmp_path: Path) -> None:
     path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"
     rows = spark.range(6000).selectExpr("id", *_columns()).repartition(24)

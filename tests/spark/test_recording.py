@@ -44,6 +44,7 @@ def test_executions_become_queries_of_the_state(
     assert not list((tmp_path / "spool").iterdir())
 
 
+@pytest.mark.slow
 def test_what_an_ended_process_left_is_taken_up(spark: SparkSession, tmp_path: Path) -> None:
     path, state, spool = str(tmp_path / "t"), str(tmp_path / "state"), str(tmp_path / "spool")
     spark.range(10).write.format("delta").save(path)
