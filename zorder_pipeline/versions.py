@@ -10,9 +10,7 @@ from .errors import UnsupportedTableError, ZorderError
 
 __all__ = ["SUPPORTED", "check_pair", "delta_package", "minor", "supported_text"]
 
-SUPPORTED: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {"4.0": ("4.0", "4.1", "4.2", "4.3", "4.4"), "4.1": ("4.3", "4.4"), "4.2": ("4.4",)}
-)
+SUPPORTED: Mapping[str, tuple[str, ...]] = MappingProxyType({"4.0": ("4.4",), "4.1": ("4.4",), "4.2": ("4.4",)})
 """Spark's minor version -> the minor versions of Delta that the tests passed with; docs/versions.md says how."""
 
 SCALA = "2.13"
@@ -60,8 +58,7 @@ def delta_package() -> str:
         spark, delta = version("pyspark"), version("delta-spark")
     except PackageNotFoundError as error:
         raise ZorderError(f"{error.name} is not installed; pip install zorder-pipeline brings it") from error
-    built_for = f"_{minor(spark)}" if tuple(map(int, minor(delta).split("."))) >= (4, 1) else ""
-    return f"io.delta:delta-spark{built_for}_{SCALA}:{delta}"
+    return f"io.delta:delta-spark_{minor(spark)}_{SCALA}:{delta}"
 
 
 def _either(items: tuple[str, ...]) -> str:
