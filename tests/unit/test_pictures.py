@@ -30,6 +30,8 @@ CASES: dict[str, Callable[[], bytes]] = {
         {f"a_rather_long_name_{i}": 1.0 for i in range(16)},
         9999,
     ),
+    "contenders": lambda: pictures.contender_bars({"rows": {"ours": 1.0, "bound": 0.1}, "s": {"ours": 2}}, "t", "ours"),
+    "no contender": lambda: pictures.contender_bars({"rows": {"ours": 0.0}}, "nothing read", "ours"),
     "importance": lambda: pictures.column_importance({"day": 0.7, "part": 0.3}),
     "no importance": lambda: pictures.column_importance({}),
     "blocks": lambda: pictures.blocks_2d(PLANE, {"before": ROWS % 40, "after": ROWS // 20}),

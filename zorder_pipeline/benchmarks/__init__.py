@@ -26,6 +26,8 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("costs", "costs"),
     ("kernel", "kernel"),
     ("predicates", "predicates"),
+    ("protocol", "protocol"),
+    ("replay", "replay"),
 )
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""
 

@@ -19,8 +19,8 @@ from zorder_pipeline.errors import VerificationError
 
 from .compare import same_results
 from .data import copy_table, file_count, lineitem_table
-from .harness import OURS, Options, Outcome, Progress, Workload
-from .peers import PEERS, QUICK, Peer, frequent_columns, peers_named
+from .harness import OURS, Options, Outcome, Progress, Workload, bound
+from .peers import NOT_RUN, PEERS, QUICK, Peer, frequent_columns, peers_named
 from .workloads import tpch_logs, write_log
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ def _one_seed(
         return float(pipeline.evaluate(spark, path, [train], aliases=[TABLE]).rows_per_query.mean())
 
     def outcome(name: str, label: str, path: Path, seconds: dict[str, float]) -> Outcome:
-        read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
+        read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE], count_matches=False)
         return Outcome(name, label, seed, _per_query(read), seconds, read.to_json() | {"files": file_count(path)})
 
     for peer in chosen:
@@ -104,7 +104,12 @@ def _one_seed(
     learned = time.perf_counter()
     pipeline.apply(spark, str(path), plan, force=True)
     rewritten = time.perf_counter()
-    yield outcome(OURS, "ours", path, {"rewrite": rewritten - learned, "learn": learned - start})
+    steps = {"rewrite": rewritten - learned, "learn": learned - start}
+    read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
+    figures = read.to_json() | {"files": file_count(path), "not_run": dict(NOT_RUN)}
+    yield Outcome(OURS, "ours", seed, _per_query(read), steps, figures)
+    assert read.matched_per_query is not None
+    yield bound(read.matched_per_query, read.rows, FILES, seed)
     different = same_results(spark, [record["statement"] for record in later], source, path, name=TABLE)
     if different:
         raise VerificationError(f"{len(different)} statements answer otherwise after our relayout, e.g. {different[0]}")

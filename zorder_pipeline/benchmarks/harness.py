@@ -26,18 +26,24 @@ from . import find_workload
 if TYPE_CHECKING:
     from rich.table import Table
 
-__all__ = ["OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "markdown", "ratio"]
-__all__ += ["rich_table", "summarise"]
+__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "bound", "markdown"]
+__all__ += ["ratio", "rich_table", "summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Progress: TypeAlias = Callable[[str], None]
 OURS = "ours"
 RESAMPLES = 2000
 PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
+BOUND = "bound"
 READ = ("rows", "share")
-"""What the multiples of ours are told of."""
-FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("rows", "rows/query"), ("bytes", "MB/query"))
-FIGURES += (("share", "share of rows"), ("copies", "plain copies"))
+"""What the multiples of ours are told of, the first that was measured; and, in columns of their own, `TIMES`."""
+TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spark without an empty scan"))
+TIMES += (("duckdb_s", "DuckDB"), ("total_s", "total time"))
+FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("row_groups", "row groups/query"))
+FIGURES += (("pages", "pages filtered"), ("rows", "rows/query"), ("scanned", "rows scanned/timed query"))
+FIGURES += (("bytes", "MB/query"), ("share", "share of rows"), ("copies", "plain copies"))
+FIGURES += (("spark_s", "Spark s"), ("spark_net_s", "Spark s without an empty scan"), ("duckdb_s", "DuckDB s"))
+FIGURES += (("total_s", "total s"),)
 FIGURES += (("error_bytes", "bytes, off by"), ("error_rows", "rows, off by"))
 FIGURES += (("inside", "inside the 90% interval"), ("half_width", "half the interval"), ("off", "off by"))
 FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
@@ -73,7 +79,7 @@ class Outcome:
         per_query: by measure (``rows``, ``files``, ``bytes``), one figure per query, the same queries in the same order
             for all contenders of a seed.
         seconds: by step (``rewrite``, ``learn``).
-        figures: whatever else is worth keeping, JSON-ready.
+        figures: whatever else is worth keeping, JSON-ready; ``not_run`` names peers that were left out, with reasons.
         case: which of a workload's tables and logs; ratios are means over cases and seeds.
     """
 
@@ -142,7 +148,7 @@ def bench(
     work: str | Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Run one workload; write ``<out>/<name>.json`` and ``<out>/<name>.md``; return what the JSON file holds.
+    """Run one workload; write ``<out>/<name>.json``, ``.md`` and ``.png``; return what the JSON file holds.
 
     Args:
         seeds: how many repetitions; 2 when quick, else 5.
@@ -171,7 +177,34 @@ def bench(
     }
     (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
     (folder / f"{name}.md").write_text(markdown(report), encoding="utf-8")
+    if (png := plot(report)) is not None:
+        (folder / f"{name}.png").write_bytes(png)
     return report
+
+
+def bound(matched: Floats, rows: int, files: int, seed: int, case: str = "") -> Outcome:
+    """What no layout can beat: the rows that match each query, rounded up to whole files (or row groups).
+
+    Args:
+        matched: rows that match each query, shape (queries,).
+        rows, files: of the table.
+    """
+    size = rows / files
+    return Outcome(BOUND, "bound no layout can beat", seed, {"rows": np.ceil(matched / size) * size}, case=case)
+
+
+def plot(report: Mapping[str, Any]) -> bytes | None:
+    """The contenders' means as bars, as PNG; None when nothing in it is drawn."""
+    from zorder_pipeline.pictures import contender_bars
+
+    contenders = report["contenders"]
+    drawn = [m for m in (*READ, *(m for m, _ in TIMES), "copies") if m in contenders[OURS]["mean"]]
+    if not drawn:
+        return None
+    panels = {
+        dict(FIGURES)[m]: {c["label"]: c["mean"][m] for c in contenders.values() if m in c["mean"]} for m in drawn
+    }
+    return contender_bars(panels, str(report.get("summary", "")), contenders[OURS]["label"])
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -210,8 +243,10 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         }
         for outcome in outcomes
     ]
+    left_out = [outcome.figures.get("not_run", {}) for outcome in outcomes]
     report: dict[str, Any] = {
         "seeds": sorted({seed for _, seed in mine}),
+        "not_run": {peer: why for found in left_out for peer, why in found.items()},
         "contenders": {name: _compared(theirs, mine) for name, theirs in by_contender.items()},
         "outcomes": raw,
     }
@@ -239,14 +274,15 @@ def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
     steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
     header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
-    if any(measure in READ for measure, _ in measures):
-        header.append("rows read, as a multiple of ours (95%)")
+    told = [(m, "rows read") for m in READ if any(m in c["mean"] for c in contenders)][:1]
+    told += [(m, title) for m, title in TIMES if any(m in c["mean"] for c in contenders)]
+    header += [f"{title}, as a multiple of ours (95%)" for _, title in told]
     rows = []
     for name, contender in report["contenders"].items():
         figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
         times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
-        compared = next((contender["ours_to_it"][m] for m in READ if m in contender["ours_to_it"]), None)
-        times_more = [] if compared is None else ["" if name == OURS else _inverse(compared)]
+        compared = contender["ours_to_it"]
+        times_more = [_inverse(compared[m]) if name != OURS and m in compared else "" for m, _ in told]
         rows.append([contender["label"], *figures, *times, *times_more])
     return header, rows
 
@@ -258,6 +294,10 @@ def markdown(report: Mapping[str, Any]) -> str:
     table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
     seeds = len(report["seeds"])
     text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
+    if report.get("not_run"):
+        text += "Not run: " + "; ".join(f"{peer} ({why})" for peer, why in report["not_run"].items()) + ".\n\n"
+    if "pages" in report["contenders"][OURS]["mean"]:
+        text += _page_table(report.get("cases", {}))
     if not any("multiple" in title for title in header):
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     if "cases" in report:
@@ -269,14 +309,29 @@ def markdown(report: Mapping[str, Any]) -> str:
 
 
 def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
-    """A line per contender and a column per case: what it reads as a multiple of ours."""
-    names = [name for name in next(iter(cases.values())) if name != OURS]
-    lines = [["multiple of ours (95%)", *cases], ["---", *["---:"] * len(cases)]]
-    measure = next(m for m in READ if m in next(iter(cases.values()))[OURS]["mean"])
-    for name in names:
-        cells = [_inverse(found[name]["ours_to_it"][measure]) for found in cases.values()]
-        lines.append([next(iter(cases.values()))[name]["label"], *cells])
-    lines.append(["ours, " + measure, *(_figure(measure, found[OURS]["mean"][measure]) for found in cases.values())])
+    """For rows, and each time that was measured: a line per contender and a column per case, as multiples of ours."""
+    first = next(iter(cases.values()))
+    titles = [(m, "rows read") for m in READ if m in first[OURS]["mean"]][:1]
+    titles += [(m, title) for m, title in TIMES if m in first[OURS]["mean"]]
+    text = ""
+    for measure, title in titles:
+        lines = [[f"{title}, multiple of ours (95%)", *cases], ["---", *["---:"] * len(cases)]]
+        for name in first:
+            if name != OURS and measure in first[name]["ours_to_it"]:
+                cells = [_inverse(found[name]["ours_to_it"][measure]) for found in cases.values()]
+                lines.append([first[name]["label"], *cells])
+        ours = (_figure(measure, found[OURS]["mean"][measure]) for found in cases.values())
+        lines.append([f"ours, {dict(FIGURES)[measure]}", *ours])
+        text += "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
+    return text
+
+
+def _page_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line per case and a column per contender: the share of the pages that is not read."""
+    first = next(iter(cases.values()), {})
+    lines = [["pages filtered", *(c["label"] for c in first.values())], ["---", *["---:"] * len(first)]]
+    for case, found in cases.items():
+        lines.append([case, *(_figure("pages", c["mean"]["pages"]) for c in found.values())])
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
 
 
@@ -303,13 +358,17 @@ def _figure(measure: str, value: float | None) -> str:
         return ""
     if measure == "bytes":
         return f"{value / 1e6:,.2f}"
-    if measure in ("share", "copies"):
-        return f"{value:.4f}" if measure == "share" else f"{value:.2f}"
+    if measure == "pages":
+        return f"{value:.1%}"
+    if measure == "copies":
+        return f"{value:.2f}"
+    if measure == "share" or measure.endswith("_s"):
+        return f"{value:.4f}"
     if measure in ("inside", "half_width"):
         return f"{value:.0%}" if measure == "inside" else f"±{value:.0%}"
     if measure.startswith(("error", "off")):
         return f"{value:.3f}"
-    return f"{value:,.1f}" if measure in ("files", "mb_per_second") else f"{value:,.0f}"
+    return f"{value:,.1f}" if measure in ("files", "row_groups", "mb_per_second") else f"{value:,.0f}"
 
 
 def _inverse(r: Mapping[str, float]) -> str:

@@ -159,7 +159,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
 @click.option("--out", "target", default=".bench", show_default=True, type=click.Path(), help="Folder of the reports.")
 def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
-    """Measure a workload against its peers in one run; writes JSON and Markdown."""
+    """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
     from zorder_pipeline.benchmarks import harness
 
     peers = [name.strip() for name in against.split(",") if name.strip()]

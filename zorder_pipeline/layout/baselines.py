@@ -15,6 +15,7 @@ from .draft import AnyDraft, Draft, SampledTable
 from .encoding import FINE_BITS
 from .grow import grow_by_predicates
 from .interleave import round_robin, shared_bits
+from .piecewise import piecewise_curve
 from .search import SearchSettings, key_bits
 from .skipping import Estimator
 
@@ -148,6 +149,11 @@ def qd_tree(training: Training) -> AnyDraft:
     )
 
 
+def piecewise(training: Training) -> AnyDraft:
+    """A BMTree-style curve that interleaves differently in every region, see `piecewise_curve`."""
+    return piecewise_curve(training.table.fine, training.estimator, training.weights, training.table.rows_per_file)
+
+
 BASELINES: tuple[Baseline, ...] = (
     Baseline("sort", best_sort),
     *(Baseline(f"lexicographic-{k}", lexicographic(k)) for k in (2, 3)),
@@ -156,6 +162,7 @@ BASELINES: tuple[Baseline, ...] = (
     *(Baseline(f"liquid-{k}", range_ids(k, "hilbert")) for k in (2, 3, 4)),
     Baseline("seed", seed_method, searched=True),
     Baseline("qd-tree", qd_tree, searched=True),
+    Baseline("piecewise", piecewise, searched=True),
 )
 """What ours is compared with, besides the table as stored."""
 

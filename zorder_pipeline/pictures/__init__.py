@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from .blocks import blocks_2d
 from .canvas import data_uri, markdown
+from .contenders import contender_bars
 from .layout import column_importance, layout_bits, layout_cuts, layout_shares, search_history
 from .promises import KeptPromise, promises_kept
 from .tables import tables_to_gain
@@ -16,7 +17,7 @@ from .trials import cost_and_benefit, parallel_bits
 from .workload import correlation_graph, rows_per_query
 from .zones import zone_map
 
-__all__ = ["blocks_2d", "column_importance", "correlation_graph", "data_uri", "layout_bits", "layout_cuts"]
-__all__ += ["condition_forms", "cost_and_benefit", "parallel_bits", "queries_over_time"]
+__all__ = ["blocks_2d", "column_importance", "contender_bars", "correlation_graph", "data_uri", "layout_bits"]
+__all__ += ["condition_forms", "cost_and_benefit", "layout_cuts", "parallel_bits", "queries_over_time"]
 __all__ += ["layout_shares", "markdown", "rows_per_query", "search_history", "tables_to_gain", "zone_map"]
 __all__ += ["KeptPromise", "promises_kept"]

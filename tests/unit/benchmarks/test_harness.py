@@ -100,5 +100,17 @@ def test_cases_are_told_apart_and_count_alike() -> None:
     assert report["contenders"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.25)
     assert report["cases"]["large"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.125)
     text = harness.markdown(report)
-    assert "| multiple of ours (95%) | small | large |" in text
+    assert "| rows read, multiple of ours (95%) | small | large |" in text
     assert "| Delta ZORDER | 2.00 (2.00–2.00) | 8.00 (8.00–8.00) |" in text
+
+
+def test_times_and_the_bound_have_columns_of_their_own() -> None:
+    outcomes = [harness.bound(np.array([0.0, 1.0, 250.0]), 1000, 10, 0)]
+    for name, factor in ((OURS, 1.0), ("zorder", 3.0)):
+        measures = {"rows": np.array([100.0, 100.0, 400.0]) * factor, "spark_s": np.full(3, 0.2) * factor}
+        outcomes.append(Outcome(name, name, 0, measures))
+    assert outcomes[0].per_query["rows"].tolist() == [0.0, 100.0, 300.0]  # whole files
+    header, rows = harness.table_rows(harness.summarise(outcomes))
+    assert header[-2:] == ["rows read, as a multiple of ours (95%)", "Spark, as a multiple of ours (95%)"]
+    assert {row[0]: row[-1] for row in rows} == {"bound no layout can beat": "", OURS: "", "zorder": "3.00 (3.00–3.00)"}
+    assert rows[0][-2].startswith("0.67")

@@ -46,7 +46,7 @@ def test_peers_come_in_one_order_and_unknown_ones_are_named() -> None:
 
 def test_the_target_size_gives_delta_the_wanted_file_count(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path), pa.table({"a": list(range(50_000))}))
-    size = int(peers._optimize_conf(str(tmp_path), 12)["spark.databricks.delta.optimize.maxFileSize"])
+    size = int(peers.optimize_conf(str(tmp_path), 12)["spark.databricks.delta.optimize.maxFileSize"])
     assert live_bytes(tmp_path) // size == 12  # as OptimizeTableCommand computes it
 
 

@@ -1,0 +1,213 @@
+"""Seed 000's table 1: about 500 queries that keep at most 1% of the rows, Parquet row groups of 4 MB, one thread.
+
+A table of fewer than 128 such row groups gets smaller ones, so that there is something to skip.
+
+Default, Range, Equal-weight Z-order and ours, and the seed's own method: each orders the same rows, which pyarrow then
+writes into the same number of row groups. Rows read follow from the row groups' own statistics, for every unseen query;
+seconds are those of Spark and of DuckDB on these files, for some of them.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from zorder_pipeline.layout.baselines import Training, equal_bits, seed_method
+from zorder_pipeline.layout.draft import AnyDraft, Draft, SampledTable
+from zorder_pipeline.layout.encoding import FINE_BITS
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.layout.placement import files_under
+from zorder_pipeline.layout.search import SearchSettings
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.reading.footers import read_footers, row_groups
+
+from .cases import CASES, Case, Loaded, load
+from .engines import duckdb_times, per_query, spark_times
+from .harness import OURS, Options, Outcome, Progress, Workload, bound
+from .layout import QUERIES, TRIALS, learn
+
+__all__ = ["WORKLOAD"]
+
+SCALE, QUICK_SCALE = 5.0, 0.5
+ROW_GROUP = 4 << 20
+"""Bytes of a row group as Parquet counts them: encoded, before compression."""
+LEAST_GROUPS = 128
+"""The seed's tables have hundreds of row groups; one that would have fewer gets smaller ones."""
+GROUPS_PER_FILE = 16
+TIMED, QUICK_TIMED = 24, 8
+"""Unseen queries that are also run in the engines."""
+ROUNDS = 3
+LABELS = {
+    "default": "Default order",
+    "range": "Range: sorted by the most selective column",
+    "equal": "Equal-weight Z-order, 3 columns",
+    "seed": "seed 000's method",
+    OURS: "ours",
+}
+
+Floats: TypeAlias = npt.NDArray[np.float64]
+Order: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
+"""Rows in their new order, and how many each row group has."""
+
+
+def run(options: Options, progress: Progress) -> list[Outcome]:
+    """See `Workload`; a case is a table. ``against`` names contenders or tables."""
+    from zorder_pipeline.spark import session
+
+    session({"spark.master": "local[1]"})
+    scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
+    named = [case for case in CASES if case.name in options.against]
+    outcomes: list[Outcome] = []
+    for case in named or CASES:
+        progress(f"{case.name}: making the table")
+        rows = case.rows(options.work, scale)
+        for seed in options.seeds:
+            outcomes += _one(case, rows, seed, scale, options, progress)
+    return outcomes
+
+
+def _one(
+    case: Case, rows: pa.Table, seed: int, scale: float, options: Options, progress: Progress
+) -> Iterator[Outcome]:
+    from zorder_pipeline.spark import session
+
+    loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
+    groups = max(LEAST_GROUPS, round(len(rows) / _rows_per_group(rows)))
+    learned, sampled, chosen = learn(loaded, groups, seed)
+    orders = _orders(loaded, learned, sampled, chosen, groups, seed)
+    folder = options.work / f"{case.name}-{seed}"
+    shutil.rmtree(folder, ignore_errors=True)
+    measured: dict[str, tuple[dict[str, Floats], dict[str, float]]] = {}
+    tables = {name: folder / name / case.name for name in orders}
+    for name, order in orders.items():
+        _write(rows, order, tables[name])
+        measured[name] = _read(loaded, tables[name])
+    statements = _statements(case, rows, seed, scale, QUICK_TIMED if options.quick else TIMED)
+    spark = spark_times(session(), tables, statements, case.name, ROUNDS)
+    duckdb = duckdb_times(tables, statements, case.name, ROUNDS)
+    shutil.rmtree(folder)
+    ours = measured[OURS][0]["rows"].mean()
+    told = ", ".join(f"{name} {found['rows'].mean() / ours:.2f}" for name, (found, _) in measured.items())
+    progress(f"{case.name}, seed {seed}: {groups} row groups; rows as multiples of ours: {told}")
+    figures = {"selectivity": float((matched := _matched(loaded)).mean() / len(rows)), "layout": learned.name}
+    for name, (found, facts) in measured.items():
+        times = per_query(spark[name], "spark") | per_query(duckdb[name], "duckdb")
+        seconds = {"learn": learned.seconds} if name == OURS else {}
+        extra = facts | {"spark_spread": spark[name].spread, "duckdb_spread": duckdb[name].spread}
+        yield Outcome(name, LABELS[name], seed, found | times, seconds, extra | figures, case.name)
+    yield bound(matched, len(rows), groups, seed, case.name)
+
+
+def _rows_per_group(rows: pa.Table) -> float:
+    """Rows of the table in arrival order that fill a row group, tried on some of them."""
+    some = rows.slice(len(rows) // 2, 100_000)
+    sink = pa.BufferOutputStream()
+    pq.write_table(some, sink)
+    metadata = pq.read_metadata(pa.BufferReader(sink.getvalue()))
+    written = sum(metadata.row_group(i).total_byte_size for i in range(metadata.num_row_groups))
+    return float(ROW_GROUP / (written / len(some)))
+
+
+def _orders(
+    loaded: Loaded, learned: Learned, sampled: SampledTable, chosen: npt.NDArray[np.int64], groups: int, seed: int
+) -> dict[str, Order]:
+    training = Training(
+        sampled,
+        Estimator.build(loaded.part(chosen), loaded.schema, loaded.train_boxes, sampled.rows),
+        loaded.train_boxes,
+        np.ones(len(loaded.train)),
+        SearchSettings(TRIALS, seed),
+    )
+    drafts: dict[str, AnyDraft | None] = {
+        "default": None,
+        "range": Draft((_most_selective(loaded, sampled, chosen),) * FINE_BITS, aligned=False),
+        "equal": equal_bits(min(3, len(sampled.encodings)))(training),
+        "seed": seed_method(training),
+    }
+    whole = loaded.whole(sampled, groups)
+    even = np.diff(np.arange(groups + 1) * loaded.rows // groups)
+    orders: dict[str, Order] = {}
+    for name, draft in drafts.items():
+        order = np.arange(loaded.rows) if draft is None else np.argsort(whole.keys(draft), kind="stable")
+        orders[name] = order, even
+    orders[OURS] = orders["default"]
+    if learned.spec is not None:
+        file = files_under(learned.spec, loaded.columns, loaded.rows / groups)
+        orders[OURS] = np.lexsort((keys(learned.spec, loaded.columns), file)), np.bincount(file)
+    return orders
+
+
+def _most_selective(loaded: Loaded, sampled: SampledTable, chosen: npt.NDArray[np.int64]) -> int:
+    """The feature whose filters keep, on average over the training queries, the smallest share of the rows."""
+    columns = loaded.part(chosen[:: max(1, len(chosen) // 10_000)])
+    count = len(next(iter(columns.values()))[0])
+    shares: list[float] = []
+    for encoding in sampled.encodings:
+        asked: list[Boxes] = []
+        for query in loaded.train_boxes:
+            only = tuple(tuple(item for item in box if item.column == encoding.column) for box in query)
+            if all(only):
+                asked.append(only)
+        estimator = Estimator.build(columns, loaded.schema, asked, count)
+        shares.append(float(_rows_matched(estimator, count).mean()) / count if asked else 1.0)
+    return int(np.argmin(shares))
+
+
+def _matched(loaded: Loaded) -> Floats:
+    return _rows_matched(loaded.estimator(loaded.unseen_boxes), loaded.rows)
+
+
+def _rows_matched(estimator: Estimator, rows: int) -> Floats:
+    """Rows that a reader of min/max statistics cannot skip even when each is a block of its own, shape (queries,)."""
+    return estimator.rows_read(np.arange(rows, dtype=np.int32), rows)
+
+
+def _write(rows: pa.Table, order: Order, folder: Path) -> None:
+    """Parquet files of `GROUPS_PER_FILE` row groups each."""
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    place, sizes = order
+    ends = np.cumsum(sizes)
+    for first in range(0, len(sizes), GROUPS_PER_FILE):
+        path = folder / f"part-{first // GROUPS_PER_FILE:05d}.parquet"
+        with pq.ParquetWriter(path, rows.schema, write_page_index=True) as writer:
+            for end, size in list(zip(ends, sizes, strict=True))[first : first + GROUPS_PER_FILE]:
+                writer.write_table(rows.take(pa.array(place[end - size : end])), row_group_size=int(size))
+
+
+def _read(loaded: Loaded, folder: Path) -> tuple[dict[str, Floats], dict[str, float]]:
+    """What the unseen queries read, from the row groups' own statistics, and facts of the files."""
+    paths = sorted(str(path) for path in folder.glob("*.parquet"))
+    footers = read_footers(str(folder), [Path(path).name for path in paths])
+    types: Mapping[str, str] = {column.name: column.type for column in loaded.schema.columns}
+    zones, file = row_groups(footers, {name: ((name,), types[name]) for name in loaded.columns})
+    hits = np.stack([zones.matching(query) for query in loaded.unseen_boxes]).astype(np.float64)
+    files = np.stack([np.bincount(file, weights=hit, minlength=len(paths)) > 0 for hit in hits])
+    found = {
+        "files": files.sum(axis=1).astype(np.float64),
+        "row_groups": hits.sum(axis=1),
+        "rows": hits @ zones.rows,
+        "bytes": hits @ zones.bytes,
+    }
+    size = float(sum(Path(path).stat().st_size for path in paths))
+    facts = {"files": len(paths), "row_groups": len(zones), "row_group_bytes": float(zones.bytes.mean())}
+    return found, facts | {"file_bytes": size}
+
+
+def _statements(case: Case, rows: pa.Table, seed: int, scale: float, count: int) -> list[str]:
+    _, later = case.logs(rows, QUERIES, QUERIES, seed, scale)
+    return [record["statement"] for record in later[:: max(1, QUERIES // count)]][:count]
+
+
+WORKLOAD = Workload(
+    "protocol", "seed 000 table 1: at least 128 row groups of at most 4 MB, queries of at most 1%, one thread", run
+)
