@@ -21,6 +21,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("features", "features"),
     ("layout", "layout"),
     ("guard", "guard"),
+    ("drift", "drift"),
     ("relayout", "relayout"),
     ("volumes", "volumes"),
     ("costs", "costs"),

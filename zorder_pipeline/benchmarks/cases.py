@@ -129,7 +129,7 @@ def drill_downs(rows: pa.Table, seed: int) -> tuple[Shape, ...]:
 
 def load(case: Case, rows: pa.Table, train: int, unseen: int, seed: int, scale: float = 1.0) -> Loaded:
     """Logs of ``seed`` on the table ``rows``, taken apart as ``zorder ingest`` does it."""
-    names = [(field.name, _spark_type(field.type)) for field in rows.schema]
+    names = [(field.name, spark_type(field.type)) for field in rows.schema]
     schema = TableSchema(
         tuple(
             Column(name, kind, delta_stats=i < STATISTICS and ValueType.parse(kind).delta_min_max)
@@ -199,7 +199,7 @@ _TYPES: tuple[tuple[Callable[[pa.DataType], bool], str], ...] = (
 )
 
 
-def _spark_type(kind: pa.DataType) -> str:
+def spark_type(kind: pa.DataType) -> str:
     if pa.types.is_decimal(kind):
         return f"decimal({kind.precision},{kind.scale})"
     if pa.types.is_timestamp(kind):
@@ -208,4 +208,4 @@ def _spark_type(kind: pa.DataType) -> str:
 
 
 def _min_max(kind: pa.DataType) -> bool:
-    return ValueType.parse(_spark_type(kind)).delta_min_max
+    return ValueType.parse(spark_type(kind)).delta_min_max

@@ -1,0 +1,140 @@
+"""When the workload moves: regret accumulates, and a rewrite follows when it exceeds what the rewrite costs.
+
+Layouts are the states of a metrical task system and queries its tasks, as in OReO (Rong et al., Dynamic Data Layout
+Optimization with Worst-case Guarantees, 2024). For every rival of the present layout the regret is kept: what queries
+have read more than they would have under it, since the present layout is in force, by queries that the rival was not
+learned from. It decays, and never falls below zero. A rival is due when its regret exceeds a multiple of the cost of
+going over to it: the patience.
+
+With a patience of one a workload that alternates costs a rewrite at each turn that hardly pays. So several patiences
+are followed on paper, each as if it alone had decided from the start, and the one whose queries and rewrites together
+would have cost least until now decides: where changes did not pay, it waits longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any
+
+__all__ = ["PATIENCES", "Course", "Drift"]
+
+PATIENCES = (1.0, 3.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Course:
+    """A table's way with one patience. Costs are in any one unit, such as bytes read or core-seconds.
+
+    Attributes:
+        patience: how many times the cost of a change must have been lost before it is made.
+        present: the layout in force; "" for the table as it was written, which is left as soon as one cost is lost.
+        regret: by rival, what was lost against it so far.
+        spent: what its queries and its changes have cost.
+        changes: how many changes were made.
+    """
+
+    patience: float
+    present: str
+    regret: Mapping[str, float] = field(default_factory=dict)
+    spent: float = 0.0
+    changes: int = 0
+
+    def after(
+        self, read: Mapping[str, float], fresh: Mapping[str, Mapping[str, float]] | None = None, decay: float = 1.0
+    ) -> Course:
+        """The course after some queries.
+
+        Args:
+            read: what they cost under each layout known before they were asked, the present one included.
+            fresh: layouts learned from some of them, each with what the others cost under the layouts in force and
+                under itself, extrapolated to all of these queries.
+            decay: part of the earlier regret that still counts.
+
+        >>> Course(1.0, "a", {"b": 2.0}).after({"a": 5.0, "b": 4.0, "c": 6.0}, {"d": {"a": 5.0, "d": 1.0}}).regret
+        {'b': 3.0, 'c': 0.0, 'd': 4.0}
+        """
+        mine = read[self.present]
+        regret = {
+            name: max(0.0, decay * self.regret.get(name, 0.0) + mine - cost)
+            for name, cost in read.items()
+            if name != self.present
+        }
+        for name, part in (fresh or {}).items():
+            if name not in read:
+                regret[name] = max(0.0, part[self.present] - part[name])
+        return replace(self, regret=regret, spent=self.spent + mine)
+
+    def due(self, costs: Mapping[str, float]) -> str | None:
+        """The rival to go over to, by the cost of doing so; None to stay.
+
+        >>> Course(2.0, "a", {"b": 5.0, "c": 6.0}).due({"b": 2.0, "c": 4.0})
+        'b'
+        """
+        patience = self.patience if self.present else min(1.0, self.patience)
+        ripe = {name: lost - patience * costs[name] for name, lost in self.regret.items() if name in costs}
+        best = max(ripe, key=ripe.__getitem__, default=None)
+        return best if best is not None and ripe[best] >= 0 else None
+
+    def changed(self, to: str, cost: float) -> Course:
+        """The course after going over to another layout: all regret begins anew."""
+        return replace(self, present=to, regret={}, spent=self.spent + cost, changes=self.changes + 1)
+
+
+@dataclass(frozen=True)
+class Drift:
+    """What is remembered of a table between nights.
+
+    Attributes:
+        real: the table's own way.
+        paper: the same with each patience, on paper.
+    """
+
+    real: Course
+    paper: tuple[Course, ...]
+
+    @staticmethod
+    def begin(present: str) -> Drift:
+        """Nothing was asked yet."""
+        return Drift(Course(1.0, present), tuple(Course(patience, present) for patience in PATIENCES))
+
+    def after(
+        self,
+        read: Mapping[str, float],
+        costs: Mapping[str, float],
+        fresh: Mapping[str, Mapping[str, float]] | None = None,
+        decay: float = 1.0,
+    ) -> Drift:
+        """After some queries: the table's regret grows, and on paper changes are made.
+
+        Args:
+            read, fresh, decay: see `Course.after`; the layouts in force on paper are wanted, too, and one that is not
+                known any more gives way to the table's own.
+            costs: of going over to each layout.
+        """
+        moved = []
+        for course in self.paper:
+            known = course if course.present in read else replace(course, present=self.real.present, regret={})
+            later = known.after(read, fresh, decay)
+            to = later.due(costs)
+            moved.append(later if to is None else later.changed(to, costs[to]))
+        best = min(moved, key=lambda course: (course.spent, course.patience))
+        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), tuple(moved))
+
+    def changed(self, to: str, cost: float) -> Drift:
+        """After the table went over to another layout."""
+        return Drift(self.real.changed(to, cost), self.paper)
+
+    @property
+    def in_use(self) -> frozenset[str]:
+        """Layouts that are in force, really or on paper: the ones that must not be forgotten."""
+        return frozenset({self.real.present, *(course.present for course in self.paper)})
+
+    def to_json(self) -> dict[str, Any]:
+        """JSON-ready form."""
+        return {"real": asdict(self.real), "paper": [asdict(course) for course in self.paper]}
+
+    @staticmethod
+    def from_json(data: Mapping[str, Any]) -> Drift:
+        """What `to_json` wrote."""
+        return Drift(Course(**data["real"]), tuple(Course(**course) for course in data["paper"]))
