@@ -46,8 +46,7 @@ def night(spark: SparkSession, path: str, log: str, state: str) -> tuple[Plan, o
     snapshot = open_table(spark, path)
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
     analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
-    present = pipeline.present_plan(spark, snapshot, state)
-    plan, _ = pipeline.learn_layout_for(analysis, SETTINGS, present=present)
+    plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS)
     gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0)
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 

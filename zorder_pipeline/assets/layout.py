@@ -13,7 +13,7 @@ from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import md, md_table, percent, picture
 from .records import AnalysedTable, SelectedFeatures
-from .settings import learn_settings
+from .settings import gate_settings, learn_settings
 
 if TYPE_CHECKING:
     from zorder_pipeline.layout.learn import Learned
@@ -66,8 +66,15 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                         )
 
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
-                present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
-                plan, learned = pipeline.learn_layout_for(found, settings, progress, _earlier(context, shelf), present)
+                plan, learned = pipeline.learn_tonight(
+                    spark.session,
+                    found,
+                    shelf.config.state,
+                    settings,
+                    progress,
+                    _earlier(context, shelf),
+                    gate_settings(table).costs,
+                )
                 facts = _plan_facts(plan) | _plane_facts(found, plan) | _search_facts(plan, learned)
             for sentence in pipeline.in_words(plan):
                 context.log.info(sentence)

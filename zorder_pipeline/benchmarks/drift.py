@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.gate.cost import GIGABYTE, CostModel, RelayoutWork, ScanWork
-from zorder_pipeline.gate.drift import Drift
+from zorder_pipeline.gate.drift import Drift, remembered
 
 from .cases import CASES
 from .drift_world import KINDS, World, draw_log
@@ -120,7 +120,8 @@ def replay(world: World, price: float) -> tuple[Floats, int]:
         if (to := drift.real.due(costs)) is not None:
             total[-1] += costs[to]
             drift = drift.changed(to, costs[to])
-        known = _remembered(drift, known, fresh)
+        names = remembered(drift, [_name(layout) for layout in (*known, *fresh)], list(map(_name, fresh)), REMEMBERED)
+        known = sorted({0, *(int(name or 0) for name in names)})
     return np.array(total), drift.real.changes
 
 
@@ -197,16 +198,6 @@ def _long_run(world: World, end: int) -> int:
     rng = np.random.default_rng(end)
     chosen = np.sort(rng.choice(end, min(LONG_QUERIES, end), replace=False, p=odds / odds.sum()))
     return world.learn(chosen, np.ones(len(chosen)))
-
-
-def _remembered(drift: Drift, known: list[int], fresh: list[int]) -> list[int]:
-    """What is known in the next window: layouts in force, the newest ones, and the rivals most missed."""
-    used = [layout for layout in known if _name(layout) in drift.in_use or layout == 0]
-    rest = [layout for layout in known if layout not in used]
-    courses = (drift.real, *drift.paper)
-    rest.sort(key=lambda layout: -max(course.regret.get(_name(layout), 0.0) for course in courses))
-    named = [int(name) for name in drift.in_use if name]
-    return list(dict.fromkeys([0, *used, *named, *fresh, *rest[: REMEMBERED - len(fresh)]]))
 
 
 WORKLOAD = Workload("drift", "scans and rewrites together, in full scans per window of 200 queries", run)

@@ -11,7 +11,7 @@ from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan
 
 from .accounts import BROKEN
 from .benefit import saving
-from .cost import GIGABYTE, CostModel, RelayoutWork, ScanWork
+from .cost import GIGABYTE, CostModel, RelayoutWork
 
 __all__ = ["CAUSES", "GateSettings", "Proposal", "decide", "judge", "postponed"]
 
@@ -78,8 +78,8 @@ class Proposal:
         table_bytes: of the whole table.
         new_bytes: of the files that do not lie by the layout it has.
         credited: share of the promised saving that this work brings, 0 to 1.
-        lost_bytes: what queries have read more than they would have under this layout, since the table lies by its
-            present one; None when it lies by none.
+        lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
+            its present one; None when it lies by none.
         patience: the present layout must have lost so many times what the change costs.
         why_not: what else speaks against it; "" for nothing.
     """
@@ -89,7 +89,7 @@ class Proposal:
     table_bytes: float
     new_bytes: float = 0.0
     credited: float = 1.0
-    lost_bytes: float | None = None
+    lost: float | None = None
     patience: float = 1.0
     why_not: str = ""
 
@@ -210,11 +210,11 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
 
 def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple[str, str]:
     """Why a change of layout is too early, "" when it is not."""
-    if proposal.action != ANOTHER or proposal.lost_bytes is None:
+    if proposal.action != ANOTHER or proposal.lost is None:
         return "", ""
     if not settings.change_layout:
         return "not_lost_enough", "the table keeps its layout: layout.keep is set"
-    lost = settings.costs.scans(ScanWork(proposal.lost_bytes), proposal.plan.table_id).expected
+    lost = proposal.lost
     wanted = cost * proposal.patience
     if lost >= wanted:
         return "", ""

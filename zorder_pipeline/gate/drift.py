@@ -13,11 +13,11 @@ would have cost least until now decides: where changes did not pay, it waits lon
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
-__all__ = ["PATIENCES", "Course", "Drift"]
+__all__ = ["PATIENCES", "Course", "Drift", "remembered", "schema_changes"]
 
 PATIENCES = (1.0, 3.0, 10.0)
 
@@ -138,3 +138,41 @@ class Drift:
     def from_json(data: Mapping[str, Any]) -> Drift:
         """What `to_json` wrote."""
         return Drift(Course(**data["real"]), tuple(Course(**course) for course in data["paper"]))
+
+
+def remembered(drift: Drift, known: Sequence[str], fresh: Sequence[str], most: int) -> list[str]:
+    """The layouts worth remembering: those in force, the newest, and of the others the ones most missed.
+
+    Args:
+        known: layouts that could be remembered, ``fresh`` among them or not.
+        most: how many besides those in force.
+
+    >>> drift = Drift(Course(1.0, "a", {"b": 1.0, "c": 2.0}), ())
+    >>> remembered(drift, ["a", "b", "c"], ["d"], 2)
+    ['a', 'd', 'c']
+    """
+    courses = (drift.real, *drift.paper)
+    used = [name for name in known if name in drift.in_use]
+    rest = [name for name in known if name not in drift.in_use and name not in fresh]
+    rest.sort(key=lambda name: -max(course.regret.get(name, 0.0) for course in courses))
+    return list(dict.fromkeys([*used, *fresh, *rest[: max(0, most - len(fresh))]]))
+
+
+def schema_changes(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+    """What happened to a table's columns, in sentences; nothing when nothing is known of before.
+
+    Args:
+        before, now: Spark type by column.
+
+    >>> schema_changes({"a": "int", "b": "int"}, {"b": "bigint", "c": "date"})
+    ('column a was dropped', 'column b is now bigint, it was int', 'column c is new (date)')
+    """
+    if not before:
+        return ()
+    gone = [f"column {name} was dropped" for name in before if name not in now]
+    other = [
+        f"column {name} is now {now[name]}, it was {kind}"
+        for name, kind in before.items()
+        if name in now and now[name] != kind
+    ]
+    return (*gone, *other, *(f"column {name} is new ({kind})" for name, kind in now.items() if name not in before))

@@ -25,14 +25,11 @@ from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .skipping import Estimator
 from .tree import TreeDraft
 
-__all__ = ["CHANGE_GAIN", "MIN_GAIN", "Learned", "learn_layout"]
+__all__ = ["MIN_GAIN", "Learned", "learn_layout"]
 
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
-CHANGE_GAIN = 0.25
-"""The same for a table that lies by one of our layouts already: generations that wait to be merged may cost it a fifth,
-and that is no reason to write it all anew; a workload that moved is."""
 OWN = ("learned", "tree")
 SURE = 0.9
 """Share of bootstrap resamples in which a gain must show."""
@@ -53,6 +50,7 @@ class Learned:
         stored_select: the same on the select block as the table lies now.
         baselines: mean share on the select block by baseline, ``stored`` included.
         before, after: share of rows per promise query, now and under the winner, shape (promise queries,).
+        standing: the same once new files follow the present layout; as ``before`` when nothing is kept.
         rows_per_file: sample rows that stood for a file: below 50 the shares are optimistic.
         history: best training cost after each trial.
         study: every trial of the search.
@@ -67,6 +65,7 @@ class Learned:
     baselines: dict[str, float]
     before: npt.NDArray[np.float64]
     after: npt.NDArray[np.float64]
+    standing: npt.NDArray[np.float64]
     rows_per_file: float
     history: npt.NDArray[np.float64]
     seconds: float
@@ -84,7 +83,6 @@ def learn_layout(
     warm: Sequence[Draft] = (),
     progress: Progress | None = None,
     kept: npt.NDArray[np.int32] | None = None,
-    least_gain: float = MIN_GAIN,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
@@ -99,7 +97,6 @@ def learn_layout(
         warm: layouts to start from besides the baselines, such as last night's.
         kept: file of each sampled row once the table's new files follow its present layout. Another layout must beat
             that, not the table as it lies.
-        least_gain: share of the rows read by which another layout must surely read less.
     """
     started = time.monotonic()
     everything = np.arange(len(queries))
@@ -127,7 +124,7 @@ def learn_layout(
                 shares[baseline.name] = table.rows_read(draft, on_select)
                 drafts[baseline.name] = _applicable(draft)
     per_query = {name: table.rows_read(draft, on_select) for name, draft in drafts.items()}
-    name = _choose(per_query, standing * (1 - least_gain), weights[select], np.random.default_rng(settings.seed))
+    name = _choose(per_query, standing * (1 - MIN_GAIN), weights[select], np.random.default_rng(settings.seed))
     winner = drafts.get(name)
     if winner is None and kept is not None:
         name = KEPT
@@ -147,6 +144,7 @@ def learn_layout(
         baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
         before=whole_table_shares(on_promise, *table.blocks(None)) if on_promise else nothing,
         after=whole_table_shares(on_promise, *then) if on_promise else nothing,
+        standing=whole_table_shares(on_promise, *stays) if on_promise else nothing,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,

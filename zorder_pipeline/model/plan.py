@@ -83,8 +83,8 @@ class Candidate:
         target_file_rows: rows per file to aim for.
         promise: what it saves against leaving the table alone.
         partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
-        lost_bytes: what queries have read more than they would have under this layout, since the table lies by its
-            present one; None when it lies by none of ours.
+        lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
+            its present one; None when it lies by none of ours.
         patience: the present layout must have lost so many times what the change costs, see
             `zorder_pipeline.gate.drift`.
     """
@@ -94,7 +94,7 @@ class Candidate:
     target_file_rows: int
     promise: Promise
     partitions: Mapping[str, float] = field(default_factory=dict)
-    lost_bytes: float | None = None
+    lost: float | None = None
     patience: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
@@ -121,7 +121,7 @@ class Plan:
         origin: ``learned``, ``kept`` (the table's present layout, for what is new) or ``manual``.
         action: what is done with the table by it, see `Candidate`; "" leaves that to what the files need.
         candidates: what else could be done, this plan's own choice included; the gate decides between them.
-        lost_bytes, patience: see `Candidate`.
+        lost, patience: see `Candidate`.
         target_file_rows: rows per file to aim for.
         promise: see `Promise`.
         predicted: shares of rows read on the training and the validation (select) queries.
@@ -154,7 +154,7 @@ class Plan:
     reading: Mapping[str, float] = field(default_factory=dict)
     action: str = ""
     candidates: tuple[Candidate, ...] = ()
-    lost_bytes: float | None = None
+    lost: float | None = None
     patience: float = 1.0
 
     @property
@@ -172,7 +172,7 @@ class Plan:
             action=candidate.action,
             target_file_rows=candidate.target_file_rows,
             promise=candidate.promise,
-            lost_bytes=candidate.lost_bytes,
+            lost=candidate.lost,
             patience=candidate.patience,
             origin=KEPT if candidate.action in (INCREMENTAL, FULL) else self.origin,
         )

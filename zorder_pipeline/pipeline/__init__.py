@@ -27,6 +27,7 @@ from .rewriting import apply, carry_out, dry_result
 from .scanning import explain, scan, sql
 from .sizes import target_rows
 from .statistics import gather_statistics, update_statistics
+from .tonight import learn_tonight
 from .words import describe, in_words
 
 __all__ = [
@@ -64,6 +65,7 @@ __all__ = [
     "layout_by_hand",
     "learn",
     "learn_layout_for",
+    "learn_tonight",
     "lift_stop",
     "names_of",
     "overlap_depth",

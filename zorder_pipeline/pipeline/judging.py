@@ -189,7 +189,7 @@ def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, 
         table_bytes=total,
         new_bytes=min(float(new), float(would.bytes_rewritten)),
         credited=min(1.0, part),
-        lost_bytes=plan.lost_bytes,
+        lost=plan.lost,
         patience=plan.patience,
         why_not=undone,
     )

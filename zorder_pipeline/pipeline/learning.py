@@ -15,10 +15,11 @@ from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
-from zorder_pipeline.gate.benefit import observed_rate, promise
+from zorder_pipeline.gate.benefit import observed_rate
+from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
-from zorder_pipeline.layout.learn import CHANGE_GAIN, MIN_GAIN, Learned, learn_layout
+from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.model.file_stats import widened
@@ -28,21 +29,23 @@ from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+from .candidates import Proof, candidates_of
 from .confirming import confirmed
+from .drifting import Memory, fits, missed, noticed, with_regret
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .sizes import partitions_of, query_bytes, target_rows
+from .sizes import partitions_of, target_rows
 from .statistics import statistics_features
-from .volumes import read_volumes, sampled_for_size
+from .volumes import sampled_for_size
 from .weights import layout_weights
 from .words import bit_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["analyse", "learn", "learn_layout_for", "sample_files", "study_name"]
+__all__ = ["analyse", "learn", "learn_layout_for", "learn_remembering", "sample_files", "study_name"]
 
 MIN_ROWS_SAMPLED_PER_FILE = 200
 FEW_ROWS_PER_FILE = 50
@@ -156,9 +159,29 @@ def learn_layout_for(
         warm: orders of bits to start from, such as last night's, as the column of each bit; one that names another
             column than the search may use is left out.
         present: the plan that the table lies by (`present_plan`). Unless another layout is surely better than laying
-            out the new files by it, that is tonight's plan.
+            out the new files by it, that is tonight's plan; the gate decides between all of the plan's candidates.
     """
-    settings = settings or LearnSettings()
+    return learn_remembering(analysis, settings, progress, warm, present)[:2]
+
+
+def learn_remembering(
+    analysis: TableAnalysis,
+    settings: LearnSettings | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+    warm: Sequence[Sequence[str]] = (),
+    present: Plan | None = None,
+    memory: Memory | None = None,
+    costs: CostModel | None = None,
+) -> tuple[Plan, Learned, Memory]:
+    """`learn_layout_for` with what is remembered from earlier nights, and what is to be remembered after this one.
+
+    Args:
+        memory: what is remembered; None for nothing.
+        costs: what the regret is told in; its assumptions when None.
+    """
+    settings, memory = settings or LearnSettings(), memory or Memory()
+    changes = noticed(analysis, memory, present)
+    present = present if present is not None and fits(analysis, present) else None
     snapshot, sample = analysis.snapshot, analysis.sample
     columns = sample.arrays
     types = {column.name: column.type for column in snapshot.schema.columns}
@@ -176,8 +199,9 @@ def learn_layout_for(
     kept = kept_files(analysis, present, partition) if present is not None else None
     learned = learn_layout(
         table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept, MIN_GAIN if present is None else CHANGE_GAIN,
+        kept,
     )  # fmt: skip
+    told = learned.before
     if settings.confirm and learned.spec is not None and blocks is not None:
         held_out_boxes = [analysis.boxes[i] for i in blocks.promise]
         if (exact := confirmed(snapshot, learned.spec, target, held_out_boxes)) is not None:
@@ -188,7 +212,7 @@ def learn_layout_for(
         else (settings.queries_per_day, "configured")
     )
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
-    notes = []
+    notes = list(changes)
     if blocks is None:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if table.rows_per_file < FEW_ROWS_PER_FILE:
@@ -214,15 +238,17 @@ def learn_layout_for(
         statistics=tuple(analysis.columns),
     )
     unseen = blocks.promise.tolist() if blocks else []
-    volumes = read_volumes(
-        analysis, plan, unseen, learned.after, kept if stays is not None else None, settings.row_group_bytes
-    )
-    whole = query_bytes(snapshot, [analysis.queries[i] for i in unseen])
-    promised = promise(learned.before, learned.after, whole, rate, settings.seed, volumes)
-    plan = replace(plan, promise=promised)
-    if settings.enriched_share > 0 and stays is None:
-        return for_reading(analysis, settings, plan, weights, partition), learned
-    return plan, learned
+    proof = Proof(analysis, settings, unseen, learned.before, rate)
+    plan = replace(plan, promise=proof.promise(plan, learned.after, kept if stays is not None else None))
+    if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
+        return for_reading(analysis, settings, plan, weights, partition), learned, memory
+    if present is None or present.spec is None:
+        return plan, learned, replace(memory, drift=None, rivals={}, columns=types)
+    standing = kept if kept is not None else sample.file
+    memory = missed(analysis, memory, present, standing, plan, unseen, costs or CostModel())
+    sampled = replace(proof, before=told)  # as the other candidates are told of: by the sample
+    found = candidates_of(sampled, plan, learned.standing, kept, present, memory)
+    return with_regret(replace(plan, candidates=found), memory, present.spec.layout_id), learned, memory
 
 
 def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:

@@ -1,0 +1,132 @@
+"""What could be done with a table tonight, each with its own promise on queries that chose nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.gate.benefit import promise
+from zorder_pipeline.layout.promise import whole_table_shares
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.partition_key import partition_key
+from zorder_pipeline.model.plan import ANOTHER, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
+
+from .drifting import Memory, Rival, block_of
+from .records import LearnSettings, TableAnalysis
+from .sizes import query_bytes
+from .volumes import read_volumes
+
+__all__ = ["Proof", "candidates_of"]
+
+Floats = npt.NDArray[np.float64]
+Blocks = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Proof:
+    """The queries that chose nothing, and what they are measured by.
+
+    Attributes:
+        unseen: their indices.
+        before: share of the rows that each reads now, shape (unseen queries,).
+        rate: queries per day, and how that is known.
+    """
+
+    analysis: TableAnalysis
+    settings: LearnSettings
+    unseen: Sequence[int]
+    before: Floats
+    rate: tuple[float, str]
+
+    def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None) -> Promise:
+        """What ``plan`` promises.
+
+        Args:
+            after: share of the rows that each query reads afterwards.
+            kept: file of each sampled row afterwards, when only what is new is laid out.
+        """
+        analysis, settings = self.analysis, self.settings
+        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes)
+        whole = query_bytes(analysis.snapshot, [analysis.queries[i] for i in self.unseen])
+        return promise(self.before, after, whole, self.rate, settings.seed, volumes)
+
+    def shares(self, block: Blocks) -> Floats:
+        """Share of the rows that each query reads when the sampled rows lie in these files."""
+        return whole_table_shares(self._estimator(), block, int(block.max()) + 1)
+
+    def partitions(self, block: Blocks) -> dict[str, float]:
+        """Share of the saving by partition when the sampled rows lie in these files; empty without partitions."""
+        sample, columns = self.analysis.sample, self.analysis.snapshot.partition_columns
+        values = self.analysis.snapshot.files().partitions
+        if not columns or not len(self.unseen):
+            return {}
+        place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(self.analysis.snapshot.files().path)}
+        keys = [partition_key(columns, values[place[name]]) if name in place else "" for name in sample.names]
+        names, number = np.unique(np.array(keys), return_inverse=True)
+        member, estimator, saved = number.ravel()[sample.file], self._estimator(), {}
+        for i, name in enumerate(names.tolist()):
+            rows = np.flatnonzero(member == i)
+            part = estimator.of_rows(rows)
+            read = [_read(part, blocks[rows]) for blocks in (sample.file, block)]
+            saved[name] = max(0.0, float((read[0] - read[1]).sum()))
+        total = sum(saved.values())
+        return {name: share / total for name, share in saved.items()} if total else {}
+
+    def _estimator(self) -> Estimator:
+        sample = self.analysis.sample
+        boxes = [self.analysis.boxes[i] for i in self.unseen]
+        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, boxes, sample.rows)
+
+
+def candidates_of(
+    proof: Proof, plan: Plan, standing: Floats, kept: Blocks | None, present: Plan, memory: Memory
+) -> tuple[Candidate, ...]:
+    """What could be done with a table that lies by a layout of ours.
+
+    Args:
+        plan: tonight's plan, kept or learned.
+        standing: share of the rows that each unseen query reads once what is new is laid out by the present layout.
+        kept: file of each sampled row then; None when nothing is new.
+        memory: the layouts that were learned before, and what was lost against them.
+    """
+    assert present.spec is not None
+    analysis, here, found = proof.analysis, present.spec.layout_id, []
+    if kept is not None:
+        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise, proof.partitions(kept))
+        if plan.origin != KEPT:
+            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), standing, kept))
+        found.append(candidate)
+    if plan.spec is not None and plan.spec.layout_id != here:
+        block = block_of(analysis, Rival(plan.spec, plan.target_file_rows))
+        found.append(
+            Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block))
+        )
+    others = []
+    files = analysis.snapshot.files()
+    runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
+    if len(runs) > 1 and all(name in analysis.sample.columns for name in present.spec.columns):
+        others.append((FULL, Rival(present.spec, present.target_file_rows)))
+    missed = _most_missed(memory)
+    if missed is not None and missed.spec.layout_id not in {c.spec.layout_id for c in found if c.spec is not None}:
+        others.append((ANOTHER, missed))
+    for action, rival in others:
+        block = block_of(analysis, rival)
+        candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), proof.partitions(block))
+        found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
+    return tuple(found)
+
+
+def _most_missed(memory: Memory) -> Rival | None:
+    """The remembered layout that most was lost against; None when nothing was."""
+    regret = memory.drift.real.regret if memory.drift is not None else {}
+    name = max((name for name in memory.rivals if regret.get(name, 0.0) > 0), key=regret.__getitem__, default=None)
+    return memory.rivals[name] if name is not None else None
+
+
+def _read(estimator: Estimator, block: Blocks) -> Floats:
+    """Sampled rows that each query reads of some files, whatever their numbers."""
+    files, number = np.unique(block, return_inverse=True)
+    return estimator.rows_read(number.ravel().astype(np.int32), len(files))

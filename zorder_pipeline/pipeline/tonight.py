@@ -1,0 +1,57 @@
+"""Learning as a night does it: from what is remembered of the nights before."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import PlanError
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.relayout.memory import Memories
+
+from .costs import cost_model
+from .drifting import Memory
+from .keeping import present_plan
+from .learning import learn_remembering
+from .records import LearnSettings, TableAnalysis
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["learn_tonight"]
+
+
+def learn_tonight(
+    spark: SparkSession,
+    analysis: TableAnalysis,
+    state: str,
+    settings: LearnSettings | None = None,
+    progress: Callable[[int, int, float], None] | None = None,
+    warm: Sequence[Sequence[str]] = (),
+    costs: CostModel | None = None,
+) -> tuple[Plan, Learned]:
+    """`learn_layout_for` with the layout that the table has, its candidates, and the regret of the nights before.
+
+    Doing it twice in a night changes nothing: each query is counted once.
+
+    Args:
+        state: folder of the state, where the table's plans, its drift and its costs are kept.
+        costs: what is believed of costs before anything was measured.
+    """
+    snapshot, memories = analysis.snapshot, Memories(spark, state)
+    before = _remembered(memories.newest(snapshot.table_id))
+    present = present_plan(spark, snapshot, state)
+    known = cost_model(spark, state, costs)
+    plan, learned, after = learn_remembering(analysis, settings, progress, warm, present, before, known)
+    if after != before:
+        memories.note(snapshot.table_id, after.to_json())
+    return plan, learned
+
+
+def _remembered(noted: dict[str, Any] | None) -> Memory:
+    try:
+        return Memory.from_json(noted) if noted is not None else Memory()
+    except (KeyError, TypeError, PlanError):  # written by another version of this code: as if there were nothing
+        return Memory()

@@ -1,0 +1,46 @@
+"""The state's table ``drift``: what is remembered of a table from night to night."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from .state_table import StateTable
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Memories"]
+
+SCHEMA_VERSION = 1
+COLUMNS = ("schema_version INT", "table_id STRING", "noted_at TIMESTAMP", "noted_date DATE", "memory STRING")
+
+
+class Memories:
+    """What is remembered of each table; the newest note counts.
+
+    Args:
+        state: folder of the state, on any Hadoop filesystem.
+    """
+
+    def __init__(self, spark: SparkSession, state: str) -> None:
+        self.table = StateTable(spark, state, "drift", COLUMNS, SCHEMA_VERSION, "noted_date")
+
+    def newest(self, table_id: str) -> dict[str, Any] | None:
+        """A table's newest note; None when there is none."""
+        from pyspark.sql import functions as F
+
+        rows = self.table.read().where(F.col("table_id") == table_id).orderBy(F.col("noted_at").desc())
+        found = rows.select("memory").limit(1).collect()
+        return dict(json.loads(found[0]["memory"])) if found else None
+
+    def note(self, table_id: str, memory: Mapping[str, Any]) -> None:
+        """Add a note."""
+        now = datetime.now(UTC)
+        row = {"schema_version": SCHEMA_VERSION, "table_id": table_id, "noted_at": now.isoformat()}
+        row |= {"noted_date": now.date().isoformat(), "memory": json.dumps(dict(memory))}
+        self.table.append([row], f"zorder-drift-{uuid.uuid4().hex}", int(time.time()))
