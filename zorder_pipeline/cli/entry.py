@@ -15,6 +15,7 @@ from .common import err
 from .costs import calibrate, savings
 from .learning import layout, learn
 from .logs import ingest, purge
+from .operators import approve, stop
 from .report import report
 from .runs import bench, demo, metrics, run, ui
 from .tables import apply, evaluate, inspect, rollback, stats
@@ -43,6 +44,8 @@ for _each in (
     evaluate,
     inspect,
     rollback,
+    approve,
+    stop,
     savings,
     stats,
     purge,

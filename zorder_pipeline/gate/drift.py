@@ -8,7 +8,7 @@ going over to it: the patience.
 
 With a patience of one a workload that alternates costs a rewrite at each turn that hardly pays. So several patiences
 are followed on paper, each as if it alone had decided from the start, and the one whose queries and rewrites together
-would have cost least until now decides: where changes did not pay, it waits longer.
+would have cost least until now decides: while changes have not paid back what they cost, it waits longer.
 """
 
 from __future__ import annotations
@@ -112,14 +112,14 @@ class Drift:
                 known any more gives way to the table's own.
             costs: of going over to each layout.
         """
-        moved = []
-        for course in self.paper:
-            known = course if course.present in read else replace(course, present=self.real.present, regret={})
-            later = known.after(read, fresh, decay)
-            to = later.due(costs)
-            moved.append(later if to is None else later.changed(to, costs[to]))
-        best = min(moved, key=lambda course: (course.spent, course.patience))
-        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), tuple(moved))
+        here = self.real.present
+        known = [c if c.present in read else replace(c, present=here, regret={}) for c in self.paper]
+        later = [course.after(read, fresh, decay) for course in known]
+        # before tonight's changes: what one costs is behind at once, what it saves is not seen yet
+        best = min(later, key=lambda course: (course.spent, course.patience), default=self.real)
+        dues = [course.due(costs) for course in later]
+        paper = tuple(c if to is None else c.changed(to, costs[to]) for c, to in zip(later, dues, strict=True))
+        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), paper)
 
     def changed(self, to: str, cost: float) -> Drift:
         """After the table went over to another layout."""

@@ -1,0 +1,53 @@
+"""Blackout windows on the wall clock, and the kill switch."""
+
+from datetime import UTC, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from zorder_pipeline.gate.holds import DAYS, Blackout, held, stopped_by
+
+ZONES = st.sampled_from(["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe"])
+TIMES = st.times().map(lambda moment: moment.replace(second=0, microsecond=0))
+MOMENTS = st.datetimes(datetime(2025, 1, 1), datetime(2027, 1, 1)).map(lambda moment: moment.replace(tzinfo=UTC))
+
+
+@given(TIMES, TIMES, st.sets(st.sampled_from(DAYS)), ZONES, MOMENTS)
+def test_a_moment_lies_inside_exactly_when_the_wall_says_so(
+    start: time, end: time, days: set[str], zone: str, now: datetime
+) -> None:
+    local = now.astimezone(ZoneInfo(zone))
+    clock = local.timetz().replace(tzinfo=None)
+    today, yesterday = DAYS[local.weekday()], DAYS[(local - timedelta(days=1)).weekday()]
+    starts_today, started_yesterday = not days or today in days, not days or yesterday in days
+    if start < end:
+        inside = starts_today and start <= clock < end
+    else:
+        inside = (starts_today and clock >= start) or (started_yesterday and clock < end)
+    until = Blackout(start, end, tuple(days), zone).until(now)
+    assert (until is not None) == inside
+    if until is not None:
+        assert until.replace(tzinfo=None) > local.replace(tzinfo=None)
+        assert until.timetz().replace(tzinfo=None) == end
+
+
+def test_the_window_that_lasts_longest_is_named() -> None:
+    windows = (Blackout(time(8), time(18)), Blackout(time(9), time(20), ("thu",), "Europe/Berlin"))
+    thursday = datetime(2026, 1, 1, 10, tzinfo=UTC)
+    assert held(thursday, windows).why == "blackout window until 2026-01-01 20:00 Europe/Berlin"
+    assert held(thursday + timedelta(days=1), windows).why == "blackout window until 2026-01-02 18:00 UTC"
+    assert held(thursday.replace(hour=19), windows) is None
+
+
+@pytest.mark.parametrize("value", ["", "0", "false", "No"])
+def test_a_switch_that_is_off_stops_nothing(value: str) -> None:
+    assert stopped_by({"ZORDER_STOP": value}) is None
+
+
+def test_each_switch_is_named() -> None:
+    assert "stop: true" in stopped_by({}, configured=True).why
+    assert "ZORDER_STOP" in stopped_by({"ZORDER_STOP": "1"}).why
+    assert stopped_by({}, note="disk full\n").why.startswith("all relayouts are stopped by an operator (disk full);")
+    assert stopped_by({}, note="").cause == "stopped"

@@ -1,0 +1,91 @@
+"""The commands of an operator: ``zorder approve`` and ``zorder stop``."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+from .common import Payload, command, out, print_columns, start_spark
+
+if TYPE_CHECKING:
+    from zorder_pipeline.model.approval import Request
+
+__all__ = ["approve", "stop"]
+
+config_option = click.option("--config", "config_path", type=click.Path(), help="tables.yaml, whose state is meant.")
+state_option = click.option("--state", help="Folder of the state; by default the one of tables.yaml.")
+
+
+@command
+@state_option
+@config_option
+@click.option("--table", help="Approve the plan that waits for this table (name or path); without it, list all.")
+@click.option("--plan", "plan_id", help="Only if this is the plan that waits.")
+@click.option("--reject", is_flag=True, help="Reject it instead: the gate will not propose it again.")
+@click.option("--by", help="Who says so; the name of the user by default.")
+def approve(
+    state: str | None, config_path: str | None, table: str | None, plan_id: str | None, reject: bool, by: str | None
+) -> Payload:
+    """Plans that wait for a person: list them, approve or reject one; the next run carries an approved one out."""
+    from zorder_pipeline import pipeline
+
+    if table is None and (plan_id is not None or reject):
+        raise ZorderError("say which table is meant: --table NAME")
+    folder = _state(state, config_path)
+    spark = start_spark("approve")
+    if table is not None:
+        found = pipeline.answer_request(spark, folder, table, plan_id, reject=reject, by=by or getpass.getuser())
+        then = "the gate will not propose it again" if reject else "the next run carries it out, if it still fits"
+        out.print(f"plan {found.plan_id} of {found.table} is {found.status} by {found.by}: {then}", soft_wrap=True)
+        return found.to_json()
+    waiting = pipeline.waiting_requests(spark, folder)
+    columns = ("table", "plan", "what", "status", "asked", "why")
+    print_columns("Plans that wait", columns, [_cells(request) for request in waiting], left=6)
+    return {"plans": [request.to_json() for request in waiting]}
+
+
+@command
+@state_option
+@config_option
+@click.option("--note", default="", help="Shown to everybody as the reason.")
+@click.option("--lift", is_flag=True, help="Go on again.")
+def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> Payload:
+    """Stop all relayouts at once, also one that is running (before its next bin of partitions); --lift goes on."""
+    from zorder_pipeline import pipeline
+
+    folder = _state(state, config_path)
+    spark = start_spark("stop")
+    if lift:
+        there = pipeline.lift_stop(spark, folder)
+        out.print("relayouts go on" if there else "nothing was stopped")
+        return {"stopped": False, "was_stopped": there}
+    pipeline.stop_all(spark, folder, note)
+    out.print(f"all relayouts are stopped by {folder}/STOP; zorder stop --lift goes on", soft_wrap=True)
+    return {"stopped": True}
+
+
+def _state(state: str | None, config_path: str | None) -> str:
+    if state is not None:
+        return state
+    from zorder_pipeline.assets.definitions import config_file
+    from zorder_pipeline.config import load_config
+
+    return load_config(config_path or config_file(), check_paths=False).state
+
+
+def _cells(request: Request) -> tuple[str, ...]:
+    asked = datetime.fromtimestamp(request.asked_at / 1e6, UTC)
+    why = request.reasons[0] if request.reasons else ""
+    return (
+        request.table,
+        request.plan_id,
+        request.plan.action or "layout",
+        request.status,
+        f"{asked:%Y-%m-%d %H:%M}",
+        why,
+    )
