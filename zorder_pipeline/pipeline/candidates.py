@@ -101,9 +101,7 @@ def candidates_of(
         found.append(candidate)
     if plan.spec is not None and plan.spec.layout_id != here:
         block = block_of(analysis, Rival(plan.spec, plan.target_file_rows))
-        found.append(
-            Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block))
-        )
+        found.append(Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block)))
     others = []
     files = analysis.snapshot.files()
     runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
