@@ -11,8 +11,10 @@ from pyspark.sql import functions as F
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
 from zorder_pipeline.relayout.snapshot import open_table
@@ -41,13 +43,15 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
-def night(spark: SparkSession, path: str, log: str, state: str) -> tuple[Plan, object]:
+def night(
+    spark: SparkSession, path: str, log: str, state: str, costs: CostModel | None = None
+) -> tuple[Plan, ApplyResult]:
     """What the nightly run does for one table."""
     snapshot = open_table(spark, path)
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
     analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
-    plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS)
-    gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0)
+    plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS, costs=costs)
+    gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs or CostModel())
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 
 
@@ -113,3 +117,60 @@ def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
     spark.sql(f"UPDATE delta.`{place}` SET schema_version = 99")
     with pytest.raises(ZorderError, match="newer version of zorder"):
         ledger.entries()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_ten_nights_without_new_data_or_drift_rewrite_nothing(spark: SparkSession, tmp_path: Path, log: str) -> None:
+    """Ten queries more each night, of the same kinds."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 20_000)
+    assert night(spark, path, log, state)[1].decision == "applied"
+    version, rng = open_table(spark, path).version, np.random.default_rng(1)
+    longer = tmp_path / "longer.jsonl"
+    longer.write_text(Path(log).read_text())
+    for number in range(10):
+        with longer.open("a") as file:
+            for i in range(10):
+                low = int(rng.integers(0, 9800))
+                where = f"part = {low}" if i % 2 else f"price BETWEEN {low} AND {low + 200}"
+                stamp = f"2026-01-{17 + number:02d}T00:00:{i:02d}Z"
+                file.write(json.dumps({"statement": f"SELECT * FROM t WHERE {where}", "timestamp": stamp}) + "\n")
+        _, done = night(spark, path, str(longer), state)
+        assert done.decision in ("declined", "nothing_to_do"), done.reasons
+    assert open_table(spark, path).version == version
+
+
+@pytest.mark.slow
+def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
+    spark: SparkSession, tmp_path: Path, log: str
+) -> None:
+    """Nights of another kind of queries: first the regret is too small, then the table goes over, once."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 20_000)
+    night(spark, path, log, state)
+    moved, decisions = tmp_path / "moved.jsonl", []
+    moved.write_text(Path(log).read_text())
+    for number in range(4):
+        with moved.open("a") as file:
+            for i in range(400):
+                stamp = f"2026-02-{1 + number:02d}T{i // 60:02d}:{i % 60:02d}:00Z"
+                text = f"SELECT * FROM t WHERE day = {(i * 7 + number) % 200}"
+                file.write(json.dumps({"statement": text, "timestamp": stamp}) + "\n")
+        _, done = night(spark, path, str(moved), state, CostModel(base=1e-3, per_job=3.0, scan=3e4))
+        decisions.append((done.decision, done.gate.get("cause")))
+    assert ("declined", "not_lost_enough") in decisions
+    assert [decision for decision, _ in decisions].count("applied") == 1
+
+
+def test_a_dropped_column_is_named_and_its_layout_given_up(spark: SparkSession, tmp_path: Path, log: str) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 6_000)
+    night(spark, path, log, state)
+    frame = spark.read.format("delta").load(path).withColumn("part", F.col("part").cast("string"))
+    frame.withColumn("colour", F.lit("red")).write.format("delta").mode("overwrite").option(
+        "overwriteSchema", "true"
+    ).save(path)
+    plan, _ = night(spark, path, log, state)
+    assert "column part is now string, it was int" in plan.notes
+    assert "column colour is new (string)" in plan.notes

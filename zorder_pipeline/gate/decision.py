@@ -22,7 +22,7 @@ CAUSES: Mapping[str, str] = {
     "approved_by_hand": "a person approved the plan",
     "in_good_order": "no layout beat the present one on the select queries",
     "nothing_new": "every file lies as it should already",
-    "no_workload": "no query shows that it pays",
+    "no_workload": "the layout was given by hand, and no query shows that it pays",
     "too_few_queries": "too few unseen queries to prove it on",
     "not_proved": "the interval of the saving reaches zero",
     "interval_too_wide": "it is expected to pay, but not sure to",
@@ -154,10 +154,12 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         if proposal.why_not:
             return Decision(DECLINE, "undone", (proposal.why_not,), action)
         return Decision(APPROVE, "gate_off", ("the gate is switched off for this table",), action)
-    if plan.origin == "manual" or not promised.queries:
-        why = "no workload: the layout was given by hand" if plan.origin == "manual" else "no workload to prove it on"
-        why += ", so nothing shows that it pays; apply it with --force if you know better"
-        return Decision(DECLINE, "no_workload", (why,), action)
+    if plan.origin == "manual":
+        why = "no workload: the layout was given by hand, so nothing shows that it pays"
+        return Decision(DECLINE, "no_workload", (f"{why}; apply it with --force if you know better",), action)
+    if not promised.queries:
+        why = "too few queries: there were none left to prove the layout on that it was not learned from"
+        return Decision(DECLINE, "too_few_queries", (f"{why}; apply it with --force if you know better",), action)
     rate = settings.queries_per_day if settings.queries_per_day is not None else promised.queries_per_day
     cost = costs.relayout(proposal.work, plan.table_id)
     scans = rate * settings.horizon_days * proposal.credited

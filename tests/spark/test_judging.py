@@ -1,0 +1,172 @@
+"""Judgements of real tables: the reason of each refusal, approvals, the kill switch, and one budget for many tables."""
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.gate.benefit import promise
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.holds import Blackout
+from zorder_pipeline.model.plan import ANOTHER, Candidate, Plan
+from zorder_pipeline.pipeline.rewriting import _cutter
+from zorder_pipeline.relayout.rewrite import apply_layout
+from zorder_pipeline.relayout.snapshot import open_table
+
+BUSY = GateSettings(queries_per_day=1e7)
+SETTINGS = pipeline.LearnSettings(trials=40, target_file_rows=500)
+
+
+def make(spark: SparkSession, path: Path, rows: int = 4_000, parts: int = 1) -> str:
+    frame = spark.range(rows).selectExpr(
+        "id", "pmod(hash(id), 10000) AS k", "pmod(hash(id, 1), 10000) AS v", f"id % {parts} AS p"
+    )
+    writer = frame.repartition(4).write.format("delta")
+    (writer.partitionBy("p") if parts > 1 else writer).save(str(path))
+    return str(path)
+
+
+def log(path: Path, statements: list[str]) -> str:
+    lines = (
+        json.dumps({"statement": text, "timestamp": f"2026-01-{1 + i // 24:02d}T{i % 24:02d}:00:00Z"})
+        for i, text in enumerate(statements)
+    )
+    path.write_text("\n".join(lines) + "\n")
+    return str(path)
+
+
+def promising(spark: SparkSession, table: str, saved: float = 0.8) -> Plan:
+    """A layout with the promise to save this share of what a hundred queries read."""
+    plan = pipeline.layout_by_hand(spark, table, {"k": 4}, settings=SETTINGS)
+    size = float(open_table(spark, table).files().bytes.sum())
+    shares = np.full(100, 1.0), np.full(100, 1.0 - saved), np.full(100, size)
+    return replace(plan, origin="learned", action=ANOTHER, promise=promise(*shares, (1e7, "observed")))
+
+
+def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:
+    path = make(spark, tmp_path / "t")
+    rng = np.random.default_rng(0)
+    values = rng.integers(0, 10_000, 60).tolist()
+
+    def learned(statements: list[str]) -> Plan:
+        found = log(tmp_path / f"{len(statements)}.jsonl", statements)
+        return pipeline.learn(spark, path, [found], aliases=["t"], settings=SETTINGS)
+
+    five = pipeline.judge_table(spark, path, learned([f"SELECT * FROM t WHERE k = {v}" for v in values[:5]]), gate=BUSY)
+    assert (five.outcome, five.decision.cause) == ("declined", "too_few_queries")
+    random = learned([f"SELECT * FROM t WHERE k {'<>' if v % 2 else '>='} {v % 7}" for v in values])
+    assert pipeline.judge_table(spark, path, random, gate=BUSY).outcome != "approved"
+    by_hand = pipeline.layout_by_hand(spark, path, {"k": 4}, settings=SETTINGS)
+    judged = pipeline.judge_table(spark, path, by_hand, gate=BUSY)
+    assert (judged.outcome, judged.decision.cause) == ("declined", "no_workload")
+    good = learned([f"SELECT * FROM t WHERE k = {v}" for v in values])
+    assert pipeline.apply(spark, path, good, gate=BUSY).decision == "applied"
+    again = pipeline.judge_table(spark, path, good, gate=BUSY)
+    assert (again.outcome, again.decision.cause) == ("nothing_to_do", "nothing_new")
+    for _ in range(2):  # another job compacts it after each of our relayouts
+        spark.sql(f"OPTIMIZE delta.`{path}`")
+        if pipeline.judge_table(spark, path, good, gate=BUSY).outcome == "approved":
+            pipeline.apply(spark, path, good, gate=BUSY)
+    undone = pipeline.judge_table(spark, path, good, gate=BUSY)
+    assert (undone.outcome, undone.decision.cause) == ("declined", "undone")
+    assert undone.decision.reasons[0].startswith("another job keeps undoing the layout: OPTIMIZE")
+
+
+def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan, rules = promising(spark, path), pipeline.Rules(approval="changes")
+
+    def judged(given: Plan = plan, **others: object) -> pipeline.Judgement:
+        chosen = replace(rules, **others)
+        return pipeline.judge_table(spark, path, given, name="sales", gate=BUSY, rules=chosen, state=state)
+
+    first = judged()
+    assert (first.outcome, first.decision.cause) == ("postponed", "awaiting_approval")
+    assert f"zorder approve --table sales --plan {plan.plan_id} --state {state}" in first.decision.reasons[0]
+    assert pipeline.carry_out(spark, first, state=state).decision == "postponed"
+    another = replace(plan, target_file_rows=700)
+    assert judged(another).request.plan_id == plan.plan_id, "the plan that waits is no moving target"
+    assert [request.plan_id for request in pipeline.waiting_requests(spark, state)] == [plan.plan_id]
+    with pytest.raises(ZorderError, match=f"plan 1234 of sales does not wait any more; plan {plan.plan_id} does"):
+        pipeline.answer_request(spark, state, "sales", "1234")
+    with pytest.raises(ZorderError, match="no plan of orders waits for approval; waiting: sales"):
+        pipeline.answer_request(spark, state, "orders")
+    assert pipeline.answer_request(spark, state, "sales", by="asha").status == "approved"
+
+    now = datetime.now(UTC)
+    window = Blackout((now - timedelta(hours=1)).time(), (now + timedelta(hours=1)).time())
+    assert judged(blackouts=(window,)).decision.cause == "blackout"
+    pipeline.stop_all(spark, state, "storage is down")
+    stopped = judged()
+    assert stopped.decision.cause == "stopped"
+    assert "storage is down" in stopped.decision.reasons[0]
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "postponed", "also with --force"
+    assert pipeline.lift_stop(spark, state)
+    assert not pipeline.lift_stop(spark, state)
+
+    ready = judged(another)
+    assert (ready.outcome, ready.decision.cause, ready.plan) == ("approved", "approved_by_hand", plan)
+    assert ready.decision.reasons[0] == f"plan {plan.plan_id} was approved by asha"
+    assert pipeline.carry_out(spark, ready, rules=rules, state=state).decision == "applied"
+    assert pipeline.waiting_requests(spark, state) == []
+
+    later = judged(another)
+    assert later.decision.cause == "awaiting_approval"
+    pipeline.answer_request(spark, state, path, reject=True, by="asha")
+    assert judged(another).decision.cause == "rejected"
+
+
+def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession, tmp_path: Path) -> None:
+    path = make(spark, tmp_path / "t", parts=3)
+    plan = promising(spark, path)
+    answers = iter(["", "all relayouts are stopped"])
+    done = apply_layout(
+        spark,
+        open_table(spark, path),
+        plan.spec,
+        cutter=_cutter(500),
+        target_rows=500,
+        bin_bytes=1,
+        hold=lambda: next(answers),
+    )
+    assert done.held == "stopped after 1 of 3 bins: all relayouts are stopped"
+    assert done.committed
+    layouts = open_table(spark, path).files()
+    ours = {part for part, layout in zip(layouts.partitions, layouts.layout, strict=True) if layout}
+    assert len(ours) == 1
+
+
+@pytest.mark.slow
+def test_with_a_budget_for_three_of_ten_tables_the_three_best_are_done(spark: SparkSession, tmp_path: Path) -> None:
+    tables = [make(spark, tmp_path / f"t{i}", 2_000) for i in range(10)]
+    saved = {table: 0.05 + 0.09 * ((7 * i) % 10) for i, table in enumerate(tables)}
+    judged = [pipeline.judge_table(spark, t, promising(spark, t, saved[t]), name=t, gate=BUSY) for t in tables]
+    assert {one.outcome for one in judged} == {"approved"}
+    costs = [one.parts[0].cost / 3600 for one in judged]
+    assert max(costs) < 1.05 * min(costs)
+    shared = pipeline.share_budget(judged, 3.5 * min(costs))
+    results = {one.name: pipeline.carry_out(spark, one).decision for one in shared}
+    best = sorted(tables, key=lambda table: -saved[table])[:3]
+    assert {name for name, decision in results.items() if decision == "applied"} == set(best)
+    assert {results[table] for table in tables if table not in best} == {"postponed"}
+    assert [t for t in tables if any(open_table(spark, t).files().layout)] == [t for t in tables if t in best]
+
+
+def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp_path: Path) -> None:
+    path = make(spark, tmp_path / "t", parts=3)
+    plan = promising(spark, path)
+    candidate = Candidate(ANOTHER, plan.spec, 500, plan.promise, {"p=0": 0.1, "p=1": 0.6, "p=2": 0.3})
+    judged = pipeline.judge_table(spark, path, replace(plan, candidates=(candidate,)), gate=BUSY)
+    hours = sum(part.cost for part in judged.parts) / 3600
+    (shared,) = pipeline.share_budget([judged], 0.7 * hours)
+    assert shared.partitions == ("p=1", "p=2")
+    assert shared.decision.reasons[-1].startswith("2 of 3 partitions fit tonight's budget")
+    assert pipeline.carry_out(spark, shared).decision == "applied"
+    files = open_table(spark, path).files()
+    assert {p for p, layout in zip(files.partitions, files.layout, strict=True) if layout} == {("1",), ("2",)}
