@@ -43,15 +43,19 @@ def log(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(path)
 
 
+LARGE_FILES = CostModel(per_opened_file=0.0)
+"""These tables' files stand for large ones, for which opening them is nothing."""
+
+
 def night(
-    spark: SparkSession, path: str, log: str, state: str, costs: CostModel | None = None
+    spark: SparkSession, path: str, log: str, state: str, costs: CostModel = LARGE_FILES
 ) -> tuple[Plan, ApplyResult]:
     """What the nightly run does for one table."""
     snapshot = open_table(spark, path)
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
     analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
     plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS, costs=costs)
-    gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs or CostModel())
+    gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs)
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 
 
@@ -157,7 +161,9 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
                 stamp = f"2026-02-{1 + number:02d}T{i // 60:02d}:{i % 60:02d}:00Z"
                 text = f"SELECT * FROM t WHERE day = {(i * 7 + number) % 200}"
                 file.write(json.dumps({"statement": text, "timestamp": stamp}) + "\n")
-        _, done = night(spark, path, str(moved), state, CostModel(base=1e-3, per_job=3.0, scan=3e4))
+        _, done = night(
+            spark, path, str(moved), state, CostModel(base=1e-3, per_job=3.0, scan=3e4, per_opened_file=0.0)
+        )
         decisions.append((done.decision, done.gate.get("cause")))
     assert ("declined", "not_lost_enough") in decisions
     assert [decision for decision, _ in decisions].count("applied") == 1
