@@ -58,7 +58,7 @@ def update_statistics(
         table: path or catalog name.
         state: folder of the state.
         logs: query logs that say what to keep statistics of.
-        features: what else to keep them of; without logs and these, what the state holds statistics of already.
+        features: what else to keep them of, such as a plan's ``statistics``.
 
     Raises:
         TableError: there is nothing to keep statistics of, or no such table.
