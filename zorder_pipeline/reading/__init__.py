@@ -1,1 +1,1 @@
-"""Reading: what Parquet footers say, and which rows match."""
+"""Reading: statistics of files beyond Delta's, which files may match, what Parquet footers say, which rows match."""
