@@ -217,8 +217,8 @@ def _check(entry: Entry, broken: float) -> PromiseCheck:
         version=entry.version,
         committed_at=entry.committed_at,
         queries=entry.measured_queries,
-        promised=entry.promised_before - entry.promised_after if entry.promise_queries else 0.0,
-        promised_low=entry.promised_low,
+        promised=entry.promised,
+        promised_low=entry.promised_low * entry.credited,
         measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
         kept=kept,
         broken=kept is not None and kept < 1 / broken,
@@ -231,7 +231,7 @@ def _check(entry: Entry, broken: float) -> PromiseCheck:
 
 def _account(entry: Entry, model: CostModel) -> Account:
     checked = entry.measured_queries > 0
-    size, files = entry.promised_bytes, entry.promised_files
+    size, files = entry.promised_bytes * entry.credited, entry.promised_files * entry.credited
     if checked and entry.measured_bytes is not None:
         size, files = entry.measured_bytes, entry.measured_files
     elif entry.kept is not None:

@@ -15,7 +15,7 @@ from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_condition
-from zorder_pipeline.model.plan import FULL, Plan
+from zorder_pipeline.model.plan import FULL, KEPT, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.ledger import Ledger
@@ -135,6 +135,8 @@ def carry_out(
     if state is not None and done.committed:
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
+        promised = would.bytes_unrestricted if plan.origin == KEPT else float(snapshot.files().bytes.sum())
+        known["credited"] = min(1.0, would.bytes_rewritten / max(1.0, promised))
         Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json(), known)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)

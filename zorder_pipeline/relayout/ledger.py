@@ -26,7 +26,7 @@ COLUMNS = (
     *("promised_before DOUBLE", "promised_after DOUBLE", "promised_low DOUBLE", "promised_high DOUBLE"),
     *("gate STRING", "plan STRING"),
     # since version 2
-    *("additional INT", "predicates INT", "hashed BOOLEAN", "replaced_version BIGINT"),
+    *("additional INT", "predicates INT", "hashed BOOLEAN", "replaced_version BIGINT", "credited DOUBLE"),
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
@@ -41,6 +41,7 @@ class Entry:
     Attributes:
         committed_at: microseconds since 1970 UTC.
         files: replaced and written.
+        credited: share of the plan's promise that this relayout brings: less than 1 where it rewrote a part.
         promised_before, promised_after: share of the rows that queries were promised to read.
         promised_bytes, promised_files: promised to be saved per query.
         measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
@@ -67,6 +68,7 @@ class Entry:
     cost_high: float | None
     cost_measured: float
     promise_queries: int
+    credited: float
     promised_before: float
     promised_after: float
     promised_low: float
@@ -83,12 +85,16 @@ class Entry:
     gate: Mapping[str, Any]
 
     @property
+    def promised(self) -> float:
+        """Share of the rows that a query was to read less."""
+        return (self.promised_before - self.promised_after) * self.credited if self.promise_queries else 0.0
+
+    @property
     def kept(self) -> float | None:
         """Measured saving as a multiple of the promised one; None when nothing was promised, or not yet checked."""
-        promised = self.promised_before - self.promised_after
-        if not self.measured_queries or not self.promise_queries or promised <= 0:
+        if not self.measured_queries or self.promised <= 0:
             return None
-        return (self.measured_before - self.measured_after) / promised
+        return (self.measured_before - self.measured_after) / self.promised
 
 
 class Ledger:
@@ -117,7 +123,8 @@ class Ledger:
             version: table version that it made.
             done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``.
             gate: the gate's figures.
-            work: what its cost follows from: ``additional``, ``predicates``, ``hashed``, and ``replaced_version``.
+            work: what its cost follows from: ``additional``, ``predicates``, ``hashed``; ``replaced_version``; and
+                ``credited``, the share of what the plan promised that this relayout brings, 0 to 1.
         """
         promise, cores, now = plan.promise, self.spark.sparkContext.defaultParallelism, datetime.now(UTC)
         row: dict[str, Any] = {
@@ -202,6 +209,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         cost_high=row["cost_high"],
         cost_measured=row["cost_measured"] or row["seconds"] * row["cores"],
         promise_queries=promise.get("queries", 0),
+        credited=1.0 if row["credited"] is None else row["credited"],
         promised_before=row["promised_before"],
         promised_after=row["promised_after"],
         promised_low=row["promised_low"],
