@@ -66,8 +66,8 @@ def learn(
     Args:
         table: path or catalog name.
         aliases: further names that the log may call the table by.
-        warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it, it
-            stays the plan unless another is surely better by a quarter.
+        warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it,
+            it is a candidate, too, and the gate wants a change to have been missed long enough.
 
     Raises:
         TableError, LogError: see `analyse` and `ingest`.
