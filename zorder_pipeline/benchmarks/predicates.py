@@ -166,7 +166,7 @@ def _one(
         "ordinary rows to best min/max": float(read[OURS].mean() / read[best].mean()),
         "relayout seconds": done.seconds,
         "statistics seconds": gathered.seconds,
-        "statistics share of relayout": gathered.seconds / done.seconds,
+        "statistics share of relayout": gathered.seconds / max(done.seconds, 1e-9),
         "statistics kept": len(gathered.features),
         "by kind": _by_kind(asked, scans, read[best]),
     }
@@ -185,7 +185,8 @@ def _by_kind(asked: Sequence[str], scans: Floats, best: Floats) -> dict[str, flo
     """Rows of scans through reading in relation to the best min/max layout, by what the query asks with."""
     words = {"LIKE": "like", " IN (": "categories", " OR ": "either", "BETWEEN": "range"}
     others = {"(l_": "expression", "*": "expression", "/": "expression", "": "columns"}
-    kinds = [next(kind for word, kind in (words | others).items() if word in text) for text in asked]
+    filters = [text.split(" WHERE ", 1)[1] for text in asked]
+    kinds = [next(kind for word, kind in (words | others).items() if word in text) for text in filters]
     found = {}
     for kind in dict.fromkeys(kinds):
         mine = np.array([k == kind for k in kinds])
