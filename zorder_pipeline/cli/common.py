@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.pipeline import LearnSettings, LogSource
 
 __all__ = [
+    "DIALECTS",
     "Payload",
     "Progress",
     "alias_option",

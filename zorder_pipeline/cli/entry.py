@@ -18,6 +18,7 @@ from .logs import ingest, purge
 from .operators import approve, stop
 from .report import report
 from .runs import bench, demo, metrics, run, ui
+from .start import init
 from .tables import apply, evaluate, inspect, rollback, stats
 from .triage import triage
 
@@ -34,6 +35,7 @@ def zorder() -> None:
 
 for _each in (
     demo,
+    init,
     run,
     ingest,
     triage,

@@ -1,0 +1,75 @@
+"""``zorder init``: a Dagster home for one's own table and log."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import click
+
+from zorder_pipeline.errors import ConfigError, ZorderError
+
+from .common import DIALECTS, Payload, command, out
+
+__all__ = ["init"]
+
+CONFIG = """\
+# Every key is explained in docs/configuration.md; relative paths start at this folder.
+state: state
+query_logs:
+  - path: {log}
+    dialect: {dialect}
+tables:
+  - name: {name}
+    location: {location}
+"""
+
+
+@command
+@click.argument("home", type=click.Path(file_okay=False))
+@click.option("--parquet", "sources", multiple=True, type=click.Path(exists=True), help="Parquet to make a table of.")
+@click.option("--partition-by", multiple=True, help="Column to partition the new table by; may be repeated.")
+@click.option("--table", help="Folder of a Delta table that there is already, instead of --parquet.")
+@click.option("--log", required=True, type=click.Path(exists=True), help="Query log: a file or a folder.")
+@click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log.")
+@click.option("--name", help="What statements call the table; by default the name of its folder or Parquet file.")
+def init(
+    home: str,
+    sources: tuple[str, ...],
+    partition_by: tuple[str, ...],
+    table: str | None,
+    log: str,
+    dialect: str,
+    name: str | None,
+) -> Payload:
+    """Make a Dagster home with tables.yaml for your own table and log; Parquet is copied into a new Delta table."""
+    from zorder_pipeline.config import load_config
+    from zorder_pipeline.demo import example_home
+    from zorder_pipeline.pipeline.importing import table_from_parquet
+
+    if bool(sources) == bool(table):
+        raise ZorderError("give either --parquet, to make a Delta table of, or --table, one that there is already")
+    folder = Path(home).absolute()
+    if (folder / "tables.yaml").exists():
+        raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")
+    called = name or Path(table or sources[0]).stem
+    place = Path(table).absolute() if table else folder / called
+    folder.mkdir(parents=True, exist_ok=True)
+    rows = table_from_parquet(sources, place, partition_by) if sources else None
+    shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
+    written = folder / "tables.yaml"
+    paths = {
+        "log": json.dumps(str(Path(log).absolute())),
+        "location": json.dumps(str(place)),
+    }  # quoted as YAML wants it
+    written.write_text(CONFIG.format(name=called, dialect=dialect, **paths), encoding="utf-8")
+    try:
+        load_config(written)
+    except ConfigError:
+        written.unlink()
+        raise
+    if rows is not None:
+        out.print(f"{rows:,} rows are in the new Delta table {place}", soft_wrap=True)
+    out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
+    return {"home": str(folder), "config": str(written), "table": str(place), "rows": rows}
