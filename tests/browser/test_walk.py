@@ -58,7 +58,7 @@ def made(folder: Path) -> None:
         for _ in range(4):
             table = pa.table({"ds": [ds] * 1000, **rows(1000)})
             write_deltalake(str(folder / "orders"), table, mode="append", partition_by=["ds"])
-    for _ in range(8):
+    for _ in range(16):
         write_deltalake(str(folder / "seldom"), pa.table(rows(500)), mode="append")
     lines = []
     for name, count in (("orders", 120), ("seldom", 90)):

@@ -8,11 +8,11 @@ from dagster import (
     AssetKey,
     AssetsDefinition,
     AssetSpec,
+    InputContext,
     IOManager,
     Output,
     ResourceParam,
     asset,
-    build_input_context,
 )
 
 from zorder_pipeline import __version__
@@ -109,7 +109,7 @@ def _made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
 
 def _value(context: AssetExecutionContext, storage: IOManager, key: AssetKey) -> Any:
     """An asset's value as the run's own storage has it."""
-    return storage.load_input(build_input_context(asset_key=key, instance=context.instance))
+    return storage.load_input(InputContext(asset_key=key, instance=context.instance, log_manager=context.log))
 
 
 def _reason(judged: "Judgement") -> str:
