@@ -37,7 +37,7 @@ tables:
     owners: ["team:shop"]
     search: {trials: 60, sample_rows: 4000}
     layout: {target_file_rows: 500}
-    gate: {queries_per_day: 100000}
+    gate: {queries_per_day: 10000000}
   - {name: seldom, location: seldom, search: {trials: 40, sample_rows: 4000}, gate: {queries_per_day: 0.000001}}
 """
 DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")

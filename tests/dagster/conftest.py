@@ -28,13 +28,13 @@ tables:
     location: sales
     search: {trials: 80, sample_rows: 4000}
     layout: {target_file_rows: 500}
-    gate: {queries_per_day: 100000}     # for so small a table only a high rate pays
+    gate: {queries_per_day: 10000000}     # for so small a table only a high rate pays
   - {name: seldom, location: seldom, search: {trials: 40, sample_rows: 4000}, gate: {queries_per_day: 0.000001}}
   - name: daily
     location: daily
     search: {trials: 40, sample_rows: 4000}
     layout: {target_file_rows: 300, verify: hash}
-    gate: {queries_per_day: 100000}
+    gate: {queries_per_day: 10000000}
   - {name: unasked, location: unasked}
   - {name: missing, location: nowhere}
 """

@@ -37,7 +37,7 @@ tables:
     location: sales
     search: {trials: 60, sample_rows: 4000}
     layout: {target_file_rows: 500}
-    gate: {queries_per_day: 100000}
+    gate: {queries_per_day: 10000000}
 schedule: {cron: "0 2 * * *", time_zone: Europe/Berlin}
 """
 

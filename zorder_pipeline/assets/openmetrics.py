@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterEventType, DagsterInstance
+from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterInstance
+from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
@@ -35,6 +36,7 @@ FAMILIES = {
     "zorder_log_newest_query_timestamp_seconds": "When the newest query of the log was asked.",
 }
 """Each is a gauge."""
+EVALUATED = {AssetCheckExecutionRecordStatus.SUCCEEDED, AssetCheckExecutionRecordStatus.FAILED}
 DECISIONS = ("applied", "declined", "postponed", "nothing_to_do", "not_asked")
 
 
@@ -122,14 +124,14 @@ def _observed(instance: DagsterInstance, key: AssetKey) -> Any:
 
 
 def _check(instance: DagsterInstance, key: AssetKey, name: str, label: dict[str, str]) -> Iterator[_Sample]:
-    wanted = AssetCheckKey(key, name)
-    found = instance.event_log_storage.get_latest_asset_check_execution_by_key([wanted]).get(wanted)
-    evaluation = found.event.dagster_event if found is not None and found.event is not None else None
-    if found is None or evaluation is None or evaluation.event_type != DagsterEventType.ASSET_CHECK_EVALUATION:
-        return  # never evaluated: planned only, in a run that declined or failed
-    passed = evaluation.asset_check_evaluation_data.passed
+    # the newest is none in a run that declined or failed: only planned there
+    found = instance.event_log_storage.get_asset_check_execution_history(AssetCheckKey(key, name), 1, status=EVALUATED)
+    event = found[0].event.dagster_event if found and found[0].event is not None else None
+    if event is None:
+        return
+    passed = event.asset_check_evaluation_data.passed
     yield _Sample("zorder_check_passed", label | {"check": name}, float(passed))
-    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found.create_timestamp)
+    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found[0].create_timestamp)
 
 
 def _facts(note: Any) -> dict[str, Any]:

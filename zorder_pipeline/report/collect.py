@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["collect"]
 
-MOST_FORMS, MOST_NIGHTS = 12, 30
+MOST_FORMS = 12
 LEVELS = {
     "delta": "whole files, by Delta's statistics",
     "row_group": "row groups, by Parquet's",
@@ -44,6 +44,7 @@ class _Facts:
         now, before: the table, and as it was before its last relayout, where its log still has that.
         applied: the plan that it lies by, with the entry of the relayout.
         entries: all its relayouts, oldest first.
+        books: what they promised, cost and saved.
         analysis, plan, learned: what tonight's search would find; None when there is no usable query.
     """
 
@@ -56,6 +57,7 @@ class _Facts:
     analysis: TableAnalysis | None
     plan: Plan | None
     learned: Learned | None
+    books: pipeline.Savings | None = None
     why_not: str = ""
 
 
@@ -146,7 +148,8 @@ def _facts(
             before = open_table(spark, snapshot.location, entries[-1].replaced_version)
         except TableError:
             say("the version before the last relayout is no longer in the table's log")
-    found = _Facts(snapshot, before, queries, boxes, applied, entries, None, None, None)
+    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
+    found = _Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
     try:
         analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
         say(f"searching, {settings.trials} trials")
@@ -304,23 +307,23 @@ def _money(facts: _Facts) -> list[Section]:
 
 
 def _nights(facts: _Facts) -> list[Section]:
-    if not facts.entries:
+    books = facts.books
+    if books is None or not books.checks:
         return []
-    header = ("when", "version", "MB rewritten", "promised saving", "measured saving", "core-seconds", "expected")
+    sentences = ["Savings are shares of the rows that a query no longer reads; measured ones come from later queries."]
+    sentences += [check.warning for check in books.checks if check.warning is not None]
+    drawn = pictures.promises_kept([check.drawn for check in books.checks])
+    kept = Picture(drawn, "Every relayout by what it promised and what was measured, and by what it cost.")
+    nights = Section("Promised and measured, night by night", sentences, [kept])
+    rate = books.price_per_core_hour / 3600
+    header = ["month", "relayouts", "core-hours spent", "core-hours saved", "net", "of it measured"]
     rows = [
-        (
-            _day(entry.committed_at),
-            entry.version,
-            round(entry.bytes_rewritten / 1e6, 1),
-            f"{entry.promised_before - entry.promised_after:.1%}" if entry.promise_queries else "none",
-            f"{entry.measured_before - entry.measured_after:.1%}" if entry.measured_queries else "not yet",
-            round(entry.cost_measured, 1),
-            "" if entry.cost_expected is None else f"{entry.cost_expected:,.0f}",
-        )
-        for entry in facts.entries[-MOST_NIGHTS:]
+        (m.month, m.relayouts, m.cost / 3600, m.saved / 3600, m.net / 3600, f"{m.checked:.0%}", round(m.net * rate, 2))
+        for m in books.months
     ]
-    told = "Savings are shares of the rows that a query no longer reads; measured ones come from later queries."
-    return [Section("Relayouts, night by night", [told], [Table(header, rows)])]
+    shown: list[tuple[object, ...]] = list(rows) if rate else [row[:-1] for row in rows]
+    months = Table([*header, "money"] if rate else header, shown)
+    return [nights, Section("Savings per month", ["Net is what was saved beyond what the relayouts cost."], [months])]
 
 
 def _interval(gate: Any, middle: str, low: str, high: str) -> tuple[float, float, float]:
