@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator
 
 from dagster import (
+    AssetCheckExecutionContext,
+    AssetCheckKey,
     AssetCheckResult,
     AssetChecksDefinition,
     AssetCheckSeverity,
@@ -96,9 +98,11 @@ def relayout_checks(shelf: Shelf) -> AssetChecksDefinition:
             for name, function, blocking in CHECKS
         ],
         ins={"relayout": AssetIn(key=key)},
+        can_subset=True,  # else none of them could be executed again from the UI
     )
-    def _run(relayout: Relayout) -> Iterator[AssetCheckResult]:
+    def _run(context: AssetCheckExecutionContext, relayout: Relayout) -> Iterator[AssetCheckResult]:
         for name, function, _ in CHECKS:
-            yield function(relayout)._replace(asset_key=key, check_name=name)
+            if AssetCheckKey(key, name) in context.selected_asset_check_keys:
+                yield function(relayout)._replace(asset_key=key, check_name=name)
 
     return _run
