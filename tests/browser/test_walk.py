@@ -44,7 +44,7 @@ DAYS = ("2026-01-01", "2026-01-02", "2026-01-03")
 COLUMNS = ("customer", "item", "store")
 PATIENCE = 120_000
 """Milliseconds for a page of a busy machine."""
-BACKFILL = 300_000
+BACKFILL = 600_000
 
 
 def made(folder: Path) -> None:
@@ -182,7 +182,7 @@ def test_a_declined_table_is_green_with_its_reason(walk: Walk) -> None:
     assert {run["status"] for run in runs} == {"SUCCESS"}
 
 
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(1200)
 def test_a_backfill_of_two_partitions_ends_green(walk: Walk, home: Path) -> None:
     rng = np.random.default_rng(7)
     for ds in DAYS[:2]:  # something new to lay out

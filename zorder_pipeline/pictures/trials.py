@@ -37,14 +37,16 @@ def parallel_bits(
     )
     rng = np.random.default_rng(0)
     spread = np.ptp(costs) or 1.0
+    first = int(np.argmin(costs)) if len(costs) else -1
+    order = np.append(order[order != first], first) if len(order) else order
     best = set(order[-BEST:].tolist())
     for i in order:  # the good ones last, on top
         heights = bits[i] + rng.uniform(-0.14, 0.14, len(columns))
         share = float((costs[i] - costs.min()) / spread)
         strong = i in best
         axes.plot(
-            range(len(columns)), heights, color=BLACK if i == order[-1] else SHADES(share),
-            linewidth=2.6 if i == order[-1] else 1.4 if strong else 0.7, alpha=1.0 if strong else 0.45,
+            range(len(columns)), heights, color=BLACK if i == first else SHADES(share),
+            linewidth=2.6 if i == first else 1.4 if strong else 0.7, alpha=1.0 if strong else 0.45,
         )  # fmt: skip
     axes.set_xticks(range(len(columns)), [short(name, 16) for name in columns], rotation=20, ha="right")
     axes.set_ylabel("bits of the key")
@@ -52,7 +54,7 @@ def parallel_bits(
     for place in range(len(columns)):
         axes.axvline(place, color=GREY, linewidth=0.6)
     plain_axes(axes, grid="y")
-    text = "black: the best layout; the darker a line, the fewer rows its queries read"
+    text = "thick: the best layout; the stronger a line stands out, the fewer rows its queries read"
     axes.text(0, -0.27, text, transform=axes.transAxes, fontsize=8.5, color=GREY)
     return to_png(figure)
 

@@ -63,14 +63,20 @@ def layout(spec: KeySpec) -> bytes:
     return pictures.layout_bits([spec.features[i].column for i in spec.order])
 
 
-def plane(analysis: TableAnalysis, plan: Plan) -> bytes | None:
-    """Rows and files in the plane of the layout's two most used columns, as ranks: no value is told."""
+def plane(analysis: TableAnalysis, plan: Plan, after: bool = True) -> bytes | None:
+    """Rows and files in the plane of the layout's two most used columns, as ranks: no value is told.
+
+    Args:
+        after: also as the plan would lay them; without it, only as they lie now.
+    """
     used = [name for name in uses(plan.spec) if name in analysis.sample.columns][:2] if plan.spec else []
     if len(used) < 2:
         return None
     sampled = [(name, analysis.sample.columns[name]) for name in used]
     codes = {name: np.where(column.valid, ranks(column.values) + 1, 0) for name, column in sampled}
-    panels: dict[str, npt.NDArray[Any]] = {"before": analysis.sample.file, "after": sample_files(analysis, plan)}
+    panels: dict[str, npt.NDArray[Any]] = {"before" if after else "now": analysis.sample.file}
+    if after:
+        panels["after"] = sample_files(analysis, plan)
     return pictures.blocks_2d(codes, panels)
 
 

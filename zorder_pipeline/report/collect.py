@@ -222,13 +222,10 @@ def _layout(facts: _Facts, literals: bool) -> list[Section]:
     sections = []
     applied = facts.applied
     if applied is not None and applied.spec is not None:
-        sections.append(
-            Section(
-                "The layout",
-                _in_words(applied, literals),
-                [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")],
-            )
-        )
+        shown = [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")]
+        if facts.analysis is not None and (now := drawing.plane(facts.analysis, applied, after=False)) is not None:
+            shown.append(Picture(now, "Files as rectangles in the plane of the two most used columns, as they lie."))
+        sections.append(Section("The layout", _in_words(applied, literals), shown))
     plan, learned, analysis = facts.plan, facts.learned, facts.analysis
     if plan is None or learned is None or analysis is None:
         return sections
@@ -276,7 +273,7 @@ def _effect(facts: _Facts) -> list[Section]:
         drawn = drawing.zones(snapshots, facts.analysis.sample, facts.applied.spec.columns)
         if drawn is not None:
             parts.append(
-                Picture(drawn, "How much of each column every file spans: pale files are those that most queries skip.")
+                Picture(drawn, "How much of each column every file spans: the fainter, the more queries skip it.")
             )
     if facts.boxes:
         read = [drawing.shares_read(snapshot, facts.boxes) for snapshot in snapshots.values()]
@@ -342,4 +339,6 @@ def _day(moment: int) -> str:
 
 
 def _plain(value: object) -> str:
-    return f"{value:,.4g}" if isinstance(value, float) else str(value)
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 1000:
+        return f"{value:,.0f}"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
