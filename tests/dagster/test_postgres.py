@@ -79,7 +79,7 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             assert server.poll() is None, "PostgreSQL ended"
             assert time.monotonic() < deadline, "PostgreSQL did not start"
             time.sleep(0.2)
-        yield f"postgresql://dagster@127.0.0.1:{port}/postgres"
+        yield f"postgresql+psycopg2://dagster@127.0.0.1:{port}/postgres"
     finally:
         server.terminate()
         server.wait(30)
