@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import zorder_pipeline
+from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.versions import SUPPORTED, minor
 
 ROOT = Path(__file__).parents[2]
@@ -62,3 +63,14 @@ def test_links_inside_the_project_lead_somewhere(page: Path) -> None:
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text())
     inside = [target for target in targets if "://" not in target]
     assert [target for target in inside if not (page.parent / target).exists()] == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_commands_on_a_page_exist(page: Path) -> None:
+    wrong = []
+    for name, words in re.findall(r"(?:`|^ {4})zorder ([a-z]+)([^`\n]*)", page.read_text(), re.MULTILINE):
+        known = zorder.commands.get(name)
+        options = {option for parameter in known.params for option in parameter.opts} if known else set()
+        unknown = set(re.findall(r"(?<!\S)--[a-z-]+", words.split("#")[0])) - options
+        wrong += [f"{name} {unknown or ''}"] if known is None or unknown else []
+    assert wrong == []
