@@ -22,7 +22,7 @@ START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1e6)
 
 def asked(column: str, first: int, count: int) -> list[LoggedQuery]:
     """Look-ups of one value, one an hour."""
-    rng = np.random.default_rng(first)
+    rng = np.random.default_rng(abs(first))
     values = [Literal("number", str(value)) for value in rng.integers(0, 10_000, count)]
     return [
         LoggedQuery("t", Comparison(column, "=", (value,)), (column, "id"), column, START + (first + i) * HOUR)
