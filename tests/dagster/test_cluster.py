@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 import pytest
 from deltalake import DeltaTable
-from tests.spark.test_cluster import cluster
 
 from .conftest import statements, write_log, write_table
 
@@ -58,7 +57,8 @@ def layout(table: Path) -> set[str]:
 
 
 def test_a_cluster_comes_to_the_same_layout_and_rows(tmp_path: Path) -> None:
-    with cluster(tmp_path) as url:
+    machines = pytest.importorskip("tests.spark.test_cluster", reason="the cluster of the relayout's own tests")
+    with machines.cluster(tmp_path) as url:
         spread, there = chain(tmp_path / "cluster", url, f'spark.executorEnv.PYTHONPATH: "{ROOT}"')
     alone, here = chain(tmp_path / "alone", "local[2]", "spark.ui.enabled: false")
     assert spread["decision"] == alone["decision"] == "applied"
