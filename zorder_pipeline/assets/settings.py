@@ -40,6 +40,7 @@ def learn_settings(table: TableConfig) -> LearnSettings:
         max_features=search.max_features,
         queries_per_day=table.gate.queries_per_day,
         row_group_bytes=layout.row_group_bytes,
+        enriched_share=table.gate.enriched_reader_share,
     )
 
 
