@@ -25,8 +25,6 @@ __all__ = ["enriched", "features_of", "predicate_sql"]
 MAX_FEATURES = 48
 """Features that statistics are kept of at most: each is evaluated on every row that is rewritten."""
 LOOKED_UP = frozenset({"=", "<=>", "in"})
-DELTA_PREFIX_TYPES = frozenset({"string"})
-"""Types of whose bounds Delta keeps only the beginning."""
 _COLUMN = r"`[^`]+`|[A-Za-z_][\w.]*"
 _COMPARED = rf"(?P<left>{_COLUMN}) (?:<|<=|>|>=|=|<>) (?P<right>{_COLUMN})"
 _REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'|{_COMPARED})(?(not)\))")
