@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline import pictures, pipeline
-from zorder_pipeline.errors import TableError
 from zorder_pipeline.layout.explain import uses
-from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
 from zorder_pipeline.query_log.insight import FORMS, insight
-from zorder_pipeline.relayout.ledger import Entry, Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+from .facts import Facts, gather
 from .page import Card, Picture, Report, Section, Table
 
 if TYPE_CHECKING:
@@ -34,31 +30,6 @@ LEVELS = {
     "enriched": "files, by readers through zorder_pipeline.reading",
     "none": "nothing",
 }
-
-
-@dataclass(frozen=True)
-class _Facts:
-    """What the sections are made from.
-
-    Attributes:
-        now, before: the table, and as it was before its last relayout, where its log still has that.
-        applied: the plan that it lies by, with the entry of the relayout.
-        entries: all its relayouts, oldest first.
-        books: what they promised, cost and saved.
-        analysis, plan, learned: what tonight's search would find; None when there is no usable query.
-    """
-
-    now: TableSnapshot
-    before: TableSnapshot | None
-    queries: tuple[LoggedQuery, ...]
-    boxes: tuple[Boxes, ...]
-    applied: Plan | None
-    entries: tuple[Entry, ...]
-    analysis: TableAnalysis | None
-    plan: Plan | None
-    learned: Learned | None
-    books: pipeline.Savings | None = None
-    why_not: str = ""
 
 
 def collect(
@@ -94,7 +65,7 @@ def collect(
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
     log = QueryLog.merged([stored, fresh])
     every = [*names, snapshot.location]
-    facts = _facts(spark, snapshot, log, every, state, settings or LearnSettings(), say)
+    facts = gather(spark, snapshot, log, every, state, settings or LearnSettings(), say)
     say("drawing")
     read = drawing.shares_read(snapshot, facts.boxes)
     then = drawing.shares_read(facts.before, facts.boxes) if facts.before is not None else None
@@ -128,38 +99,7 @@ def collect(
     )
 
 
-def _facts(
-    spark: SparkSession,
-    snapshot: TableSnapshot,
-    log: QueryLog,
-    names: Sequence[str],
-    state: str | None,
-    settings: LearnSettings,
-    say: pipeline.Progress,
-) -> _Facts:
-    queries = log.of_table(names)
-    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
-    ledger = Ledger(spark, state) if state is not None else None
-    entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
-    applied = ledger.latest(snapshot.table_id) if ledger is not None else None
-    before = None
-    if entries:
-        try:
-            before = open_table(spark, snapshot.location, entries[-1].replaced_version)
-        except TableError:
-            say("the version before the last relayout is no longer in the table's log")
-    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
-    found = _Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
-    try:
-        analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
-        say(f"searching, {settings.trials} trials")
-        plan, learned = pipeline.learn_layout_for(analysis, settings)
-    except TableError as error:
-        return replace(found, why_not=str(error))
-    return replace(found, analysis=analysis, plan=plan, learned=learned)
-
-
-def _lead(facts: _Facts, now: float | None, before: float | None) -> str:
+def _lead(facts: Facts, now: float | None, before: float | None) -> str:
     if now is None:
         return f"Nothing is known of what is asked: {facts.why_not or 'there is no query of the table'}"
     if before is not None and now < before:
@@ -171,7 +111,7 @@ def _lead(facts: _Facts, now: float | None, before: float | None) -> str:
     return f"Queries read {now:.1%} of the rows, and no layout reads clearly less"
 
 
-def _asked(facts: _Facts, log: QueryLog, literals: bool) -> Section:
+def _asked(facts: Facts, log: QueryLog, literals: bool) -> Section:
     found = insight(facts.queries, facts.now.schema)
     sentences = [f"{log.lines:,} statements were logged; {sum(log.quarantined.values()):,} could not be used."]
     if found["unfiltered"]:
@@ -218,7 +158,7 @@ def _columns(analysis: TableAnalysis) -> Section:
     )
 
 
-def _layout(facts: _Facts, literals: bool) -> list[Section]:
+def _layout(facts: Facts, literals: bool) -> list[Section]:
     sections = []
     applied = facts.applied
     if applied is not None and applied.spec is not None:
@@ -264,7 +204,7 @@ def _in_words(plan: Plan, literals: bool) -> list[str]:
     return [f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes]
 
 
-def _effect(facts: _Facts) -> list[Section]:
+def _effect(facts: Facts) -> list[Section]:
     if facts.before is None or facts.applied is None or facts.applied.spec is None:
         return []
     parts: list[Picture | Table] = []
@@ -285,7 +225,7 @@ def _effect(facts: _Facts) -> list[Section]:
     return [Section("Before and after the last relayout", [sentence], parts)] if parts else []
 
 
-def _money(facts: _Facts) -> list[Section]:
+def _money(facts: Facts) -> list[Section]:
     if not facts.entries:
         return []
     entry, gate = facts.entries[-1], facts.entries[-1].gate
@@ -303,7 +243,7 @@ def _money(facts: _Facts) -> list[Section]:
     return [Section("Cost and benefit", sentences, parts)]
 
 
-def _nights(facts: _Facts) -> list[Section]:
+def _nights(facts: Facts) -> list[Section]:
     books = facts.books
     if books is None or not books.checks:
         return []

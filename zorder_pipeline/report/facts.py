@@ -1,0 +1,84 @@
+"""What the sections of a report are made from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
+from zorder_pipeline.relayout.ledger import Entry, Ledger
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Facts", "gather"]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A table, its queries, its relayouts, and what a search finds now.
+
+    Attributes:
+        now, before: the table, and as it was before its last relayout, where its log still has that.
+        applied: the plan that it lies by, with the entry of the relayout.
+        entries: all its relayouts, oldest first.
+        books: what they promised, cost and saved.
+        analysis, plan, learned: what tonight's search would find; None when there is no usable query.
+    """
+
+    now: TableSnapshot
+    before: TableSnapshot | None
+    queries: tuple[LoggedQuery, ...]
+    boxes: tuple[Boxes, ...]
+    applied: Plan | None
+    entries: tuple[Entry, ...]
+    analysis: TableAnalysis | None
+    plan: Plan | None
+    learned: Learned | None
+    books: pipeline.Savings | None = None
+    why_not: str = ""
+
+
+def gather(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    log: QueryLog,
+    names: Sequence[str],
+    state: str | None,
+    settings: LearnSettings,
+    say: pipeline.Progress,
+) -> Facts:
+    """Look at a table and search for a layout anew.
+
+    Args:
+        names: what the log calls the table.
+        state: folder of the state; None when there is none.
+    """
+    queries = log.of_table(names)
+    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
+    ledger = Ledger(spark, state) if state is not None else None
+    entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
+    applied = ledger.latest(snapshot.table_id) if ledger is not None else None
+    before = None
+    if entries:
+        try:
+            before = open_table(spark, snapshot.location, entries[-1].replaced_version)
+        except TableError:
+            say("the version before the last relayout is no longer in the table's log")
+    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
+    found = Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
+    try:
+        analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
+        say(f"searching, {settings.trials} trials")
+        plan, learned = pipeline.learn_layout_for(analysis, settings)
+    except TableError as error:
+        return replace(found, why_not=str(error))
+    return replace(found, analysis=analysis, plan=plan, learned=learned)
