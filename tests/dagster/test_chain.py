@@ -191,6 +191,7 @@ def test_a_relayout_makes_no_new_version_of_the_data(night: Night) -> None:
     assert observed.asset_observation.tags["dagster/data_version"] == "15"
 
 
+@pytest.mark.slow
 def test_partitions_are_done_one_by_one_and_a_broken_one_leaves_the_others(night: Night) -> None:
     """One of two new files is damaged: the backfill of all days does the others and names what is left."""
     new = "2026-01-04"
