@@ -50,6 +50,16 @@ def promising(spark: SparkSession, table: str, saved: float = 0.8, column: str =
     return replace(plan, origin="learned", action=ANOTHER, promise=promise(*shares, (1e7, "observed")))
 
 
+def test_without_the_gate_the_plan_s_own_layout_is_applied(spark: SparkSession, tmp_path: Path) -> None:
+    path = make(spark, tmp_path / "t")
+    plan, better = promising(spark, path, 0.1), promising(spark, path, 0.9, "v")
+    other = Candidate(ANOTHER, better.spec, better.target_file_rows, better.promise)
+    plan = replace(plan, candidates=(other,))
+    assert pipeline.judge_table(spark, path, plan, gate=BUSY).plan.spec == better.spec, "the gate would take the other"
+    assert pipeline.apply(spark, path, plan, force=True, gate=BUSY).decision == "applied"
+    assert set(open_table(spark, path).files().layouts()) == {plan.spec.layout_id}
+
+
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSession, tmp_path: Path) -> None:

@@ -56,7 +56,7 @@ def apply(
         where: condition on partition columns; only those partitions are touched.
         full: rewrite files that already lie by this layout, too.
         dry_run: decide and say what would be done.
-        force: do not ask the gate; only the kill switch still stops it.
+        force: do the plan's own choice without asking the gate; only the kill switch still stops it.
         rules: kill switch, blackout windows and approvals.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
@@ -69,6 +69,7 @@ def apply(
         LostRaceError: another writer changed the files meanwhile; nothing was committed.
         VerificationError: the written rows differ; nothing was committed.
     """
+    plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify)
     if force and judged.preview.files_removed and judged.decision.cause != "stopped":
         told = ("applied without asking the gate (--force)",)
