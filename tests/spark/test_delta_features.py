@@ -20,7 +20,8 @@ from pyspark.sql import SparkSession
 from tests.spark.delta_feature_cases import CASES, Case
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
-from zorder_pipeline.relayout.snapshot import LAYOUT_TAG, TableSnapshot, open_table
+from zorder_pipeline.relayout.file_list import LAYOUT_TAG
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.spark
 

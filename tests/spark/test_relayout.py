@@ -16,13 +16,13 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
+from tests.spark import writers
 from zorder_pipeline.errors import LostRaceError, TableError, VerificationError
-from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.relayout import rewrite
 from zorder_pipeline.relayout.commit import Transaction
-from zorder_pipeline.relayout.rewrite import RelayoutResult, apply_layout
+from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -37,9 +37,7 @@ def spec_for(*columns: str, bits: int = 3, span: int = 3000) -> KeySpec:
 
 
 def relayout(spark: SparkSession, path: str, spec: KeySpec, **options: Any) -> RelayoutResult:
-    snapshot = options.pop("snapshot", None) or open_table(spark, path)
-    settings = {"cutter": lambda k, c: cut_cells(k, c, TARGET), "target_rows": TARGET, "verify": "hash", **options}
-    return apply_layout(spark, snapshot, spec, **settings)
+    return writers.relayout(spark, path, spec, **{"target": TARGET, "verify": "hash", **options})
 
 
 def content(spark: SparkSession, path: str) -> list[str]:

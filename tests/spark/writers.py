@@ -28,7 +28,8 @@ from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.relayout.rewrite import RelayoutResult, apply_layout
+from zorder_pipeline.relayout.clustering import Clustering
+from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
 BLOCK = 20
@@ -54,10 +55,13 @@ def spec_for(*columns: str, bits: int = 3) -> KeySpec:
     return KeySpec(features, tuple(range(len(columns))) * bits, tie_break=columns)
 
 
-def relayout(spark: SparkSession, path: str, spec: KeySpec, **options: Any) -> RelayoutResult:
-    """A relayout to files of about `TARGET` rows."""
-    settings = {"cutter": lambda keys, counts: cut_cells(keys, counts, TARGET), "target_rows": TARGET, **options}
-    return apply_layout(spark, settings.pop("snapshot", None) or open_table(spark, path), spec, **settings)
+def relayout(
+    spark: SparkSession, path: str, spec: KeySpec, *, target: int = TARGET, full: bool = False, **options: Any
+) -> RelayoutResult:
+    """A relayout to files of about ``target`` rows; options are those of `rewrite` and `Safety`."""
+    snapshot = options.pop("snapshot", None) or open_table(spark, path)
+    job = Clustering(spec, lambda k, c: cut_cells(k, c, target), target, options.pop("extend", None), full=full)
+    return rewrite(snapshot, job, where=options.pop("where", None), safety=Safety(**options))
 
 
 def create(

@@ -53,11 +53,12 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
 
         settings = learn_settings(table)
         with told(context, table.name):
-            if table.layout.pinned_bits:
-                plan = pipeline.layout_by_hand(spark.session, table.table, table.layout.pinned_bits, settings=settings)
+            snapshot = open_table(spark.session, table.table)
+            if bits := table.layout.pinned_bits:
+                present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
+                plan = pipeline.layout_by_hand(spark.session, table.table, bits, settings=settings, present=present)
                 facts = _plan_facts(plan)
             else:
-                snapshot = open_table(spark.session, table.table)
 
                 def progress(done: int, planned: int, cost: float) -> None:
                     if done % 100 == 0:

@@ -23,6 +23,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("guard", "guard"),
     ("drift", "drift"),
     ("relayout", "relayout"),
+    ("planning", "planning"),
     ("volumes", "volumes"),
     ("costs", "costs"),
     ("kernel", "kernel"),

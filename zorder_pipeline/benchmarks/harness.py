@@ -41,7 +41,7 @@ TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spa
 TIMES += (("duckdb_s", "DuckDB"), ("total_s", "total time"))
 FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("row_groups", "row groups/query"))
 FIGURES += (("rows", "rows/query"), ("scanned", "rows scanned/timed query"))
-FIGURES += (("bytes", "MB/query"), ("share", "share of rows"), ("copies", "plain copies"))
+FIGURES += (("bytes", "MB/query"), ("share", "share of rows"), ("copies", "plain copies"), ("loads", "loads by Delta"))
 FIGURES += (("scans", "full scans/window"),)
 FIGURES += (("spark_s", "Spark s"), ("spark_net_s", "Spark s without an empty scan"), ("duckdb_s", "DuckDB s"))
 FIGURES += (("total_s", "total s"),)
@@ -348,7 +348,7 @@ def _figure(measure: str, value: float | None) -> str:
         return ""
     if measure == "bytes":
         return f"{value / 1e6:,.2f}"
-    if measure == "copies":
+    if measure in ("copies", "loads"):
         return f"{value:.2f}"
     if measure == "share" or measure.endswith("_s"):
         return f"{value:.4f}"

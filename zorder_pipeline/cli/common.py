@@ -30,6 +30,7 @@ __all__ = [
     "alias_option",
     "command",
     "err",
+    "file_size_options",
     "learn_settings",
     "log_options",
     "log_sources",
@@ -168,12 +169,17 @@ def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) 
     return [LogSource(path, log_format, dialect, zone) for path in paths]
 
 
-def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Options about sizes, which `learn_settings` takes."""
+def file_size_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """The size of a file, by rows or bytes, which `learn_settings` takes."""
     rows = click.option("--target-file-rows", type=click.IntRange(1), help="Rows per file to aim for.")
     size = click.option("--target-file-bytes", type=click.IntRange(1024), help="Bytes per file to aim for.")
+    return rows(size(function))
+
+
+def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`file_size_options` and the size of the sample."""
     sample = click.option("--sample-rows", type=click.IntRange(1000), default=100_000, show_default=True)
-    return rows(size(sample(function)))
+    return file_size_options(sample(function))
 
 
 def learn_settings(target_file_rows: int | None, target_file_bytes: int | None, **others: Any) -> LearnSettings:

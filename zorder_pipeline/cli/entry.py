@@ -19,7 +19,7 @@ from .operators import approve, stop
 from .report import report
 from .runs import bench, demo, metrics, run, ui
 from .start import init
-from .tables import apply, evaluate, inspect, rollback, stats
+from .tables import apply, compact, evaluate, inspect, rollback, stats
 from .triage import triage
 
 __all__ = ["main", "zorder"]
@@ -43,6 +43,7 @@ for _each in (
     layout,
     calibrate,
     apply,
+    compact,
     evaluate,
     inspect,
     rollback,

@@ -1,8 +1,9 @@
-"""The commands about a table as it lies: ``zorder apply``, ``evaluate``, ``inspect`` and ``rollback``."""
+"""The commands about a table as it lies: ``zorder apply``, ``compact``, ``evaluate``, ``inspect`` and ``rollback``."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,6 +13,8 @@ from .common import (
     alias_option,
     command,
     err,
+    file_size_options,
+    learn_settings,
     log_options,
     log_sources,
     out,
@@ -22,22 +25,35 @@ from .common import (
 )
 from .costs import gate_options, gate_settings
 
-__all__ = ["apply", "evaluate", "inspect", "rollback", "stats"]
+if TYPE_CHECKING:
+    from zorder_pipeline.model.results import ApplyResult
+
+__all__ = ["apply", "compact", "evaluate", "inspect", "rollback", "stats"]
+
+
+def rewrite_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What every rewrite can be told."""
+    options = (
+        click.option("--where", help="Condition on partition columns, e.g. \"ds = '2026-01-01'\"."),
+        click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing."),
+        click.option("--verify", type=click.Choice(["counts", "hash"]), default="counts", show_default=True),
+        click.option(
+            "--row-group-bytes",
+            type=click.IntRange(4096),
+            help="Size of the new files' Parquet row groups; Spark's and the table's own setting by default.",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
 
 
 @command
 @table_option
 @click.option("--plan", "plan_path", required=True, type=click.Path(), help="plan.json from zorder learn or layout.")
-@click.option("--where", help="Condition on partition columns, e.g. \"ds = '2026-01-01'\".")
 @click.option("--full", is_flag=True, help="Rewrite files that already lie by this layout, too.")
-@click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing.")
 @click.option("--force", is_flag=True, help="Do not ask the gate whether it pays.")
-@click.option("--verify", type=click.Choice(["counts", "hash"]), default="counts", show_default=True)
-@click.option(
-    "--row-group-bytes",
-    type=click.IntRange(4096),
-    help="Size of the new files' Parquet row groups; Spark's and the table's own setting by default.",
-)
+@rewrite_options
 @click.option("--state", help="Folder of the pipeline's state: knows what relayouts cost here, and notes this one.")
 @gate_options
 def apply(
@@ -50,6 +66,24 @@ def apply(
     plan = read_plan(plan_path)
     gate = gate_settings(horizon_days, queries_per_day, price)
     result = pipeline.apply(start_spark("apply"), table, plan, gate=gate, progress=Progress(), **options)
+    return _told(table, result)
+
+
+@command
+@table_option
+@file_size_options
+@rewrite_options
+def compact(table: str, target_file_rows: int | None, target_file_bytes: int | None, **options: Any) -> Payload:
+    """Merge small files and drop deleted rows; the order of the rows, and what lies by a layout, stay as they are."""
+    from zorder_pipeline import pipeline
+
+    settings = learn_settings(target_file_rows, target_file_bytes)
+    result = pipeline.compact(start_spark("compact"), table, settings=settings, progress=Progress(), **options)
+    return _told(table, result)
+
+
+def _told(table: str, result: ApplyResult) -> Payload:
+    """Print what a rewrite did."""
     would = result.dry_run and result.decision == "applied"
     print_figures(
         f"{table}: {'would be applied' if would else result.decision.replace('_', ' ')}",
@@ -122,6 +156,7 @@ def inspect(table: str) -> Payload:
     from zorder_pipeline import pipeline
 
     payload = pipeline.inspect(start_spark("inspect"), table)
+    key_overlap = payload["key_overlap"]
     print_figures(
         f"{payload['table']} at version {payload['version']}",
         [
@@ -131,6 +166,7 @@ def inspect(table: str) -> Payload:
             ("clustered by us", f"{payload['clustered_fraction']:.1%} of the rows"),
             *((f"layout {name}", f"{count:,} files") for name, count in payload["layouts"].items()),
             ("generations that overlap", f"{payload['generations']:,} at most in a partition"),
+            ("our files that hold a key", "unknown" if key_overlap is None else f"{key_overlap:.1f} on average"),
         ],
     )
     files = max(1, payload["files"])

@@ -2,8 +2,8 @@
 
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
 the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, `learning`, `by_hand`, `costs`,
-`calibration`, `previews`, `judging`, `nightly`, `approving`, `rewriting`, `accounting`, `measure`, `first_look`,
-`words`.
+`calibration`, `previews`, `judging`, `nightly`, `approving`, `rewriting`, `compacting`, `accounting`, `measure`,
+`first_look`, `words`.
 """
 
 from zorder_pipeline.gate.decision import judge
@@ -12,6 +12,7 @@ from .accounting import PromiseCheck, Savings, check_promises, check_promises_by
 from .approving import answer_request, lift_stop, stop_all, waiting_requests
 from .by_hand import layout_by_hand
 from .calibration import calibrate
+from .compacting import compact
 from .costs import cost_model
 from .first_look import triage
 from .judging import Judgement, Rules, hold_now, judge_table
@@ -49,6 +50,7 @@ __all__ = [
     "carry_out_partitions",
     "check_promises",
     "check_promises_by_log",
+    "compact",
     "cost_model",
     "describe",
     "dry_result",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zorder_pipeline import __version__
@@ -33,12 +33,15 @@ def layout_by_hand(
     encoding: str = "rank",
     curve: str = "interleave",
     settings: LearnSettings | None = None,
+    present: Plan | None = None,
 ) -> Plan:
     """A plan for bits given by hand; the most significant column first.
 
     Args:
         bits: bits per column.
         encoding: ``rank`` (breakpoints from a sample) or ``bits`` (the raw value's most significant bits).
+        present: the plan that the table lies by; where it has these bits in this order, its key is taken over. Ranks
+            from a sample of today would make another layout, and a nightly run would rewrite everything again.
         curve: ``interleave`` (seed 000's round robin), ``hilbert``, or ``sequence`` (one column after the other).
 
     Raises:
@@ -51,13 +54,16 @@ def layout_by_hand(
         raise UnsupportedTableError(reason)
     columns = _columns(snapshot, bits)
     counts = list(bits.values())
-    if encoding == "bits":
-        features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
-    else:
-        features = _ranked(spark, snapshot, columns, counts, settings)
     in_sequence = tuple(i for i, count in enumerate(counts) for _ in range(count))
     order = in_sequence if curve == "sequence" else round_robin(counts)
     kind = "hilbert" if curve == "hilbert" else "interleave"
+    features: Sequence[FeatureCodes]
+    if encoding == "bits":
+        features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
+    elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
+        features = known.features
+    else:
+        features = _ranked(spark, snapshot, columns, counts, settings)
     return Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
@@ -68,6 +74,17 @@ def layout_by_hand(
         target_file_rows=target_rows(snapshot, settings),
         code_version=__version__,
     )
+
+
+def _same_bits(
+    present: Plan | None, columns: Sequence[Column], counts: Sequence[int], order: tuple[int, ...], curve: str
+) -> KeySpec | None:
+    """The key of a plan given by hand with the same bits of the same columns in the same order, as it was learned."""
+    if present is None or present.spec is None or present.spec.curve != curve or present.spec.order != order:
+        return None
+    asked = [(column.name, column.type, count) for column, count in zip(columns, counts, strict=True)]
+    key = present.spec.base
+    return key if [(f.column, f.type, f.bits) for f in key.features] == asked else None
 
 
 def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:

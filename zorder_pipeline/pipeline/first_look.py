@@ -17,7 +17,8 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.relayout.snapshot import FileList, TableSnapshot, open_table
+from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .learning import analyse, learn_layout_for
 from .logs import ingest, names_of, stored_log

@@ -15,7 +15,8 @@ from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
-from zorder_pipeline.relayout.snapshot import FileList, TableSnapshot, open_table
+from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
@@ -123,6 +124,7 @@ def inspect(spark: SparkSession, table: str) -> dict[str, Any]:
         "clustered_fraction": ours / rows if rows else 0.0,
         "layouts": dict(counts),
         "generations": _generations(files),
+        "key_overlap": _key_overlap(files),
         "deletion_vector_rows": int(files.deleted.sum()),
         "overlap_depth": depth,
         "unsupported": snapshot.unsupported(),
@@ -136,6 +138,23 @@ def _generations(files: FileList) -> int:
         if generation >= 0:
             found.setdefault(partition, set()).add(generation)
     return max(map(len, found.values()), default=0)
+
+
+def _key_overlap(files: FileList) -> float | None:
+    """Files of ours that hold a key of their layout, on average over their ranges of keys; 1 is a perfect order.
+
+    None when no file has a range. Keys beyond the range that a layout was learned from are extended anew by each
+    generation, so that for them the figure is an upper bound.
+    """
+    groups: dict[tuple[str, int], list[int]] = {}
+    for i in np.flatnonzero(files.key_low >= 0):
+        groups.setdefault((files.layout[i], int(files.partition_codes[i])), []).append(int(i))
+    total = 0.0
+    for group in groups.values():
+        every = np.ones(len(group), dtype=np.bool_)
+        zones = ColumnZones(files.key_low[group], files.key_high[group], every, np.zeros(len(group), dtype=np.int64))
+        total += overlap_depth(zones) * len(group)
+    return total / sum(map(len, groups.values())) if groups else None
 
 
 def overlap_depth(zones: ColumnZones) -> float:

@@ -18,14 +18,16 @@ from zorder_pipeline.model.partition_key import partition_condition
 from zorder_pipeline.model.plan import FULL, KEPT, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
+from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.ledger import Ledger
-from zorder_pipeline.relayout.rewrite import Cutter, apply_layout
+from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.routing import Cutter
 from zorder_pipeline.relayout.snapshot import open_table
 
 from .costs import relayout_work
 from .judging import Judgement, Rules, hold_now, judge_table
 from .previews import preview
-from .records import Progress
+from .records import Progress, silent
 from .statistics import keep_statistics
 
 if TYPE_CHECKING:
@@ -58,7 +60,7 @@ def apply(
         dry_run: decide and say what would be done.
         force: do the plan's own choice without asking the gate; only the kill switch still stops it.
         rules: kill switch, blackout windows and approvals.
-        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.apply_layout`.
+        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
         state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
             is known from; None records nothing and asks the gate with its assumptions.
@@ -118,21 +120,16 @@ def carry_out(
         where = chosen if where is None else f"({where}) AND ({chosen})"
     would = preview(snapshot, plan, where=where, full=full)
     work = relayout_work(snapshot, plan, would, verify)
-    done = apply_layout(
-        spark,
-        snapshot,
+    job = Clustering(
         spec,
-        cutter=_cutter(plan.target_file_rows),
-        extend=extended,
-        target_rows=plan.target_file_rows,
-        hilbert_table=hilbert_table(spec) if spec.curve == "hilbert" else None,
-        where=where,
-        full=full or plan.action == FULL,
-        verify=verify,
-        row_group_bytes=row_group_bytes,
-        hold=hold,
-        progress=progress,
+        _cutter(plan.target_file_rows),
+        plan.target_file_rows,
+        extended,
+        hilbert_table(spec) if spec.curve == "hilbert" else None,
+        full or plan.action == FULL,
     )
+    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
+    done = rewrite(snapshot, job, where=where, safety=safety)
     if state is not None and done.committed:
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version

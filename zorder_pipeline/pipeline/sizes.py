@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,10 +16,11 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "partitions_of", "query_bytes", "target_rows"]
+__all__ = ["column_bytes", "compact_rows", "partitions_of", "query_bytes", "target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
+COMPACT_FILE = 128 << 20
 MIN_FILES = 8
 SHARE_FILES = 16
 
@@ -37,6 +39,13 @@ def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     present = min(max(size / max(MIN_FILES, len(files)), SMALLEST_FILE), LARGEST_FILE)
     wanted = settings.target_file_bytes or snapshot.target_file_bytes or present
     return max(1, round(wanted / per_row))
+
+
+def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
+    """Rows per file that a compaction aims for: as `target_rows`, but 128 MiB instead of the present size."""
+    if settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes:
+        return target_rows(snapshot, settings)
+    return target_rows(snapshot, replace(settings, target_file_bytes=COMPACT_FILE))
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:

@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 from zorder_pipeline.versions import supported_text
 
-from .history import OURS
-from .snapshot import GENERATION_TAG, LAYOUT_TAG, TableSnapshot, jvm
+from .failures import cause, first_line, lost_races
+from .snapshot import TableSnapshot, jvm
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
 
-__all__ = ["Transaction", "actions_summary", "lost_races", "told_plainly"]
+__all__ = ["Transaction", "actions_summary"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+PART = r"part-(\d+)-[^/]*$"
+"""Spark names a file by the partition that wrote it."""
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
 
@@ -93,9 +95,9 @@ class Transaction:
             except Py4JJavaError as error:
                 location, java = self.current.location, error.java_exception
                 if "InvariantViolation" not in java.getClass().getName():
-                    raise TableError(f"{location} could not be written: {_cause(java)}; nothing changed") from error
+                    raise TableError(f"{location} could not be written: {cause(java)}; nothing changed") from error
                 raise TableError(
-                    f"{location} could not be written: {_first_line(java.getMessage())} "
+                    f"{location} could not be written: {first_line(java.getMessage())} "
                     "(a generated column may depend on the time zone: set spark.sql.session.timeZone to its writers')"
                 ) from error
         return self._frame(self.written)
@@ -109,8 +111,15 @@ class Transaction:
             rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
         return DataFrame(rows, self.spark)
 
-    def commit(self, layout_id: str, generation: int, metrics: Mapping[str, int], columns: Sequence[str]) -> int:
+    def commit(
+        self, tags: Sequence[Mapping[str, str]], metrics: Mapping[str, int], columns: Sequence[str], label: str
+    ) -> int:
         """Tag the new files, remove the inputs, commit; returns the new version.
+
+        Args:
+            tags: of each new file, by the number of the partition that wrote it.
+            columns: what the table's history names as the order of the rows.
+            label: the commit's user metadata, unless the session sets its own.
 
         Raises:
             LostRaceError: another writer changed an input file; nothing was committed.
@@ -118,11 +127,11 @@ class Transaction:
         from pyspark.sql import functions as F
 
         assert self.written is not None
-        tags = F.map_concat(
-            F.coalesce(F.col("tags"), F.create_map().cast("map<string,string>")),
-            F.create_map(F.lit(LAYOUT_TAG), F.lit(layout_id), F.lit(GENERATION_TAG), F.lit(str(generation))),
-        )
-        added = self._frame(self.written).withColumns({"tags": tags, "dataChange": F.lit(False)})
+        number = F.regexp_extract("path", PART, 1).try_cast("int")  # a file of another name is left without tags
+        own = F.get(F.from_json(F.lit(json.dumps([dict(item) for item in tags])), "array<map<string,string>>"), number)
+        none = F.create_map().cast("map<string,string>")
+        both = F.map_concat(F.coalesce(F.col("tags"), none), F.coalesce(own, none))
+        added = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
         encoders = getattr(self.jvm.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
         actions = self.jvm.java.util.ArrayList(_typed(added, encoders.addFileEncoder()))
         actions.addAll(_typed(self._removals(), encoders.removeFileEncoder()))
@@ -132,7 +141,7 @@ class Transaction:
             module = self._module("RowTracking$")
             tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
-        told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: OURS + layout_id}
+        told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: label}
         with lost_races(self.current.location), _session_conf(self.current, told):
             self._committing = True
             version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
@@ -214,60 +223,6 @@ class Transaction:
 def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:
     """A Java list of the frame's rows as objects of the encoder's class."""
     return getattr(frame._jdf, "as")(encoder).collectAsList()
-
-
-@contextlib.contextmanager
-def lost_races(location: str) -> Iterator[None]:
-    """Turn Delta's conflict exceptions into `LostRaceError`, failed constraints into `TableError`."""
-    import delta.exceptions  # noqa: F401 - importing it makes Delta's conflicts arrive as Python exceptions
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        yield
-    except Py4JJavaError as error:
-        name = error.java_exception.getClass().getName()
-        if "Concurrent" not in name and "AssertionError" not in name and "MetadataChanged" not in name:
-            raise TableError(f"{location} could not be written: {_first_line(str(error.java_exception))}") from error
-        raise LostRaceError(_race(location, name)) from error
-    except Exception as error:
-        name = type(error).__name__
-        if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
-            raise LostRaceError(_race(location, name)) from error
-        raise
-
-
-def _race(location: str, name: str) -> str:
-    kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
-    return (
-        f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
-    )
-
-
-def _cause(error: JavaObject) -> str:
-    """What a Java exception says at its root."""
-    while (deeper := error.getCause()) is not None:
-        error = deeper
-    return _first_line(str(error.getMessage() or error.getClass().getName()))
-
-
-def _first_line(text: str) -> str:
-    return (text.strip().splitlines() or ["no message"])[0][:300]
-
-
-@contextlib.contextmanager
-def told_plainly(location: str) -> Iterator[None]:
-    """Turn whatever else Spark fails with before the commit into a `TableError` of one sentence."""
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
-
-    try:
-        yield
-    except Py4JJavaError as error:
-        reason = _cause(error.java_exception)
-        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
-    except PySparkException as error:
-        reason = _first_line(str(error))
-        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
 
 
 _held: dict[str, tuple[int, str | None]] = {}

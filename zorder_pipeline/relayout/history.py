@@ -9,10 +9,12 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["OURS", "history_of", "is_ours", "quoted", "undone_by"]
+__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "quoted", "undone_by"]
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id follows."""
+COMPACTED = "zorder compaction"
+"""The user metadata of our compactions, which keep the layouts' files in their order."""
 LOOKED_AT = 60
 TIMES = 2
 """Relayouts that another job must have undone before it is named."""
@@ -27,8 +29,9 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
 
 
 def is_ours(row: Row) -> bool:
-    """Whether a commit is a relayout of ours."""
-    return (row["userMetadata"] or "").startswith(OURS)
+    """Whether a commit is a relayout or a compaction of ours."""
+    label = row["userMetadata"] or ""
+    return label.startswith(OURS) or label == COMPACTED
 
 
 def quoted(snapshot: TableSnapshot) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
 
-from .commit import lost_races
+from .failures import lost_races
 from .history import history_of, is_ours, quoted
 from .snapshot import TableSnapshot, open_table
 

@@ -1,10 +1,11 @@
-"""Where rows go: a histogram of keys per partition, its files, and each row with the number of its file."""
+"""Where rows go: a histogram of keys per partition, the files it is cut into, and each row with its file's number."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -18,9 +19,13 @@ from .key_column import FILE, KEY, RANGE, number_of_starts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Cutter", "histogram_of", "keys_of_partitions", "routed", "to_files"]
+__all__ = ["Cutter", "PartitionCuts", "cut", "histogram_of", "keys_of_partitions", "routed", "sampled_share"]
+__all__ += ["surely_bounded", "to_files"]
 
 _STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
+SAMPLED_ROWS = 4000
+WORTH_SAMPLING = 0.25
+LOW, HIGH = 0.55, 1.85
 _ARRAYS = (_STARTS, _OFFSETS, _PIECES)
 
 
@@ -40,8 +45,12 @@ Histogram = tuple[list[tuple[Any, ...]], npt.NDArray[np.int64], npt.NDArray[np.i
 """Partition values, key and rows, one entry per partition and key that occurs."""
 
 
-def histogram_of(keyed: DataFrame, partitions: tuple[str, ...]) -> Histogram:
-    """Rows per partition and key: a scan of the key's columns alone."""
+def histogram_of(keyed: DataFrame, partitions: tuple[str, ...], share: float = 1.0) -> Histogram:
+    """Rows per partition and key: a scan of the key's columns alone.
+
+    Args:
+        share: ``keyed`` is so large a sample of the rows, as from `sampled_share`; the counts are extrapolated.
+    """
     from pyspark.sql import functions as F
 
     names = [column_sql((name,)) for name in partitions]
@@ -49,33 +58,83 @@ def histogram_of(keyed: DataFrame, partitions: tuple[str, ...]) -> Histogram:
     table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(names))), KEY).count().toArrow()
     values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(names))), strict=True)) if names else []
     keys = table[KEY].to_numpy().astype(np.int64)
-    return values or [()] * len(keys), keys, table["count"].to_numpy().astype(np.int64)
+    counts = np.maximum(1, np.round(table["count"].to_numpy() / share)).astype(np.int64)
+    return values or [()] * len(keys), keys, counts
 
 
-def routed(
-    keyed: DataFrame, histogram: Histogram, partitions: tuple[str, ...], cutter: Cutter
-) -> tuple[DataFrame, int]:
-    """``keyed`` with the column `FILE`, and the number of files.
+def sampled_share(rows_of_partitions: Collection[int], target_rows: int) -> float:
+    """Share of the rows that a histogram needs, so that each file has `SAMPLED_ROWS` of them: 1 for small files.
 
-    Args:
-        histogram: from `histogram_of`.
-        partitions: names of the partition columns.
+    A file's rows are then known with a standard error of 1.6%; see `surely_bounded`.
+
+    >>> sampled_share([6_000_000], 1_000_000), sampled_share([6_000_000, 100], 1_000_000)
+    (0.004, 1.0)
     """
-    from pyspark.sql import functions as F
+    share = SAMPLED_ROWS / max(1, min(target_rows, *rows_of_partitions))
+    return share if share <= WORTH_SAMPLING else 1.0
 
+
+@dataclass(frozen=True)
+class PartitionCuts:
+    """The files of one partition: its values, where ranges of keys begin, files and rows of each range."""
+
+    value: tuple[Any, ...]
+    starts: npt.NDArray[np.int64]
+    pieces: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+
+
+def cut(histogram: Histogram, cutter: Cutter) -> list[PartitionCuts]:
+    """The files of every partition of a histogram."""
     values, keys, counts = histogram
     members: dict[tuple[Any, ...], list[int]] = {}
     for i, value in enumerate(values):
         same = tuple(math.nan if item != item else item for item in value)  # one NaN for all: it is not equal to itself
         members.setdefault(same, []).append(i)
-    plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
-    number = 0
+    result = []
     for value, index in members.items():
         place = np.array(index)[np.argsort(keys[index])]
         cuts = cutter(keys[place], counts[place])
-        offsets = number + np.concatenate([[0], np.cumsum(cuts.pieces)[:-1]])
-        plans.append((value, cuts.starts.tolist(), offsets.tolist(), cuts.pieces.tolist()))
-        number += int(cuts.pieces.sum())
+        range_of = np.searchsorted(cuts.starts, keys[place], side="right")
+        rows = np.bincount(range_of, weights=counts[place], minlength=len(cuts.pieces)).astype(np.int64)
+        result.append(PartitionCuts(value, cuts.starts, cuts.pieces, rows))
+    return result
+
+
+def surely_bounded(cuts: Sequence[PartitionCuts], target_rows: int) -> bool:
+    """Whether no file, but for a partition's last, can have twice the target or half of it, up to sampling errors.
+
+    Five standard errors are 8%, so sizes must lie between 0.55 and 1.85 times the target.
+    """
+    for partition in cuts:
+        total = int(partition.rows.sum())
+        target = total / max(1, round(total / target_rows))
+        size = partition.rows / partition.pieces / target
+        if len(size) > 1 and (size.max() > HIGH or size[:-1].min() < LOW):
+            return False
+    return True
+
+
+def routed(
+    keyed: DataFrame, cuts: Sequence[PartitionCuts], partitions: tuple[str, ...], highest: int
+) -> tuple[DataFrame, list[tuple[int, int]]]:
+    """``keyed`` with the column `FILE`, and the range of keys of each file.
+
+    Args:
+        cuts: from `cut`.
+        partitions: names of the partition columns.
+        highest: largest key there can be.
+    """
+    from pyspark.sql import functions as F
+
+    plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
+    ranges: list[tuple[int, int]] = []
+    for partition in cuts:
+        offsets = len(ranges) + np.concatenate([[0], np.cumsum(partition.pieces)[:-1]])
+        plans.append((partition.value, partition.starts.tolist(), offsets.tolist(), partition.pieces.tolist()))
+        edges = [0, *partition.starts.tolist(), highest + 1]
+        for low, above, pieces in zip(edges[:-1], edges[1:], partition.pieces.tolist(), strict=True):
+            ranges += [(low, above - 1)] * pieces
     longest = max((len(starts) for _, starts, _, _ in plans), default=0)
     if partitions:
         keyed = _joined(keyed, plans, partitions)
@@ -90,7 +149,7 @@ def routed(
     target = F.get(F.col(_OFFSETS), F.col(RANGE))
     if dealt:
         target = target + F.pmod(F.col(_ROW), F.get(F.col(_PIECES), F.col(RANGE)))
-    return ranged.withColumn(FILE, target), number
+    return ranged.withColumn(FILE, target), ranges
 
 
 def to_files(targeted: DataFrame, number: int) -> DataFrame:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,10 @@ import pyarrow as pa
 
 from zorder_pipeline.errors import TableError
 
-from .snapshot import FileList, TableSnapshot
+from .file_list import FileList
+from .snapshot import TableSnapshot
 
-__all__ = ["Selection", "bins_of", "select_files"]
+__all__ = ["SMALL_SHARE", "Selection", "bins_of", "in_partitions", "much_deleted", "select_files"]
 
 DELETED_SHARE = 0.1
 """A file of ours with more of its rows hidden by a deletion vector is rewritten."""
@@ -58,16 +58,18 @@ def select_files(
         TableError: ``where`` is malformed or names other columns.
     """
     files = snapshot.files()
-    chosen = _in_partitions(snapshot, files, where)
+    chosen = in_partitions(snapshot, files, where)
     if full:
         return Selection(np.flatnonzero(chosen), np.zeros(0, dtype=np.int64))
-    ours = np.array([layout == layout_id for layout in files.layout], dtype=np.bool_)
-    deleted = files.deleted > DELETED_SHARE * np.maximum(1, files.rows + files.deleted)
+    ours = files.lies_by(layout_id)
+    deleted = much_deleted(files)
     needed = chosen & (~ours | deleted)
     small = chosen & ours & ~deleted & (files.rows < SMALL_SHARE * target_rows)
-    busy = {files.partitions[i] for i in np.flatnonzero(needed)}
-    lone = Counter(files.partitions[i] for i in np.flatnonzero(small))
-    mergeable = np.array([part in busy or lone[part] > 1 for part in files.partitions], dtype=np.bool_)
+    part = files.partition_codes
+    size = int(part.max(initial=-1)) + 1
+    busy = np.bincount(part[needed], minlength=size) > 0
+    lone = np.bincount(part[small], minlength=size) > 1
+    mergeable = (busy | lone)[part]
     # small files that together make no fewer files than they are would come out as they went in
     rewrite = needed | (small & mergeable & _worth_merging(files, small, needed, target_rows))
     rewrite |= _older_generations(files, chosen & ours & ~deleted, needed, merge_ratio)
@@ -78,21 +80,25 @@ def _older_generations(
     files: FileList, ours: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], ratio: float
 ) -> npt.NDArray[np.bool_]:
     """Which of ``ours`` are merged with what is ``needed`` in their partition, a whole generation at a time."""
+    part = files.partition_codes
+    gathered = np.bincount(part[needed], weights=files.rows[needed], minlength=int(part.max(initial=-1)) + 1)
+    candidates = np.flatnonzero(ours & (gathered[part] > 0))
+    runs, run_of = np.unique(
+        np.stack([part[candidates], -files.generation[candidates]], axis=1), axis=0, return_inverse=True
+    )
+    rows = np.bincount(run_of, weights=files.rows[candidates], minlength=len(runs))
+    merged = np.zeros(len(runs), dtype=np.bool_)
+    closed = -1
+    for run, (partition, _) in enumerate(runs.tolist()):  # the newest generation of a partition first
+        if partition == closed:
+            continue
+        if rows[run] > ratio * gathered[partition]:
+            closed = partition
+        else:
+            gathered[partition] += rows[run]
+            merged[run] = True
     result = np.zeros(len(files), dtype=np.bool_)
-    gathered: Counter[tuple[str | None, ...]] = Counter()
-    for i in np.flatnonzero(needed):
-        gathered[files.partitions[i]] += int(files.rows[i])
-    runs: dict[tuple[str | None, ...], dict[int, list[int]]] = {}
-    for i in np.flatnonzero(ours):
-        if gathered[files.partitions[i]]:
-            runs.setdefault(files.partitions[i], {}).setdefault(int(files.generation[i]), []).append(int(i))
-    for partition, generations in runs.items():
-        for _, members in sorted(generations.items(), reverse=True):
-            rows = int(files.rows[members].sum())
-            if rows > ratio * gathered[partition]:
-                break
-            gathered[partition] += rows
-            result[members] = True
+    result[candidates] = merged[run_of]
     return result
 
 
@@ -101,9 +107,10 @@ def bins_of(files: FileList, rewrite: npt.NDArray[np.int64], most_bytes: int) ->
 
     A partition larger than that is a bin of its own.
     """
-    members: dict[tuple[str | None, ...], list[int]] = {}
-    for i in rewrite:
-        members.setdefault(files.partitions[i], []).append(int(i))
+    codes = files.partition_codes[rewrite]
+    order = np.argsort(codes, kind="stable")
+    edges = np.flatnonzero(np.diff(codes[order])) + 1
+    members = {files.partitions[run[0]]: run.tolist() for run in np.split(rewrite[order], edges) if len(run)}
     bins: list[list[int]] = []
     size = 0
     for partition in sorted(members, key=lambda values: tuple((value is not None, value or "") for value in values)):
@@ -120,18 +127,24 @@ def _worth_merging(
     files: FileList, small: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], target_rows: int
 ) -> npt.NDArray[np.bool_]:
     """Per file, whether merging its partition's small files makes fewer of them."""
-    result = np.zeros(len(files), dtype=np.bool_)
-    groups: dict[tuple[str | None, ...], list[int]] = {}
-    for i in np.flatnonzero(small | needed):
-        groups.setdefault(files.partitions[i], []).append(int(i))
-    for members in groups.values():
-        rows = int(files.rows[members].sum())
-        if max(1, round(rows / target_rows)) < len(members):
-            result[members] = True
-    return result
+    part, chosen = files.partition_codes, small | needed
+    size = int(part.max(initial=-1)) + 1
+    rows = np.bincount(part[chosen], weights=files.rows[chosen], minlength=size)
+    made = np.maximum(1, np.round(rows / target_rows))
+    return np.asarray(chosen & (made < np.bincount(part[chosen], minlength=size))[part], dtype=np.bool_)
 
 
-def _in_partitions(snapshot: TableSnapshot, files: FileList, where: str | None) -> npt.NDArray[np.bool_]:
+def much_deleted(files: FileList) -> npt.NDArray[np.bool_]:
+    """Which files have more than `DELETED_SHARE` of their rows hidden by a deletion vector."""
+    return np.asarray(files.deleted > DELETED_SHARE * np.maximum(1, files.rows + files.deleted), dtype=np.bool_)
+
+
+def in_partitions(snapshot: TableSnapshot, files: FileList, where: str | None) -> npt.NDArray[np.bool_]:
+    """Which files lie in the partitions that a condition on partition columns picks; all without one.
+
+    Raises:
+        TableError: ``where`` is malformed, names other columns, or matches no partition.
+    """
     if where is None:
         return np.ones(len(files), dtype=np.bool_)
     if not snapshot.partition_columns:

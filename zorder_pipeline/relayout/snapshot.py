@@ -1,42 +1,32 @@
-"""A version of a Delta table as the stages see it: schema, files and their zone maps, fetched as one Arrow batch."""
+"""A version of a Delta table as the stages see it: schema, properties, files, and whether it may be rewritten."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import canonical_array
-from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.versions import check_pair
 
-from .leaves import Leaf, distinct_names, leaves_of, physical_of, stats_paths
+from .file_list import FileList, fetch_files
+from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
-    from pyspark.sql import Column as SparkColumn
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["GENERATION_TAG", "LAYOUT_TAG", "FileList", "TableSnapshot", "jvm", "open_table", "session_versions"]
+__all__ = ["TableSnapshot", "forget_files", "jvm", "open_table", "session_versions"]
 
-LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
-MILLISECOND = 1000
-VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
-"""Tells a file's deletion vectors apart; the empty string without one."""
+FETCHED = 2
 SUPPORTED_FEATURES = frozenset(
     {
         *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
@@ -47,45 +37,6 @@ SUPPORTED_FEATURES = frozenset(
         *("vacuumProtocolCheck", "checkpointProtection", "collations", "collations-preview"),
     }
 )
-
-
-@dataclass(frozen=True)
-class FileList:
-    """The live files of a snapshot, one array entry per file.
-
-    Attributes:
-        path: as in the AddFile action.
-        bytes: size.
-        rows: live rows (rows hidden by a deletion vector do not count).
-        deleted: rows hidden by a deletion vector.
-        layout: id of the layout the file lies by, "" when it is none of ours.
-        generation: version that the relayout which wrote the file aimed for, -1 when it is none of ours: files of one
-            generation do not overlap in the layout's key, those of different ones do.
-        partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
-        zones: zones by column name.
-        vector: id of the deletion vector, "" where the file has none.
-    """
-
-    path: npt.NDArray[Any]
-    bytes: npt.NDArray[np.int64]
-    rows: npt.NDArray[np.int64]
-    deleted: npt.NDArray[np.int64]
-    layout: tuple[str, ...]
-    generation: npt.NDArray[np.int64]
-    partitions: tuple[tuple[str | None, ...], ...]
-    zones: dict[str, ColumnZones] = field(repr=False)
-    vector: tuple[str, ...] = field(default=(), repr=False)
-
-    def __len__(self) -> int:
-        return len(self.path)
-
-    def layouts(self) -> tuple[str, ...]:
-        """Layout id per file, "" where the file is none of ours."""
-        return self.layout
-
-    def zone_map(self) -> ZoneMap:
-        """Zone maps of the files with Delta's skipping semantics."""
-        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted, all_or_none=True)
 
 
 class TableSnapshot:
@@ -118,7 +69,7 @@ class TableSnapshot:
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""
-        indexed = stats_paths(self._stats_frame)
+        indexed = stats_paths(self.stats_frame)
         return distinct_names(tuple(leaves_of(self.struct, self.partition_columns, indexed)))
 
     @cached_property
@@ -199,7 +150,8 @@ class TableSnapshot:
         return DataFrame(self.jlog.createDataFrame(self.jsnapshot, actions, False, none), self.spark)
 
     @cached_property
-    def _stats_frame(self) -> DataFrame:
+    def stats_frame(self) -> DataFrame:
+        """The AddFile actions with their statistics parsed."""
         from pyspark.sql import DataFrame
 
         return DataFrame(self.jsnapshot.withStats(), self.spark)
@@ -210,107 +162,21 @@ class TableSnapshot:
 
     @cached_property
     def _files(self) -> FileList:
-        from pyspark.sql import functions as F
+        key = (self.table_id, self.location, self.version)
+        found = _fetched.pop(key, None) or fetch_files(self)
+        _fetched[key] = found
+        for oldest in list(_fetched)[:-FETCHED]:
+            _fetched.pop(oldest, None)
+        return found
 
-        frame, wanted = self._stats_frame, list(self._wanted_stats())
-        vector = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0).cast("bigint"))
-        tags = F.col("tags") if "tags" in frame.columns else F.lit(None).cast("map<string,string>")
-        physical = [physical_of(self.struct, name) for name in self.partition_columns]
-        values = [F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)]
-        columns: list[SparkColumn] = [
-            F.col("path"),
-            F.col("size"),
-            vector.alias("deleted"),
-            F.expr(VECTOR_ID).alias("vector"),
-            F.col("stats.numRecords").alias("records"),
-            F.element_at(tags, LAYOUT_TAG).alias("layout"),
-            F.coalesce(F.element_at(tags, GENERATION_TAG).try_cast("bigint"), F.lit(-1)).alias("generation"),
-            *values,
-            *(column.alias(alias) for alias, column in wanted),
-        ]
-        batch = frame.select(*columns).toArrow().combine_chunks()
-        path = np.asarray(batch["path"].to_pylist(), dtype=object)
-        deleted = batch["deleted"].to_numpy().astype(np.int64)
-        records = batch["records"].to_numpy(zero_copy_only=False).astype(np.float64)
-        if np.isnan(records).any():
-            records = self._counted(path, records, deleted)
-        physical_rows = records.astype(np.int64)
-        partitions = [batch[f"p{i}"].to_pylist() for i in range(len(values))]
-        return FileList(
-            path=path,
-            bytes=batch["size"].to_numpy().astype(np.int64),
-            rows=physical_rows - deleted,
-            deleted=deleted,
-            layout=tuple(tag or "" for tag in batch["layout"].to_pylist()),
-            generation=batch["generation"].to_numpy().astype(np.int64),
-            partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
-            zones=self._zones(batch, physical_rows),
-            vector=tuple(batch["vector"].to_pylist()),
-        )
 
-    def _wanted_stats(self) -> Iterator[tuple[str, SparkColumn]]:
-        from pyspark.sql import functions as F
+_fetched: dict[tuple[str, str, int], FileList] = {}
+"""The file lists last used: a run looks at the same version when it decides and when it rewrites."""
 
-        for i, leaf in enumerate(self.leaves):
-            physical = column_sql(leaf.physical)
-            if leaf.column.delta_stats and not leaf.column.partition:
-                yield f"low{i}", F.col(f"stats.minValues.{physical}")
-                yield f"high{i}", F.col(f"stats.maxValues.{physical}")
-            if leaf.physical in self._counted_nulls:
-                yield f"nulls{i}", F.col(f"stats.nullCount.{physical}")
 
-    @cached_property
-    def _counted_nulls(self) -> set[tuple[str, ...]]:
-        return stats_paths(self._stats_frame, "nullCount")
-
-    def _counted(
-        self, path: npt.NDArray[Any], records: npt.NDArray[np.float64], deleted: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.float64]:
-        """Rows of files whose AddFile does not say how many, counted."""
-        from pyspark.sql import functions as F
-
-        counts = self.read().groupBy(F.col("_metadata.file_name").alias("name")).count().collect()
-        live = {row["name"]: row["count"] for row in counts}
-        names = [str(item).rsplit("/", 1)[-1] for item in path]
-        found = np.array([live.get(name, 0) for name in names]) + deleted
-        return np.where(np.isnan(records), found, records)
-
-    def _zones(self, batch: pa.Table, rows: npt.NDArray[np.int64]) -> dict[str, ColumnZones]:
-        result: dict[str, ColumnZones] = {}
-        names = set(batch.column_names)
-        for i, leaf in enumerate(self.leaves):
-            value_type = leaf.column.value_type
-            nulls = np.full(len(rows), -1, dtype=np.int64)
-            if f"nulls{i}" in names:
-                counted = batch[f"nulls{i}"].to_numpy(zero_copy_only=False).astype(np.float64)
-                nulls = np.where(np.isnan(counted), -1, counted).astype(np.int64)
-            if leaf.column.partition:
-                result[leaf.column.name] = self._partition_zones(batch, leaf, rows)
-            elif f"low{i}" in names and value_type.orderable:
-                low, has_low = canonical_array(batch[f"low{i}"], value_type)
-                high, has_high = canonical_array(batch[f"high{i}"], value_type)
-                if value_type.family in ("timestamp", "timestamp_ntz"):
-                    high = high + MILLISECOND  # Delta keeps milliseconds and adds one when it skips
-                result[leaf.column.name] = ColumnZones(low, high, has_low & has_high, nulls)
-            elif f"nulls{i}" in names and value_type.orderable:
-                blank = np.zeros(len(rows), dtype=value_type.numpy_dtype)
-                result[leaf.column.name] = ColumnZones(blank, blank, np.zeros(len(rows), dtype=np.bool_), nulls)
-        return result
-
-    def _partition_zones(self, batch: pa.Table, leaf: Leaf, rows: npt.NDArray[np.int64]) -> ColumnZones:
-        """Every file has exactly one value of a partition column."""
-        from pyspark.sql import functions as F
-
-        texts = batch[f"p{self.partition_columns.index(leaf.path[0])}"]
-        distinct = pa.table({"text": texts.combine_chunks().unique().cast(pa.string())})
-        cast = F.col("text").try_cast(leaf.column.type).alias("value")
-        typed = self.spark.createDataFrame(distinct).select("text", cast).toArrow()
-        values, valid = canonical_array(typed["value"], leaf.column.value_type)
-        place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
-        index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
-        known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
-        nulls = np.where([text is None or text == "" for text in texts.to_pylist()], rows, 0)
-        return ColumnZones(values[index], values[index], known, nulls.astype(np.int64), exact=True)
+def forget_files() -> None:
+    """Drop the file lists kept from earlier snapshots."""
+    _fetched.clear()
 
 
 def jvm(spark: SparkSession) -> Any:

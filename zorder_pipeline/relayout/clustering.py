@@ -1,0 +1,132 @@
+"""Rewriting files by a layout: key, target file and tags of every row's new file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.values import canonical_array, order_key
+
+from .commit import Transaction
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
+from .history import OURS
+from .key_column import KEY, with_key
+from .rewrite import Arranged
+from .routing import Cutter, cut, histogram_of, routed, sampled_share, surely_bounded
+from .select import select_files
+from .snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+__all__ = ["Clustering", "Columns", "Extender"]
+
+EXTENSION_ROWS = 20_000
+"""Rows looked at to extend a layout for values beyond its range."""
+
+Columns = Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]
+Extender = Callable[[KeySpec, Columns], KeySpec]
+"""From a key and a sample of rows to the key that also divides values beyond its range."""
+
+
+@dataclass(frozen=True)
+class Clustering:
+    """The `zorder_pipeline.relayout.rewrite.Job` of a layout.
+
+    Attributes:
+        spec: the layout's key.
+        cutter: makes files out of a histogram of keys.
+        target_rows: rows a file should have.
+        extend: gives values beyond the key's range codes of their own; without it they share the last one.
+        hilbert_table: see `with_key`.
+        full: rewrite files that lie by ``spec`` already, too.
+    """
+
+    spec: KeySpec
+    cutter: Cutter
+    target_rows: int
+    extend: Extender | None = None
+    hilbert_table: npt.NDArray[np.int64] | None = None
+    full: bool = False
+
+    @property
+    def label(self) -> str:
+        """Whose commit it is, for the table's history."""
+        return OURS + self.spec.layout_id
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Columns of the layout."""
+        return self.spec.table_columns
+
+    def select(self, snapshot: TableSnapshot, where: str | None) -> npt.NDArray[np.int64]:
+        """Files that do not lie by the layout or no longer do well; see `select_files`."""
+        return select_files(snapshot, self.spec.layout_id, self.target_rows, where=where, full=self.full).rewrite
+
+    def expected_files(self, snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> int:
+        """Files of the target size that the rows of each partition make."""
+        counts = _rows_of_partitions(snapshot.files(), chosen)
+        return sum(max(1, round(count / self.target_rows)) for count in counts)
+
+    def arrange(
+        self, transaction: Transaction, files: FileList, chosen: npt.NDArray[np.int64], rows: DataFrame
+    ) -> Arranged:
+        """Cut the keys that occur into files."""
+        spec, snapshot = self.spec, transaction.current
+        if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
+            spec = self.extend(spec, _sampled(rows, snapshot, beyond, int(files.rows[chosen].sum())))
+        partitions = snapshot.partition_columns
+
+        def keyed(some: DataFrame) -> DataFrame:
+            return with_key(some, spec, snapshot.paths, self.hilbert_table)
+
+        share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
+        if share < 1:
+            cuts = cut(histogram_of(keyed(rows.sample(share, seed=0)), partitions, share), self.cutter)
+        if share == 1 or not surely_bounded(cuts, self.target_rows):
+            cuts = cut(histogram_of(keyed(rows), partitions), self.cutter)
+        highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
+        targeted, ranges = routed(keyed(rows), cuts, partitions, highest)
+        by = [column_sql((name,)) for name in (*partitions, KEY)]
+        by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
+        mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(transaction.read_version + 1)}
+        tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high in ranges]
+        return Arranged(targeted, len(ranges), by, tags)
+
+
+def _rows_of_partitions(files: FileList, chosen: npt.NDArray[np.int64]) -> list[int]:
+    """Rows of the chosen files in each of their partitions."""
+    rows = np.bincount(files.partition_codes[chosen], weights=files.rows[chosen])
+    return [int(count) for count in rows if count]
+
+
+def _beyond(spec: KeySpec, files: FileList, chosen: npt.NDArray[np.int64]) -> list[str]:
+    """Columns of the key with values beyond the range that it was learned from, by the files' statistics."""
+    found = []
+    for feature in spec.features:
+        zones = files.zones.get(feature.column)
+        if feature.high is None or zones is None:
+            continue
+        highs = zones.high[chosen][zones.known[chosen]].tolist()
+        if highs and order_key(max(highs, key=order_key)) > order_key(feature.high):
+            found.append(feature.column)
+    return found
+
+
+def _sampled(rows: DataFrame, snapshot: TableSnapshot, names: Sequence[str], expected: int) -> Columns:
+    """Canonical values and validity of some rows' columns, the same ones each time."""
+    from pyspark.sql import functions as F
+
+    asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(names)]
+    some = rows.select(*asked)
+    if expected > EXTENSION_ROWS:
+        some = some.sample(fraction=EXTENSION_ROWS / expected, seed=0)
+    table = some.toArrow()
+    types = {leaf.column.name: leaf.column.value_type for leaf in snapshot.leaves}
+    return {name: canonical_array(table[f"c{i}"], types[name]) for i, name in enumerate(names)}

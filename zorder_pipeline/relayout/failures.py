@@ -1,0 +1,69 @@
+"""What Spark and Delta fail with, as the project's own errors of one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import LostRaceError, TableError
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
+
+__all__ = ["cause", "first_line", "lost_races", "told_plainly"]
+
+
+@contextlib.contextmanager
+def lost_races(location: str) -> Iterator[None]:
+    """Turn Delta's conflict exceptions into `LostRaceError`, failed constraints into `TableError`."""
+    import delta.exceptions  # noqa: F401 - importing it makes Delta's conflicts arrive as Python exceptions
+    from py4j.protocol import Py4JJavaError
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        name = error.java_exception.getClass().getName()
+        if "Concurrent" not in name and "AssertionError" not in name and "MetadataChanged" not in name:
+            raise TableError(f"{location} could not be written: {first_line(str(error.java_exception))}") from error
+        raise LostRaceError(_race(location, name)) from error
+    except Exception as error:
+        name = type(error).__name__
+        if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
+            raise LostRaceError(_race(location, name)) from error
+        raise
+
+
+def _race(location: str, name: str) -> str:
+    kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
+    return (
+        f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
+    )
+
+
+def cause(error: JavaObject) -> str:
+    """What a Java exception says at its root."""
+    while (deeper := error.getCause()) is not None:
+        error = deeper
+    return first_line(str(error.getMessage() or error.getClass().getName()))
+
+
+def first_line(text: str) -> str:
+    """The first line of a message, at most 300 characters of it."""
+    return (text.strip().splitlines() or ["no message"])[0][:300]
+
+
+@contextlib.contextmanager
+def told_plainly(location: str) -> Iterator[None]:
+    """Turn whatever else Spark fails with before the commit into a `TableError` of one sentence."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except Py4JJavaError as error:
+        reason = cause(error.java_exception)
+        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
+    except PySparkException as error:
+        reason = first_line(str(error))
+        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error

@@ -1,0 +1,221 @@
+"""The live files of a version: sizes, rows, tags, partitions and zone maps, fetched as Arrow batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.values import canonical_array
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+
+from .leaves import Leaf, physical_of, stats_paths
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column as SparkColumn
+
+    from .snapshot import TableSnapshot
+
+__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "FileList", "fetch_files"]
+
+LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
+KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
+MILLISECOND = 1000
+VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
+"""Tells a file's deletion vectors apart; the empty string without one."""
+
+
+@dataclass(frozen=True)
+class FileList:
+    """The live files of a snapshot, one array entry per file.
+
+    Attributes:
+        path: as in the AddFile action.
+        bytes: size.
+        rows: live rows (rows hidden by a deletion vector do not count).
+        deleted: rows hidden by a deletion vector.
+        layout: id of the layout the file lies by, "" when it is none of ours.
+        generation: version that the relayout which wrote the file aimed for, -1 when it is none of ours: files of one
+            generation do not overlap in the layout's key, those of different ones do.
+        key_low, key_high: inclusive range of the file's keys in its layout, -1 when it is not known. Beyond the range
+            that a layout was learned from keys are comparable within a generation only.
+        modified: when the file was written, milliseconds since 1970.
+        partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
+        load_zones: fetches `zones`.
+        vector: id of the deletion vector, "" where the file has none.
+    """
+
+    path: npt.NDArray[Any]
+    bytes: npt.NDArray[np.int64]
+    rows: npt.NDArray[np.int64]
+    deleted: npt.NDArray[np.int64]
+    layout: tuple[str, ...]
+    generation: npt.NDArray[np.int64]
+    key_low: npt.NDArray[np.int64]
+    key_high: npt.NDArray[np.int64]
+    modified: npt.NDArray[np.int64]
+    partitions: tuple[tuple[str | None, ...], ...]
+    load_zones: Callable[[], dict[str, ColumnZones]] = field(repr=False)
+    vector: tuple[str, ...] = field(default=(), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.path)
+
+    @cached_property
+    def zones(self) -> dict[str, ColumnZones]:
+        """Zones by column name, from the files' statistics; fetched when first asked for."""
+        return self.load_zones()
+
+    @cached_property
+    def partition_codes(self) -> npt.NDArray[np.int64]:
+        """Number of each file's partition, in the order in which they first appear, shape (files,)."""
+        codes: dict[tuple[str | None, ...], int] = {}
+        return np.fromiter((codes.setdefault(p, len(codes)) for p in self.partitions), np.int64, len(self))
+
+    def lies_by(self, layout_id: str) -> npt.NDArray[np.bool_]:
+        """Which files lie by a layout, shape (files,)."""
+        return np.fromiter((layout == layout_id for layout in self.layout), np.bool_, len(self))
+
+    def layouts(self) -> tuple[str, ...]:
+        """Layout id per file, "" where the file is none of ours."""
+        return self.layout
+
+    def zone_map(self) -> ZoneMap:
+        """Zone maps of the files with Delta's skipping semantics."""
+        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted, all_or_none=True)
+
+
+def fetch_files(snapshot: TableSnapshot) -> FileList:
+    """All live files of a version."""
+    from pyspark.sql import DataFrame
+    from pyspark.sql import functions as F
+
+    frame = DataFrame(snapshot.jsnapshot.allFiles().toDF(), snapshot.spark)
+    vector = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0).cast("bigint"))
+    physical = [physical_of(snapshot.struct, name) for name in snapshot.partition_columns]
+    numbers = (("generation", GENERATION_TAG), ("key_low", KEY_LOW_TAG), ("key_high", KEY_HIGH_TAG))
+    tag = F.col("tags")
+    batch = frame.select(
+        "path",
+        "size",
+        vector.alias("deleted"),
+        F.expr(VECTOR_ID).alias("vector"),
+        F.from_json("stats", "numRecords BIGINT")["numRecords"].alias("records"),
+        F.element_at(tag, LAYOUT_TAG).alias("layout"),
+        *(F.coalesce(F.element_at(tag, of).try_cast("bigint"), F.lit(-1)).alias(name) for name, of in numbers),
+        F.col("modificationTime").alias("modified"),
+        *(F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)),
+    ).toArrow()
+    path = np.asarray(batch["path"].to_pylist(), dtype=object)
+    deleted = batch["deleted"].to_numpy().astype(np.int64)
+    records = batch["records"].to_numpy().astype(np.float64)
+    if np.isnan(records).any():
+        records = _counted(snapshot, path, records, deleted)
+    in_all = records.astype(np.int64)
+    partitions = [_few(batch[f"p{i}"]) for i in range(len(physical))]
+    return FileList(
+        path=path,
+        bytes=batch["size"].to_numpy().astype(np.int64),
+        rows=in_all - deleted,
+        deleted=deleted,
+        layout=tuple(layout or "" for layout in _few(batch["layout"])),
+        **{name: batch[name].to_numpy().astype(np.int64) for name in ("generation", "key_low", "key_high", "modified")},
+        partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
+        load_zones=lambda: _fetch_zones(snapshot, path, in_all),
+        vector=tuple(_few(batch["vector"])),
+    )
+
+
+def _few(column: pa.ChunkedArray) -> list[Any]:
+    """The values of a column that has few different ones, each made once."""
+    coded = column.combine_chunks().dictionary_encode()
+    values = [*coded.dictionary.to_pylist(), None]
+    return [values[code] for code in coded.indices.fill_null(len(values) - 1).to_pylist()]
+
+
+def _fetch_zones(
+    snapshot: TableSnapshot, path: npt.NDArray[Any], rows: npt.NDArray[np.int64]
+) -> dict[str, ColumnZones]:
+    """Zones of the files ``path``, which have ``rows`` rows with those that deletion vectors hide."""
+    from pyspark.sql import functions as F
+
+    physical = [physical_of(snapshot.struct, name) for name in snapshot.partition_columns]
+    values = [F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)]
+    wanted = [column.alias(alias) for alias, column in _wanted_stats(snapshot)]
+    batch = snapshot.stats_frame.select("path", *values, *wanted).toArrow().combine_chunks()
+    place = {name: i for i, name in enumerate(batch["path"].to_pylist())}
+    return _zones(snapshot, batch.take(pa.array([place[name] for name in path], pa.int64())), rows)
+
+
+def _wanted_stats(snapshot: TableSnapshot) -> Iterator[tuple[str, SparkColumn]]:
+    from pyspark.sql import functions as F
+
+    counted = stats_paths(snapshot.stats_frame, "nullCount")
+    for i, leaf in enumerate(snapshot.leaves):
+        physical = column_sql(leaf.physical)
+        if leaf.column.delta_stats and not leaf.column.partition:
+            yield f"low{i}", F.col(f"stats.minValues.{physical}")
+            yield f"high{i}", F.col(f"stats.maxValues.{physical}")
+        if leaf.physical in counted:
+            yield f"nulls{i}", F.col(f"stats.nullCount.{physical}")
+
+
+def _counted(
+    snapshot: TableSnapshot,
+    path: npt.NDArray[Any],
+    records: npt.NDArray[np.float64],
+    deleted: npt.NDArray[np.int64],
+) -> npt.NDArray[np.float64]:
+    """Rows of files whose AddFile does not say how many, counted."""
+    from pyspark.sql import functions as F
+
+    counts = snapshot.read().groupBy(F.col("_metadata.file_name").alias("name")).count().collect()
+    live = {row["name"]: row["count"] for row in counts}
+    names = [str(item).rsplit("/", 1)[-1] for item in path]
+    found = np.array([live.get(name, 0) for name in names]) + deleted
+    return np.where(np.isnan(records), found, records)
+
+
+def _zones(snapshot: TableSnapshot, batch: pa.Table, rows: npt.NDArray[np.int64]) -> dict[str, ColumnZones]:
+    result: dict[str, ColumnZones] = {}
+    names = set(batch.column_names)
+    for i, leaf in enumerate(snapshot.leaves):
+        value_type = leaf.column.value_type
+        nulls = np.full(len(rows), -1, dtype=np.int64)
+        if f"nulls{i}" in names:
+            counted = batch[f"nulls{i}"].to_numpy(zero_copy_only=False).astype(np.float64)
+            nulls = np.where(np.isnan(counted), -1, counted).astype(np.int64)
+        if leaf.column.partition:
+            result[leaf.column.name] = _partition_zones(snapshot, batch, leaf, rows)
+        elif f"low{i}" in names and value_type.orderable:
+            low, has_low = canonical_array(batch[f"low{i}"], value_type)
+            high, has_high = canonical_array(batch[f"high{i}"], value_type)
+            if value_type.family in ("timestamp", "timestamp_ntz"):
+                high = high + MILLISECOND  # Delta keeps milliseconds and adds one when it skips
+            result[leaf.column.name] = ColumnZones(low, high, has_low & has_high, nulls)
+        elif f"nulls{i}" in names and value_type.orderable:
+            blank = np.zeros(len(rows), dtype=value_type.numpy_dtype)
+            result[leaf.column.name] = ColumnZones(blank, blank, np.zeros(len(rows), dtype=np.bool_), nulls)
+    return result
+
+
+def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows: npt.NDArray[np.int64]) -> ColumnZones:
+    """Every file has exactly one value of a partition column."""
+    from pyspark.sql import functions as F
+
+    texts = batch[f"p{snapshot.partition_columns.index(leaf.path[0])}"]
+    distinct = pa.table({"text": texts.combine_chunks().unique().cast(pa.string())})
+    cast = F.col("text").try_cast(leaf.column.type).alias("value")
+    typed = snapshot.spark.createDataFrame(distinct).select("text", cast).toArrow()
+    values, valid = canonical_array(typed["value"], leaf.column.value_type)
+    place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
+    index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
+    known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
+    nulls = np.where([text is None or text == "" for text in texts.to_pylist()], rows, 0)
+    return ColumnZones(values[index], values[index], known, nulls.astype(np.int64), exact=True)
