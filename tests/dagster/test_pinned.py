@@ -31,6 +31,7 @@ tables:
 
 @pytest.mark.dagster
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_pinned_layout_is_applied_once_although_no_benefit_shows(spark: SparkSession, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     write_table(tmp_path / "sales", rng)

@@ -17,6 +17,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.spark import writers
+from zorder_pipeline import pipeline
 from zorder_pipeline.errors import LostRaceError, TableError, VerificationError
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
@@ -328,3 +329,19 @@ def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: P
     assert content(spark, path) == before
     assert relayout(spark, path, spec_for("k")).committed == (moment != "committed")
     assert content(spark, path) == before
+
+
+def test_a_layout_by_hand_stays_the_same_one_when_the_table_lies_by_it(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, bits = make(spark, tmp_path / "t"), str(tmp_path / "state"), {"k": 4, "id": 2}
+    settings = pipeline.LearnSettings(sample_rows=1000, target_file_rows=TARGET)
+    first = pipeline.layout_by_hand(spark, path, bits, settings=settings)
+    assert pipeline.apply(spark, path, first, force=True, state=state).decision == "applied"
+    present = pipeline.present_plan(spark, open_table(spark, path), state)
+    plans = [pipeline.layout_by_hand(spark, path, bits, settings=settings, present=p) for p in (present, None)]
+    assert first.spec is not None
+    same, anew = (plan.spec.layout_id == first.spec.layout_id for plan in plans if plan.spec is not None)
+    assert (same, anew) == (True, False)  # a sample of the new files has other ranks
+    assert pipeline.apply(spark, path, plans[0], force=True, state=state).decision == "nothing_to_do"
+    other = pipeline.layout_by_hand(spark, path, {"k": 2, "id": 4}, settings=settings, present=present)
+    assert other.spec is not None
+    assert other.spec.layout_id != first.spec.layout_id
