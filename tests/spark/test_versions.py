@@ -1,5 +1,7 @@
 """Which Spark and Delta work together, and what differs between them."""
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -7,7 +9,7 @@ from pyspark.sql import functions as F
 
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.relayout.key_column import FILE
-from zorder_pipeline.relayout.routing import keys_of_partitions, to_files
+from zorder_pipeline.relayout.routing import by_hash, keys_of_partitions, to_files
 from zorder_pipeline.relayout.snapshot import session_versions
 from zorder_pipeline.versions import check_pair
 
@@ -35,13 +37,9 @@ def test_a_key_for_each_partition(spark: SparkSession, number: int) -> None:
     assert wrong.isEmpty()
 
 
-@pytest.mark.parametrize("native", [True, False])
-def test_rows_reach_the_file_that_they_name(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, native: bool) -> None:
-    if not native:  # as in Spark 4.0
-        monkeypatch.delattr(type(spark.range(1)), "repartitionById", raising=False)
-    elif not hasattr(DataFrame, "repartitionById"):
-        pytest.skip("this Spark has no repartitionById")
+@pytest.mark.parametrize("send", [to_files, by_hash])
+def test_rows_reach_the_file_that_they_name(spark: SparkSession, send: Callable[[DataFrame, int], DataFrame]) -> None:
     rows = spark.range(5000).withColumn(FILE, F.col("id") * 31 % 37)
-    landed = to_files(rows, 37).select(FILE, F.spark_partition_id().alias("at")).distinct().toPandas()
+    landed = send(rows, 37).select(FILE, F.spark_partition_id().alias("at")).distinct().toPandas()
     assert np.array_equal(np.sort(landed[FILE]), np.arange(37))
     assert (landed[FILE] == landed["at"]).all()

@@ -19,8 +19,8 @@ from .key_column import FILE, KEY, RANGE, number_of_starts
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Cutter", "PartitionCuts", "cut", "histogram_of", "keys_of_partitions", "routed", "sampled_share"]
-__all__ += ["surely_bounded", "to_files"]
+__all__ = ["Cutter", "PartitionCuts", "by_hash", "cut", "histogram_of", "keys_of_partitions", "routed"]
+__all__ += ["sampled_share", "surely_bounded", "to_files"]
 
 _STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
 SAMPLED_ROWS = 4000
@@ -158,6 +158,13 @@ def to_files(targeted: DataFrame, number: int) -> DataFrame:
 
     if hasattr(targeted, "repartitionById"):  # since Spark 4.1
         return targeted.repartitionById(number, F.col(FILE).cast("int"))
+    return by_hash(targeted, number)
+
+
+def by_hash(targeted: DataFrame, number: int) -> DataFrame:
+    """`to_files` without ``repartitionById``: by keys that Spark's hash partitioning sends where they belong."""
+    from pyspark.sql import functions as F
+
     keys = F.from_json(F.lit(json.dumps(keys_of_partitions(number).tolist())), "array<int>")
     return targeted.repartition(number, F.get(keys, F.col(FILE).cast("int")))
 
