@@ -17,7 +17,8 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, Candidate, Plan
 from zorder_pipeline.pipeline.rewriting import _cutter
-from zorder_pipeline.relayout.rewrite import apply_layout
+from zorder_pipeline.relayout.clustering import Clustering
+from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
 BUSY = GateSettings(queries_per_day=1e7, costs=CostModel(per_opened_file=0.0))
@@ -139,15 +140,8 @@ def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession
     path = make(spark, tmp_path / "t", parts=3)
     plan = promising(spark, path)
     answers = iter(["", "all relayouts are stopped"])
-    done = apply_layout(
-        spark,
-        open_table(spark, path),
-        plan.spec,
-        cutter=_cutter(500),
-        target_rows=500,
-        bin_bytes=1,
-        hold=lambda: next(answers),
-    )
+    safety = Safety(bin_bytes=1, hold=lambda: next(answers))
+    done = rewrite(open_table(spark, path), Clustering(plan.spec, _cutter(500), 500), safety=safety)
     assert done.held == "stopped after 1 of 3 bins: all relayouts are stopped"
     assert done.committed
     layouts = open_table(spark, path).files()

@@ -161,7 +161,7 @@ def raw_encoding(column: str, type_name: str, bits: int) -> FeatureCodes:
 
     >>> raw_encoding("x", "string", 3)
     FeatureCodes(column='x', type='string', breakpoints=(' ', '@', '`', '\\x80', '\\u0800'),
-                 codes=(0, 1, 2, 3, 6, 7), bits=3, null_code=0, high=None)
+                 codes=(0, 1, 2, 3, 6, 7), bits=3, null_code=0, high=None, ...)
     """
     value_type = ValueType.parse(type_name)
     if not value_type.orderable:

@@ -83,7 +83,7 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
         valid: False where null, shape (n,).
 
     >>> rank_encoding("x", "int", np.array([5, 7, 7, 9]), np.ones(4, bool)).feature(2)
-    FeatureCodes(column='x', type='int', breakpoints=(7, 9), codes=(0, 2, 3), bits=2, null_code=0, high=9)
+    FeatureCodes(column='x', type='int', breakpoints=(7, 9), codes=(0, 2, 3), bits=2, null_code=0, high=9, ...)
     """
     present = values[valid]
     nulls = len(values) - len(present)
