@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,12 +33,9 @@ tables:
 """
 
 
-def chain(folder: Path, master: str, more: str) -> tuple[dict[str, Any], Any]:
-    """``zorder run`` on the same data; what it told, and the rows in an order of their own."""
-    folder.mkdir()
-    rng = np.random.default_rng(1)
-    write_table(folder / "sales", rng)
-    write_log(folder / "log.jsonl", statements("sales", 120, rng))
+def chain(data: Path, folder: Path, master: str, more: str) -> tuple[dict[str, Any], Any]:
+    """``zorder run`` on a copy of ``data``; what it told, and the rows in an order of their own."""
+    shutil.copytree(data, folder)
     (folder / "tables.yaml").write_text(CONFIG.format(master=master, more=more))
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable}
     environment.pop("DAGSTER_HOME", None)
@@ -58,9 +56,13 @@ def layout(table: Path) -> set[str]:
 
 def test_a_cluster_comes_to_the_same_layout_and_rows(tmp_path: Path) -> None:
     machines = pytest.importorskip("tests.spark.test_cluster", reason="the cluster of the relayout's own tests")
+    data, rng = tmp_path / "data", np.random.default_rng(1)
+    data.mkdir()
+    write_table(data / "sales", rng)  # once: rows are sampled by the names of their files
+    write_log(data / "log.jsonl", statements("sales", 120, rng))
     with machines.cluster(tmp_path) as url:
-        spread, there = chain(tmp_path / "cluster", url, f'spark.executorEnv.PYTHONPATH: "{ROOT}"')
-    alone, here = chain(tmp_path / "alone", "local[2]", "spark.ui.enabled: false")
+        spread, there = chain(data, tmp_path / "cluster", url, f'spark.executorEnv.PYTHONPATH: "{ROOT}"')
+    alone, here = chain(data, tmp_path / "alone", "local[2]", "spark.ui.enabled: false")
     assert spread["decision"] == alone["decision"] == "applied"
     layouts = [layout(tmp_path / name / "sales") for name in ("cluster", "alone")]
     assert layouts[0] == layouts[1]

@@ -86,12 +86,9 @@ def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def chain(folder: Path, home: str) -> tuple[ChainRun, DeltaTable, int]:
-    """The job that the schedule's tick asks for, on a table of its own; the rows' storage is recorded in ``home``."""
-    folder.mkdir()
-    rng = np.random.default_rng(1)
-    write_table(folder / "sales", rng)
-    write_log(folder / "log.jsonl", statements("sales", 120, rng))
+def chain(data: Path, folder: Path, home: str) -> tuple[ChainRun, DeltaTable, int]:
+    """The job that the schedule's tick asks for, on a copy of ``data``; what runs is recorded as ``home`` says."""
+    shutil.copytree(data, folder)
     (folder / "tables.yaml").write_text(CONFIG)
     shutil.copy(HOME / home, folder / "dagster.yaml")
     defs = build_definitions(load_config(folder / "tables.yaml"))
@@ -108,8 +105,13 @@ def test_the_storage_changes_nothing_about_the_result(
 ) -> None:
     pytest.importorskip("dagster_postgres")
     monkeypatch.setenv("DAGSTER_POSTGRES_URL", postgres)
+    data, rng = tmp_path / "data", np.random.default_rng(1)
+    data.mkdir()
+    write_table(data / "sales", rng)  # once: rows are sampled by the names of their files
+    write_log(data / "log.jsonl", statements("sales", 120, rng))
     (local, here, _), (remote, there, runs) = (
-        chain(tmp_path / name, home) for name, home in (("local", "dagster.yaml"), ("pg", "dagster.postgres.yaml"))
+        chain(data, tmp_path / name, home)
+        for name, home in (("local", "dagster.yaml"), ("pg", "dagster.postgres.yaml"))
     )
     assert local.relayout is not None
     assert remote.relayout is not None
