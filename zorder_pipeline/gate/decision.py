@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision, Option
-from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan, Promise
 
 from .accounts import BROKEN
 from .benefit import saving
@@ -194,7 +194,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
         return replace(found, cause="too_few_queries", reasons=(why, read))
     if saved.low <= 0:
-        why = "not proved to help: the interval of the saving reaches zero"
+        why = f"not proved to help: {_unproved(promised)}"
         return replace(found, cause="not_proved", reasons=(why, read))
     if saved.expected <= cost.expected:
         return found
@@ -239,6 +239,17 @@ def _too_little(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
         f"the gate waits for {least / 1e6:,.1f} MB"
     )
     return "too_little_new_data", why
+
+
+def _unproved(promised: Promise) -> str:
+    """Why the interval of the saving reaches zero."""
+    more = -promised.files_saved_per_query
+    if promised.low <= 0 or more <= 0:
+        return "the interval of the saving reaches zero"
+    return (
+        f"fewer rows are read, but a query opens {promised.files_before + more:,.1f} files instead of "
+        f"{promised.files_before:,.1f}, and that costs about what the rows save: the table is small for so many files"
+    )
 
 
 def _assumptions(proposal: Proposal, settings: GateSettings, rate: float, cost: float) -> dict[str, Any]:

@@ -47,6 +47,16 @@ def test_random_savings_are_not_proved() -> None:
     assert judge(dataclasses.replace(PLAN, promise=noise), 1.0, 1.0).reasons[0].startswith("not proved to help")
 
 
+def test_a_small_table_of_many_files_is_told_that_opening_them_costs_what_its_rows_save() -> None:
+    small = dataclasses.replace(
+        promise(np.ones(60), np.full(60, 0.5), np.full(60, 1e6), (100.0, "observed")),
+        files_before=1.0, files_saved_per_query=-3.4, files_low=-3.6, files_high=-3.2,
+    )  # fmt: skip
+    decision = judge(dataclasses.replace(PLAN, promise=small), 1e6, 1e6)
+    assert not decision.approved
+    assert "a query opens 4.4 files instead of 1.0" in decision.reasons[0]
+
+
 def test_too_few_promise_queries_prove_nothing() -> None:
     few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"))
     assert judge(dataclasses.replace(PLAN, promise=few), 1.0, 1.0).reasons[0].startswith("only 3 unseen queries")
