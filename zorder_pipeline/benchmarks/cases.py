@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -29,7 +29,7 @@ from .lookups import Filter, Shape, table_logs
 from .selective import SELECTIVE_TEMPLATES
 from .workloads import Record, two_logs
 
-__all__ = ["CASES", "Case", "Loaded", "drill_downs", "load"]
+__all__ = ["CASES", "Case", "Loaded", "drill_downs", "load", "made"]
 
 STATISTICS = 32
 """Leading columns for which Delta keeps statistics."""
@@ -91,6 +91,17 @@ class Loaded:
         fine = np.stack([encoding.fine(*self.columns[encoding.column]) for encoding in sampled.encodings])
         stored = (np.arange(self.rows) * files // self.rows).astype(np.int32)
         return SampledTable(sampled.encodings, fine, self.rows / files, stored, files)
+
+
+def made(
+    cases: Sequence[Case], work: Path, scale: float, seeds: Sequence[int], progress: Callable[[str], None]
+) -> Iterator[tuple[Case, pa.Table, int]]:
+    """Each case with each seed, its table made once in the scratch folder ``work``."""
+    for case in cases:
+        progress(f"{case.name}: making the table")
+        rows = case.rows(work, scale)
+        for seed in seeds:
+            yield case, rows, seed
 
 
 def drill_downs(rows: pa.Table, seed: int) -> tuple[Shape, ...]:

@@ -24,7 +24,7 @@ from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 
-from .cases import CASES, Case, Loaded, load
+from .cases import CASES, Case, Loaded, load, made
 from .harness import OURS, Options, Outcome, Progress, Workload
 
 __all__ = ["FILES", "WORKLOAD", "applied", "learn"]
@@ -42,11 +42,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`; each case counts as much as any other in the ratios."""
     scale = options.scale or (0.25 if options.quick else 1.0)
     outcomes: list[Outcome] = []
-    for case in CASES:
-        progress(f"{case.name}: making the table")
-        rows = case.rows(options.work, scale)
-        for seed in options.seeds:
-            outcomes += _one(case, rows, seed, scale, options, progress)
+    for case, rows, seed in made(CASES, options.work, scale, options.seeds, progress):
+        outcomes += _one(case, rows, seed, scale, options, progress)
     return outcomes
 
 

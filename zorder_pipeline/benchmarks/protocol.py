@@ -30,7 +30,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.reading.footers import read_footers, row_groups
 
-from .cases import CASES, Case, Loaded, load
+from .cases import CASES, Case, Loaded, load, made
 from .engines import duckdb_times, per_query, spark_times
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .layout import QUERIES, TRIALS, learn
@@ -67,11 +67,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
     named = [case for case in CASES if case.name in options.against]
     outcomes: list[Outcome] = []
-    for case in named or CASES:
-        progress(f"{case.name}: making the table")
-        rows = case.rows(options.work, scale)
-        for seed in options.seeds:
-            outcomes += _one(case, rows, seed, scale, options, progress)
+    for case, rows, seed in made(named or CASES, options.work, scale, options.seeds, progress):
+        outcomes += _one(case, rows, seed, scale, options, progress)
     return outcomes
 
 

@@ -17,7 +17,7 @@ from .costs import cost_model
 from .first_look import triage
 from .judging import Judgement, Rules, hold_now, judge_table
 from .keeping import present_plan
-from .learning import analyse, learn, learn_layout_for, sample_files
+from .learning import analyse, learn, learn_layout_for
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
@@ -75,7 +75,6 @@ __all__ = [
     "purge",
     "record",
     "rows_by_partition",
-    "sample_files",
     "savings",
     "scan",
     "share_budget",

@@ -22,7 +22,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .learning import sample_files
+from .keeping import sample_files
 from .records import TableAnalysis
 
 if TYPE_CHECKING:
@@ -70,13 +70,13 @@ def plane(analysis: TableAnalysis, plan: Plan, after: bool = True) -> bytes | No
         after: also as the plan would lay them; without it, only as they lie now.
     """
     used = [name for name in uses(plan.spec) if name in analysis.sample.columns][:2] if plan.spec else []
-    if len(used) < 2:
+    if plan.spec is None or len(used) < 2:
         return None
     sampled = [(name, analysis.sample.columns[name]) for name in used]
     codes = {name: np.where(column.valid, ranks(column.values) + 1, 0) for name, column in sampled}
     panels: dict[str, npt.NDArray[Any]] = {"before" if after else "now": analysis.sample.file}
     if after:
-        panels["after"] = sample_files(analysis, plan)
+        panels["after"] = sample_files(analysis, plan.spec, plan.target_file_rows)
     return pictures.blocks_2d(codes, panels)
 
 

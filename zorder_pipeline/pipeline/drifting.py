@@ -12,13 +12,13 @@ import numpy.typing as npt
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
-from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 
+from .keeping import sample_files
 from .records import TableAnalysis
-from .sizes import partitions_of, query_bytes
+from .sizes import query_bytes
 
 __all__ = ["Memory", "Rival", "block_of", "fits", "missed", "noticed", "with_regret"]
 
@@ -163,10 +163,7 @@ def missed(
 
 def block_of(analysis: TableAnalysis, rival: Rival) -> npt.NDArray[np.int32]:
     """File of each sampled row if all of the table lay by a layout, shape (rows,)."""
-    sample = analysis.sample
-    partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
-    rows_per_file = sample.rows / max(1, round(sample.total_rows / rival.target_file_rows))
-    return files_under(rival.spec, sample.arrays, rows_per_file, partition).astype(np.int32)
+    return sample_files(analysis, rival.spec, rival.target_file_rows).astype(np.int32)
 
 
 class _Spending:

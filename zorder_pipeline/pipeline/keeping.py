@@ -1,4 +1,4 @@
-"""Staying with a layout: when no other surely beats it, only what is new is laid out by it."""
+"""Where sampled rows come to lie: by a layout that all of the table is given, or that only what is new is given."""
 
 from __future__ import annotations
 
@@ -8,18 +8,20 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
-from zorder_pipeline.layout.placement import files_after
+from zorder_pipeline.layout.placement import files_after, files_under
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import TableAnalysis
+from .sizes import partitions_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["kept_files", "layout_of", "present_plan"]
+__all__ = ["kept_files", "layout_of", "present_plan", "sample_files"]
 
 MOST = 0.5
 """Share of the rows that must lie by a layout for it to be the table's."""
@@ -67,3 +69,15 @@ def kept_files(
     rewritten = np.array([name in names for name in sample.names], dtype=np.bool_)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
     return files_after(spec, columns, sample.file, rewritten, rows_per_file, partition)
+
+
+def sample_files(analysis: TableAnalysis, spec: KeySpec, target_file_rows: int) -> npt.NDArray[np.int64]:
+    """File of each sampled row if all of the table lay by a layout, numbered in its order, shape (rows,).
+
+    Args:
+        target_file_rows: rows per file of the table.
+    """
+    sample = analysis.sample
+    partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
+    rows_per_file = sample.rows / max(1, round(sample.total_rows / target_file_rows))
+    return files_under(spec, sample.arrays, rows_per_file, partition)

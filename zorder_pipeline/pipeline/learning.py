@@ -7,9 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
@@ -20,7 +17,6 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
-from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.plan import KEPT, Plan
@@ -45,7 +41,7 @@ from .words import bit_order
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["analyse", "learn", "learn_layout_for", "learn_remembering", "sample_files", "study_name"]
+__all__ = ["analyse", "learn", "learn_layout_for", "learn_remembering", "study_name"]
 
 MIN_ROWS_SAMPLED_PER_FILE = 200
 FEW_ROWS_PER_FILE = 50
@@ -249,21 +245,6 @@ def learn_remembering(
     sampled = replace(proof, before=told)  # as the other candidates are told of: by the sample
     found = candidates_of(sampled, plan, learned.standing, kept, present, memory)
     return with_regret(replace(plan, candidates=found), memory, present.spec.layout_id), learned, memory
-
-
-def sample_files(analysis: TableAnalysis, plan: Plan) -> npt.NDArray[np.int64]:
-    """File of each sample row under the plan's layout, numbered in its order, shape (rows,).
-
-    Raises:
-        ValueError: the plan holds no layout.
-    """
-    if plan.spec is None:
-        raise ValueError("the plan holds no layout")
-    sample = analysis.sample
-    columns = sample.arrays
-    files = max(1, round(sample.total_rows / plan.target_file_rows))
-    partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
-    return files_under(plan.spec, columns, sample.rows / files, partition)
 
 
 def study_name(location: str, table_id: str) -> str:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.layout.interleave import keys
-from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
 from zorder_pipeline.layout.virtual_files import files_read, pieces
@@ -21,9 +20,9 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.footers import column_bytes, read_footers, row_groups
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
+from .keeping import sample_files
 from .records import TableAnalysis
 from .sizes import column_bytes as whole_bytes
-from .sizes import partitions_of
 
 __all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
 __all__ += ["sampled_for_size"]
@@ -126,12 +125,10 @@ def read_volumes(
     now = present_volumes(snapshot, queries, boxes)
     session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
     codec = snapshot.properties.get("delta.parquet.compression.codec", session)
-    columns = sample.arrays
     within = np.zeros(sample.rows, dtype=np.int64)
     if kept is None:
-        partition = partitions_of(sample, snapshot.schema.partition_columns)
-        rows_per_file = sample.rows / max(1, round(sample.total_rows / plan.target_file_rows))
-        file, within = files_under(plan.spec, columns, rows_per_file, partition), keys(plan.spec, columns)
+        file = sample_files(analysis, plan.spec, plan.target_file_rows)
+        within = keys(plan.spec, sample.arrays)
     else:
         file = kept.astype(np.int64)
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
