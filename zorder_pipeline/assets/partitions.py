@@ -1,7 +1,7 @@
 """A partitioned table, partition by partition: its keys in Dagster, backfills, and what was done to each."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +13,6 @@ from dagster import (
     DagsterInstance,
     DynamicPartitionsDefinition,
     Failure,
-    Output,
 )
 
 from zorder_pipeline.errors import LostRaceError
@@ -30,8 +29,8 @@ if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement, PartitionOutcome
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "note_changed", "partitions_of"]
-__all__ += ["relayout_options", "separately"]
+__all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "noted_changes"]
+__all__ += ["partitions_of", "relayout_options", "separately"]
 
 PARTITIONS = "clustered_partitions"
 
@@ -63,28 +62,26 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
     )
     def _clustered_partitions(
         context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
-    ) -> Iterator[Output[None]]:
+    ) -> Iterator[AssetMaterialization]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
             rows = pipeline.rows_by_partition(open_table(spark.session, table.table))
 
-            def finished(outcome: "PartitionOutcome") -> None:
-                if outcome.result is not None:
-                    _note(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
-
-            outcomes = pipeline.apply_partitions(
+            outcomes = []
+            for outcome in pipeline.apply_partitions(
                 spark.session,
                 table.table,
                 plan,
                 list(context.partition_keys),
-                finished=finished,
                 gate=replace(gate_settings(table), min_new_data_share=0.0, min_new_data_bytes=0.0),  # a person's wish
                 **relayout_options(context, shelf),
-            )
+            ):
+                outcomes.append(outcome)
+                if outcome.result is not None:
+                    yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
         _raise_failed(context, shelf, outcomes)
-        yield from ()  # no output: each partition is recorded by itself, when it is done
 
     return _clustered_partitions
 
@@ -131,8 +128,13 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
     )
 
 
-def _note(context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyResult, rows: int | None = None) -> None:
-    """Record what became of a partition: declined ones, too, were looked at and are not missing."""
+def _noted(
+    context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyResult, rows: int | None
+) -> AssetMaterialization:
+    """What became of a partition: declined ones, too, were looked at and are not missing.
+
+    It has to be yielded: what is only logged is lost with a step that fails, and then all partitions look undone.
+    """
     decision = result.decision.replace("_", " ")
     facts: dict[str, Any] = {
         "decision": decision,
@@ -147,15 +149,15 @@ def _note(context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyR
     if rows is not None:
         facts["dagster/partition_row_count"] = rows
     said = f"{decision}: {result.reasons[0]}" if result.reasons else decision
-    context.log_event(
-        AssetMaterialization(shelf.key(PARTITIONS), description=said, metadata=facts, partition=key, tags=_run(context))
+    return AssetMaterialization(
+        shelf.key(PARTITIONS), description=said, metadata=facts, partition=key, tags=_run(context)
     )
 
 
-def note_changed(
+def noted_changes(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
-) -> None:
-    """Record for each partition what a relayout of the whole table did to it; nothing for one without partitions."""
+) -> Iterator[AssetMaterialization]:
+    """For each partition what a relayout of the whole table did to it; nothing for a table without partitions."""
     if not after.partition_columns:
         return
     from zorder_pipeline import pipeline
@@ -173,10 +175,12 @@ def note_changed(
         done = replace(
             result, files_removed=removed[key], files_added=added[key], rows=rows[key], bytes_rewritten=0, seconds=0.0
         )
-        _note(context, shelf, key, done, rows[key])
+        yield _noted(context, shelf, key, done, rows[key])
 
 
-def separately(context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", judged: "Judgement") -> ApplyResult:
+def separately(
+    context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", judged: "Judgement"
+) -> Generator[AssetMaterialization, None, ApplyResult]:
     """After a relayout of the whole table failed: each partition on its own, so that only what is broken is left.
 
     Returns:
@@ -192,13 +196,13 @@ def separately(context: AssetExecutionContext, shelf: Shelf, spark: "SparkSessio
     rows = pipeline.rows_by_partition(now)
     keep_in_step(context.instance, shelf.table.name, list(rows))
 
-    def finished(outcome: "PartitionOutcome") -> None:
-        if outcome.result is not None and outcome.result.decision == "applied":
-            _note(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
-
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     options = relayout_options(context, shelf)
-    outcomes = pipeline.carry_out_partitions(spark, judged, keys, finished=finished, **options)
+    outcomes = []
+    for outcome in pipeline.carry_out_partitions(spark, judged, keys, **options):
+        outcomes.append(outcome)
+        if outcome.result is not None and outcome.result.decision == "applied":
+            yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
     _raise_failed(context, shelf, outcomes)
     results = [outcome.result for outcome in outcomes if outcome.result is not None]
     applied = [result for result in results if result.decision == "applied"]
@@ -230,4 +234,4 @@ def _run(context: AssetExecutionContext) -> dict[str, str]:
 
 
 def first_line(error: Exception | None) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:600]

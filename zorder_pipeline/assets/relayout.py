@@ -8,6 +8,7 @@ import numpy.typing as npt
 from dagster import (
     AssetExecutionContext,
     AssetIn,
+    AssetMaterialization,
     AssetObservation,
     AssetsDefinition,
     DataVersion,
@@ -29,7 +30,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import gigabytes, md, md_table, percent, picture, table_facts
-from .partitions import first_line, note_changed, relayout_options, separately
+from .partitions import first_line, noted_changes, relayout_options, separately
 from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         io_manager: ResourceParam[IOManager],
         judged: Judged,
         analysed: AnalysedTable,
-    ) -> Iterator[Output[Relayout]]:
+    ) -> Iterator[AssetMaterialization | Output[Relayout]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
@@ -91,12 +92,12 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 if not before.partition_columns:
                     raise
                 context.log.warning(f"{table.name}: {first_line(error)}; going on partition by partition")
-                result = separately(context, shelf, spark.session, tonight)
+                result = yield from separately(context, shelf, spark.session, tonight)
             if result.decision != "applied":
                 _declined(context, shelf, result, earlier)
                 return
             after = open_table(spark.session, table.table)
-            note_changed(context, shelf, result, before, after)
+            yield from noted_changes(context, shelf, result, before, after)
             done = _measured(tonight.plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
             facts |= _promises(context, spark.session, shelf, analysed.unseen_queries, result.version)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import Plan
@@ -36,24 +36,21 @@ class PartitionOutcome:
     error: Exception | None = None
 
 
-Finished: TypeAlias = Callable[[PartitionOutcome], None]
-
-
 def apply_partitions(
     spark: SparkSession,
     table: str,
     plan: Plan,
     keys: Sequence[str],
-    *,
-    finished: Finished | None = None,
     **options: Any,
-) -> tuple[PartitionOutcome, ...]:
+) -> Iterator[PartitionOutcome]:
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
 
     Args:
         keys: the partitions; an unknown one fails like any other.
-        finished: called after each partition.
         options: further arguments of `zorder_pipeline.pipeline.apply`.
+
+    Yields:
+        How it went with each, as soon as that is known.
 
     Raises:
         TableError: there is no such table.
@@ -65,44 +62,36 @@ def apply_partitions(
     def one(key: str) -> ApplyResult:
         return apply(spark, table, plan, where=partition_condition(key, types), **options)
 
-    return _each(keys, one, finished, options.get("progress") or silent)
+    return _each(keys, one, options.get("progress") or silent)
 
 
 def carry_out_partitions(
     spark: SparkSession,
     judged: Judgement,
     keys: Sequence[str],
-    *,
-    finished: Finished | None = None,
     **options: Any,
-) -> tuple[PartitionOutcome, ...]:
+) -> Iterator[PartitionOutcome]:
     """Do what was decided about a table partition by partition; the gate is not asked again.
 
     Args:
-        keys, finished: see `apply_partitions`.
+        keys: see `apply_partitions`, as for what it yields.
         options: further arguments of `zorder_pipeline.pipeline.carry_out`.
     """
 
     def one(key: str) -> ApplyResult:
         return carry_out(spark, replace(judged, partitions=(key,)), **options)
 
-    return _each(keys, one, finished, options.get("progress") or silent)
+    return _each(keys, one, options.get("progress") or silent)
 
 
-def _each(
-    keys: Sequence[str], one: Callable[[str], ApplyResult], finished: Finished | None, say: Progress
-) -> tuple[PartitionOutcome, ...]:
-    outcomes = []
+def _each(keys: Sequence[str], one: Callable[[str], ApplyResult], say: Progress) -> Iterator[PartitionOutcome]:
     for number, key in enumerate(keys, 1):
         say(f"partition {number} of {len(keys)}: {key}")
         try:
             outcome = PartitionOutcome(key, result=one(key))
         except Exception as error:  # whatever is wrong with one partition, the others are done
             outcome = PartitionOutcome(key, error=error)
-        outcomes.append(outcome)
-        if finished is not None:
-            finished(outcome)
-    return tuple(outcomes)
+        yield outcome
 
 
 def rows_by_partition(snapshot: TableSnapshot) -> dict[str, int]:
