@@ -15,9 +15,10 @@ from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
-from zorder_pipeline.model.plan import ANOTHER, Candidate, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Candidate, Plan
 from zorder_pipeline.pipeline.rewriting import _cutter
 from zorder_pipeline.relayout.clustering import Clustering
+from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -90,6 +91,32 @@ def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSess
     undone = pipeline.judge_table(spark, path, good, gate=BUSY)
     assert (undone.outcome, undone.decision.cause) == ("declined", "undone")
     assert undone.decision.reasons[0].startswith("another job keeps undoing the layout: OPTIMIZE")
+
+
+def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(3_000).selectExpr("id", "pmod(hash(id), 97) AS k").repartition(60).write.format("delta").save(path)
+    found = log(tmp_path / "log.jsonl", [f"SELECT * FROM t WHERE k <> {v}" for v in range(60)])
+    plan = pipeline.learn(spark, path, [found], aliases=["t"], settings=SETTINGS)
+    assert (plan.spec, [candidate.action for candidate in plan.candidates]) == (None, [COMPACTION])
+    (merged,) = plan.candidates
+    assert (merged.promise.files_before, merged.promise.files_saved_per_query) == (60.0, pytest.approx(54.0, abs=1.0))
+
+    seldom = pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=0.01))
+    assert (seldom.outcome, seldom.decision.cause) == ("nothing_to_do", "in_good_order")
+    assert "compaction only -" in seldom.decision.reasons[0]
+    assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).outcome == "nothing_to_do"
+    often = pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=1e6), state=state)
+    assert (often.outcome, often.decision.action) == ("approved", COMPACTION)
+    assert often.decision.reasons[0].startswith("compaction only worth it")
+    done = pipeline.carry_out(spark, often, state=state)
+    assert (done.decision, done.files_removed) == ("applied", 60)
+    assert done.files_added == pytest.approx(6, abs=1)
+    assert spark.read.format("delta").load(path).distinct().count() == 3_000
+    (entry,) = Ledger(spark, state).entries()
+    assert (entry.layout_id, entry.columns, entry.promised_files) == ("", 0, merged.promise.files_saved_per_query)
+    again = pipeline.learn(spark, path, [found], aliases=["t"], settings=SETTINGS)
+    assert pipeline.judge_table(spark, path, again, gate=GateSettings(queries_per_day=1e6)).outcome == "nothing_to_do"
 
 
 def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:

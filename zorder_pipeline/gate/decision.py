@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision, Option
-from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan, Promise
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, KEPT, Plan, Promise
 
 from .accounts import BROKEN
 from .benefit import saving
@@ -16,6 +16,7 @@ from .cost import GIGABYTE, CostModel, RelayoutWork
 __all__ = ["CAUSES", "GateSettings", "Proposal", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
+GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
 CAUSES: Mapping[str, str] = {
     "worth_it": "even the lower end of the saving pays for the rewrite",
     "gate_off": "the gate is switched off for this table, or its layout is pinned",
@@ -113,7 +114,7 @@ def judge(
     """
     work = work or RelayoutWork(rewrite_bytes, len(plan.spec.features) if plan.spec else 1)
     part = rewrite_bytes / table_bytes if table_bytes else 1.0
-    credited = 1.0 if plan.origin == KEPT else part
+    credited = 1.0 if plan.promises_part else part
     return decide([Proposal(plan, work, table_bytes, rewrite_bytes, credited)], settings)[0]
 
 
@@ -131,12 +132,14 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     settings = settings or GateSettings()
     able = [proposal for proposal in proposals if proposal.plan.spec is not None or proposal.plan.action]
     if not able:
-        why = "the present layout was not beaten on the select queries; the table stays as it is"
-        return Decision(DECLINE, "in_good_order", (why,)), None
+        return Decision(DECLINE, "in_good_order", (GOOD_ORDER,)), None
     weighed = [_weigh(proposal, settings) for proposal in able]
     order = sorted(range(len(able)), key=lambda i: (not weighed[i].approved, -_net(weighed[i])))
     chosen, proposal = weighed[order[0]], able[order[0]]
     options = (Option("nothing"), *(_option(weighed[i], able[i]) for i in order))
+    if not chosen.approved and all(one.plan.spec is None for one in able):
+        why = f"{GOOD_ORDER}; {_in_short(options[1])}"
+        return replace(chosen, cause="in_good_order", reasons=(why, *chosen.reasons), options=options), proposal
     others = [_in_short(option) for option in options[2:]]
     reasons = (*chosen.reasons, "also weighed: " + "; ".join(others)) if others else chosen.reasons
     return replace(chosen, reasons=reasons, options=options), proposal
@@ -150,6 +153,7 @@ def postponed(decision: Decision, cause: str, why: str) -> Decision:
 def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     plan, promised, costs = proposal.plan, proposal.plan.promise, settings.costs
     action = proposal.action
+    lead = f"{action} " if action == COMPACTION else ""
     if not settings.enabled:
         if proposal.why_not:
             return Decision(DECLINE, "undone", (proposal.why_not,), action)
@@ -168,6 +172,9 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
+    if action == COMPACTION:
+        then = promised.files_before - promised.files_saved_per_query
+        read = f"merging small files lets a query open {then:,.1f} instead of {promised.files_before:,.1f}; {read}"
     balance = (
         f"at {rate:,.0f} queries a day over {settings.horizon_days:g} days that saves at least "
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
@@ -180,7 +187,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     found = Decision(
         DECLINE,
         "not_worth_it",
-        (f"not worth it: {balance}", read),
+        (f"{lead}not worth it: {balance}", read),
         action,
         cost.expected,
         saved.expected,
@@ -201,7 +208,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     if saved.low <= cost.expected:
         why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
         return replace(found, cause="interval_too_wide", reasons=(why, read))
-    found = replace(found, reasons=(f"worth it: {balance}", read))
+    found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
     for cause, why in (_too_early(proposal, settings, cost.expected), _too_little(proposal, settings)):
         if why:
             return replace(found, cause=cause, reasons=(why, *found.reasons))

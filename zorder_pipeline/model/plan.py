@@ -164,6 +164,11 @@ class Plan:
         text = json.dumps([self.table_id, layout, self.action, self.target_file_rows])
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
+    @property
+    def promises_part(self) -> bool:
+        """Whether the promise is of the files that need the rewrite, and not of the whole table laid out anew."""
+        return self.origin == KEPT or self.action == COMPACTION
+
     def choosing(self, candidate: Candidate) -> Plan:
         """This plan with ``candidate`` as its choice."""
         return replace(
@@ -174,7 +179,7 @@ class Plan:
             promise=candidate.promise,
             lost=candidate.lost,
             patience=candidate.patience,
-            origin=KEPT if candidate.action in (INCREMENTAL, FULL) else self.origin,
+            origin=KEPT if candidate.action in (INCREMENTAL, FULL) else "learned",
         )
 
     def refuse_unless_fits(self, table_id: str, schema: TableSchema) -> None:

@@ -12,14 +12,15 @@ from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import ANOTHER, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
 
 from .drifting import Memory, Rival, block_of
+from .keeping import compacted_files
 from .records import LearnSettings, TableAnalysis
-from .sizes import query_bytes
+from .sizes import compact_rows, query_bytes
 from .volumes import read_volumes
 
-__all__ = ["Proof", "candidates_of"]
+__all__ = ["Proof", "candidates_at_first", "candidates_of"]
 
 Floats = npt.NDArray[np.float64]
 Blocks = npt.NDArray[np.int32]
@@ -46,7 +47,7 @@ class Proof:
 
         Args:
             after: share of the rows that each query reads afterwards.
-            kept: file of each sampled row afterwards, when only what is new is laid out.
+            kept: file of each sampled row afterwards, when most files stay as they are.
         """
         analysis, settings = self.analysis, self.settings
         volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes)
@@ -79,6 +80,18 @@ class Proof:
         sample = self.analysis.sample
         boxes = [self.analysis.boxes[i] for i in self.unseen]
         return Estimator.build(sample.arrays, self.analysis.snapshot.schema, boxes, sample.rows)
+
+
+def candidates_at_first(proof: Proof, plan: Plan) -> tuple[Candidate, ...]:
+    """What could be done with a table that lies by no layout of ours: the learned one, or merging small files."""
+    merged = _compaction(proof, plan)
+    if merged is None:
+        return ()  # the plan alone
+    learned = []
+    if plan.spec is not None:
+        block = block_of(proof.analysis, Rival(plan.spec, plan.target_file_rows))
+        learned = [Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block))]
+    return (*learned, merged)
 
 
 def candidates_of(
@@ -114,7 +127,18 @@ def candidates_of(
         block = block_of(analysis, rival)
         candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), proof.partitions(block))
         found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
-    return tuple(found)
+    merged = _compaction(proof, plan)
+    return (*found, merged) if merged is not None else tuple(found)
+
+
+def _compaction(proof: Proof, plan: Plan) -> Candidate | None:
+    """Merging small files: fewer to open, though no fewer rows to read; None when there are none."""
+    target = compact_rows(proof.analysis.snapshot, proof.settings)
+    block = compacted_files(proof.analysis, target)
+    if block is None or not len(proof.unseen):
+        return None
+    alone = Candidate(COMPACTION, None, target, Promise(), proof.partitions(block))
+    return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 
 def _most_missed(memory: Memory) -> Rival | None:

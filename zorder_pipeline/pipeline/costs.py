@@ -37,7 +37,7 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
     relayouts = [
         (e.table_id, RelayoutWork(e.bytes_rewritten, e.columns, e.additional, e.predicates, e.files, e.hashed), cost)
         for e in Ledger(spark, state).entries()[-LATEST:]
-        if (cost := e.cost_measured) > 0
+        if (cost := e.cost_measured) > 0 and e.columns  # a compaction sorts nothing and tells little of a relayout
     ]
     relayouts += [
         (

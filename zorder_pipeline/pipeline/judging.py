@@ -14,7 +14,7 @@ from zorder_pipeline.gate.holds import Blackout, Hold, held, stopped_by
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import ANOTHER, FULL, KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
@@ -135,14 +135,16 @@ def judge_table(
     widening = trust(spark, state, snapshot.table_id, gate.broken_promise_factor)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs), widening=widening)
     undone = undone_by(snapshot) or ""
-    choices = [plan.choosing(candidate) for candidate in plan.candidates] or [plan]
+    # without the gate nobody asks whether merging files pays, so there it is left to `zorder compact`
+    weighed = [candidate for candidate in plan.candidates if gate.enabled or candidate.action != COMPACTION]
+    choices = [plan.choosing(candidate) for candidate in weighed] or [plan]
     if full:
         choices = [replace(choice, action=FULL) if choice.origin == KEPT else choice for choice in choices]
     found: dict[int, Preview] = {}
     proposals = []
     for choice in choices:
         would = preview(snapshot, choice, where=where, full=full)
-        if not would.files_removed and choice.spec is not None:
+        if not would.files_removed and (choice.spec is not None or choice.action):
             continue
         proposals.append(_proposal(snapshot, choice, would, undone, verify))
         found[id(proposals[-1].plan)] = would
@@ -182,7 +184,7 @@ def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, 
     total = float(files.bytes.sum())
     layout = plan.spec.layout_id if plan.spec else ""
     new = sum(int(size) for size, own in zip(files.bytes, files.layout, strict=True) if own != layout)
-    part = would.bytes_rewritten / max(1.0, would.bytes_unrestricted if plan.origin == KEPT else total)
+    part = would.bytes_rewritten / max(1.0, would.bytes_unrestricted if plan.promises_part else total)
     return Proposal(
         plan=plan,
         work=relayout_work(snapshot, plan, would, verify),

@@ -11,6 +11,7 @@ from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.relayout.compaction import groups_of
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -21,7 +22,7 @@ from .sizes import partitions_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["kept_files", "layout_of", "present_plan", "sample_files"]
+__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files"]
 
 MOST = 0.5
 """Share of the rows that must lie by a layout for it to be the table's."""
@@ -69,6 +70,25 @@ def kept_files(
     rewritten = np.array([name in names for name in sample.names], dtype=np.bool_)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
     return files_after(spec, columns, sample.file, rewritten, rows_per_file, partition)
+
+
+def compacted_files(analysis: TableAnalysis, target_rows: int) -> npt.NDArray[np.int32] | None:
+    """File of each sampled row once small files are merged, shape (rows,); None when there are none to merge.
+
+    Args:
+        target_rows: rows that a merged file should have, see `zorder_pipeline.relayout.compaction.groups_of`.
+    """
+    files, sample = analysis.snapshot.files(), analysis.sample
+    groups = groups_of(files, np.ones(len(files), dtype=np.bool_), target_rows, keep_ours=True)
+    if not groups:
+        return None
+    place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(files.path)}
+    became = np.arange(len(files))
+    for group in groups:
+        became[list(group)] = group[0]
+    merged = [became[place[name]] if name in place else len(files) + i for i, name in enumerate(sample.names)]
+    number = np.unique(np.array(merged), return_inverse=True)[1].ravel()
+    return number[sample.file].astype(np.int32)
 
 
 def sample_files(analysis: TableAnalysis, spec: KeySpec, target_file_rows: int) -> npt.NDArray[np.int64]:

@@ -25,7 +25,7 @@ from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .candidates import Proof, candidates_of
+from .candidates import Proof, candidates_at_first, candidates_of
 from .confirming import confirmed
 from .drifting import Memory, fits, missed, noticed, with_regret
 from .keeping import kept_files, layout_of
@@ -239,7 +239,8 @@ def learn_remembering(
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         return for_reading(analysis, settings, plan, weights, partition), learned, memory
     if present is None or present.spec is None:
-        return plan, learned, replace(memory, drift=None, rivals={}, columns=types)
+        found = candidates_at_first(replace(proof, before=told), plan)
+        return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
     standing = kept if kept is not None else sample.file
     memory = missed(analysis, memory, present, standing, plan, unseen, costs or CostModel())
     sampled = replace(proof, before=told)  # as the other candidates are told of: by the sample

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from zorder_pipeline.model.plan import FULL, Plan
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.model.plan import COMPACTION, FULL, Plan
+from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -17,12 +21,18 @@ def preview(snapshot: TableSnapshot, plan: Plan, *, where: str | None = None, fu
     Args:
         where, full: see `zorder_pipeline.pipeline.apply`.
     """
-    files, everything = snapshot.files(), full or plan.action == FULL
-    if plan.spec is None:
+    files, target = snapshot.files(), plan.target_file_rows
+    if plan.spec is None and plan.action != COMPACTION:
         return Preview(snapshot.version, skipped_files=len(files))
-    layout, target = plan.spec.layout_id, plan.target_file_rows
-    chosen = select_files(snapshot, layout, target, where=where, full=everything).rewrite
-    whole = chosen if where is None else select_files(snapshot, layout, target, full=everything).rewrite
+
+    def chosen_by(condition: str | None) -> npt.NDArray[np.int64]:
+        if plan.spec is None:
+            return Compaction(target).select(snapshot, condition)
+        everything = full or plan.action == FULL
+        return select_files(snapshot, plan.spec.layout_id, target, where=condition, full=everything).rewrite
+
+    chosen = chosen_by(where)
+    whole = chosen if where is None else chosen_by(None)
     sizes: dict[tuple[str | None, ...], int] = {}
     rows: dict[tuple[str | None, ...], int] = {}
     for i in chosen:

@@ -15,10 +15,11 @@ from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_condition
-from zorder_pipeline.model.plan import FULL, KEPT, Plan
+from zorder_pipeline.model.plan import FULL, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
+from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.routing import Cutter
@@ -106,8 +107,6 @@ def carry_out(
         return _told(judged, judged.preview.version, dry_run)
     snapshot = open_table(spark, judged.table)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
-    assert plan.spec is not None
-    spec = plan.spec
 
     def hold() -> str | None:
         found = hold_now(spark, state, rules)
@@ -120,22 +119,15 @@ def carry_out(
         where = chosen if where is None else f"({where}) AND ({chosen})"
     would = preview(snapshot, plan, where=where, full=full)
     work = relayout_work(snapshot, plan, would, verify)
-    job = Clustering(
-        spec,
-        _cutter(plan.target_file_rows),
-        plan.target_file_rows,
-        extended,
-        hilbert_table(spec) if spec.curve == "hilbert" else None,
-        full or plan.action == FULL,
-    )
     safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
-    done = rewrite(snapshot, job, where=where, safety=safety)
+    done = rewrite(snapshot, _job(plan, full), where=where, safety=safety)
     if state is not None and done.committed:
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
-        promised = would.bytes_unrestricted if plan.origin == KEPT else float(snapshot.files().bytes.sum())
+        promised = would.bytes_unrestricted if plan.promises_part else float(snapshot.files().bytes.sum())
         known["credited"] = min(1.0, would.bytes_rewritten / max(1.0, promised))
-        Ledger(spark, state).record(plan, spec.layout_id, done.version, vars(done), decision.to_json(), known)
+        layout = plan.spec.layout_id if plan.spec else ""
+        Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
         keep_statistics(spark, judged.table, plan, state, progress)
@@ -178,6 +170,14 @@ def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:
         dry_run=dry_run,
         gate=decision.to_json(),
     )
+
+
+def _job(plan: Plan, full: bool) -> Clustering | Compaction:
+    if plan.spec is None:
+        return Compaction(plan.target_file_rows)
+    table = hilbert_table(plan.spec) if plan.spec.curve == "hilbert" else None
+    target = plan.target_file_rows
+    return Clustering(plan.spec, _cutter(target), target, extended, table, full or plan.action == FULL)
 
 
 def _cutter(target: int) -> Cutter:

@@ -115,10 +115,11 @@ def read_volumes(
         chosen: indices of the queries.
         shares: share of rows each of them is told to read under the plan: zone maps of a sample are too narrow, and
             bytes and files are corrected as rows were.
-        kept: file of each sampled row, for a plan that lays out by the present layout only what is new.
+        kept: file of each sampled row, for a plan that leaves most files as they are: the present layout for what is
+            new, or compaction.
         row_group_bytes: of the files to be written.
     """
-    if plan.spec is None or not len(chosen):
+    if (plan.spec is None and kept is None) or not len(chosen):
         return None
     snapshot, sample = analysis.snapshot, analysis.sample
     queries, boxes = [analysis.queries[i] for i in chosen], [analysis.boxes[i] for i in chosen]
@@ -127,6 +128,7 @@ def read_volumes(
     codec = snapshot.properties.get("delta.parquet.compression.codec", session)
     within = np.zeros(sample.rows, dtype=np.int64)
     if kept is None:
+        assert plan.spec is not None
         file = sample_files(analysis, plan.spec, plan.target_file_rows)
         within = keys(plan.spec, sample.arrays)
     else:
