@@ -123,7 +123,7 @@ class GateConfig(Model):
     """Expected queries per day; null takes the rate observed in the log."""
     scan_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 14.0
     """Core-seconds a query needs to read one GB, until it is measured here (zorder calibrate, earlier relayouts)."""
-    rewrite_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 130.0
+    rewrite_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 100.0
     """Core-seconds to read, sort and write one GB by a one-column key, until it is measured here."""
     rewrite_core_seconds_per_gb_and_column: Amount = 6.0
     """Further core-seconds per GB for each further column of the key."""

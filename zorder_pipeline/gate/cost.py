@@ -83,11 +83,11 @@ class CostModel:
         relayouts, scans_measured: what was measured, see `measured`.
     """
 
-    base: float = 130.0
+    base: float = 100.0
     per_feature: float = 6.0
     scan: float = 14.0
     price_per_core_hour: float = 0.0
-    per_additional: float = 0.5
+    per_additional: float = 3.0
     per_predicate: float = 6.0
     per_hash: float = 60.0
     per_job: float = 6.0
