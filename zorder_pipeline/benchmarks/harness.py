@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -23,11 +23,8 @@ from zorder_pipeline.errors import ZorderError
 
 from . import find_workload
 
-if TYPE_CHECKING:
-    from rich.table import Table
-
-__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "bound", "markdown"]
-__all__ += ["ratio", "rich_table", "summarise"]
+__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "bound", "ratio"]
+__all__ += ["summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Progress: TypeAlias = Callable[[str], None]
@@ -35,19 +32,6 @@ OURS = "ours"
 RESAMPLES = 2000
 PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
 BOUND = "bound"
-READ = ("rows", "share", "scans")
-"""What the multiples of ours are told of, the first that was measured; and, in columns of their own, `TIMES`."""
-TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spark without an empty scan"))
-TIMES += (("duckdb_s", "DuckDB"), ("total_s", "total time"))
-FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("row_groups", "row groups/query"))
-FIGURES += (("rows", "rows/query"), ("scanned", "rows scanned/timed query"))
-FIGURES += (("bytes", "MB/query"), ("share", "share of rows"), ("copies", "plain copies"), ("loads", "loads by Delta"))
-FIGURES += (("scans", "full scans/window"),)
-FIGURES += (("spark_s", "Spark s"), ("spark_net_s", "Spark s without an empty scan"), ("duckdb_s", "DuckDB s"))
-FIGURES += (("total_s", "total s"),)
-FIGURES += (("error_bytes", "bytes, off by"), ("error_rows", "rows, off by"))
-FIGURES += (("inside", "inside the 90% interval"), ("half_width", "half the interval"), ("off", "off by"))
-FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
 
 
 @dataclass(frozen=True)
@@ -158,6 +142,8 @@ def bench(
     Raises:
         ZorderError: the workload is unknown, or an option is out of range.
     """
+    from .reports import markdown, plot
+
     workload = find_workload(name)
     count = seeds if seeds is not None else (2 if quick else 5)
     if count < 1:
@@ -192,20 +178,6 @@ def bound(matched: Floats, rows: int, files: int, seed: int, case: str = "") -> 
     """
     size = rows / files
     return Outcome(BOUND, "bound no layout can beat", seed, {"rows": np.ceil(matched / size) * size}, case=case)
-
-
-def plot(report: Mapping[str, Any]) -> bytes | None:
-    """The contenders' means as bars, as PNG; None when nothing in it is drawn."""
-    from zorder_pipeline.pictures import contender_bars
-
-    contenders = report["contenders"]
-    drawn = [m for m in (*READ, *(m for m, _ in TIMES), "copies") if m in contenders[OURS]["mean"]]
-    if not drawn:
-        return None
-    panels = {
-        dict(FIGURES)[m]: {c["label"]: c["mean"][m] for c in contenders.values() if m in c["mean"]} for m in drawn
-    }
-    return contender_bars(panels, str(report.get("summary", "")), contenders[OURS]["label"])
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -269,95 +241,6 @@ def _compared(theirs: Mapping[tuple[str, int], Outcome], mine: Mapping[tuple[str
     }
 
 
-def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
-    """Header and cells of the table that sums a report up."""
-    contenders = report["contenders"].values()
-    measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
-    steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
-    header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
-    told = [(m, "cost" if m == "scans" else "rows read") for m in READ if any(m in c["mean"] for c in contenders)][:1]
-    told += [(m, title) for m, title in TIMES if any(m in c["mean"] for c in contenders)]
-    header += [f"{title}, as a multiple of ours (95%)" for _, title in told]
-    rows = []
-    for name, contender in report["contenders"].items():
-        figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
-        times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
-        compared = contender["ours_to_it"]
-        times_more = [_inverse(compared[m]) if name != OURS and m in compared else "" for m, _ in told]
-        rows.append([contender["label"], *figures, *times, *times_more])
-    return header, rows
-
-
-def markdown(report: Mapping[str, Any]) -> str:
-    """The report as Markdown."""
-    header, rows = table_rows(report)
-    lines = [header, ["---", *["---:"] * (len(header) - 1)], *rows]
-    table = "\n".join("| " + " | ".join(line) + " |" for line in lines)
-    seeds = len(report["seeds"])
-    text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
-    if report.get("not_run"):
-        text += "Not run: " + "; ".join(f"{peer} ({why})" for peer, why in report["not_run"].items()) + ".\n\n"
-    if not any("multiple" in title for title in header):
-        return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
-    if "cases" in report:
-        text += _case_table(report["cases"])
-    return text + (
-        f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
-        "seeds with a paired bootstrap interval over queries.\n"
-    )
-
-
-def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
-    """For rows, and each time that was measured: a line per contender and a column per case, as multiples of ours."""
-    first = next(iter(cases.values()))
-    titles = [(m, "rows read") for m in READ if m in first[OURS]["mean"]][:1]
-    titles += [(m, title) for m, title in TIMES if m in first[OURS]["mean"]]
-    text = ""
-    for measure, title in titles:
-        lines = [[f"{title}, multiple of ours (95%)", *cases], ["---", *["---:"] * len(cases)]]
-        for name in first:
-            if name != OURS and measure in first[name]["ours_to_it"]:
-                cells = [_inverse(found[name]["ours_to_it"][measure]) for found in cases.values()]
-                lines.append([first[name]["label"], *cells])
-        ours = (_figure(measure, found[OURS]["mean"][measure]) for found in cases.values())
-        lines.append([f"ours, {dict(FIGURES)[measure]}", *ours])
-        text += "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
-    return text
-
-
-def rich_table(report: Mapping[str, Any]) -> Table:
-    """The report as a table for the terminal."""
-    from rich.table import Table
-
-    header, rows = table_rows(report)
-    table = Table(title=f"{report.get('workload', '')}: {report.get('summary', '')}")
-    for number, title in enumerate(header):
-        table.add_column(title, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*row)
-    return table
-
-
 def _log_ratio(a: Any, b: Any) -> Any:
     tiny = 1e-9  # a sample of queries that read nothing at all
     return np.log(np.maximum(a, tiny) / np.maximum(b, tiny))
-
-
-def _figure(measure: str, value: float | None) -> str:
-    if value is None:
-        return ""
-    if measure == "bytes":
-        return f"{value / 1e6:,.2f}"
-    if measure in ("copies", "loads"):
-        return f"{value:.2f}"
-    if measure == "share" or measure.endswith("_s"):
-        return f"{value:.4f}"
-    if measure in ("inside", "half_width"):
-        return f"{value:.0%}" if measure == "inside" else f"±{value:.0%}"
-    if measure.startswith(("error", "off")):
-        return f"{value:.3f}"
-    return f"{value:,.1f}" if measure in ("files", "row_groups", "mb_per_second", "scans") else f"{value:,.0f}"
-
-
-def _inverse(r: Mapping[str, float]) -> str:
-    return f"{1 / r['mean']:.2f} ({1 / r['high']:.2f}–{1 / r['low']:.2f})"

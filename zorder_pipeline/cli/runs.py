@@ -160,13 +160,13 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @click.option("--out", "target", default=".bench", show_default=True, type=click.Path(), help="Folder of the reports.")
 def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
     """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
-    from zorder_pipeline.benchmarks import harness
+    from zorder_pipeline.benchmarks import harness, reports
 
     peers = [name.strip() for name in against.split(",") if name.strip()]
     report = harness.bench(
         workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, progress=Progress()
     )
-    out.print(harness.rich_table(report))
+    out.print(reports.rich_table(report))
     out.print(f"written to {target}/{workload}.json and {target}/{workload}.md")
     return {key: value for key, value in report.items() if key != "outcomes"}
 

@@ -20,14 +20,14 @@ from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, query_bytes
 from .volumes import read_volumes
 
-__all__ = ["Proof", "candidates_at_first", "candidates_of"]
+__all__ = ["Unseen", "candidates_at_first", "candidates_of"]
 
 Floats = npt.NDArray[np.float64]
 Blocks = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
-class Proof:
+class Unseen:
     """The queries that chose nothing, and what they are measured by.
 
     Attributes:
@@ -82,7 +82,7 @@ class Proof:
         return Estimator.build(sample.arrays, self.analysis.snapshot.schema, boxes, sample.rows)
 
 
-def candidates_at_first(proof: Proof, plan: Plan) -> tuple[Candidate, ...]:
+def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
     """What could be done with a table that lies by no layout of ours: the learned one, or merging small files."""
     merged = _compaction(proof, plan)
     if merged is None:
@@ -95,7 +95,7 @@ def candidates_at_first(proof: Proof, plan: Plan) -> tuple[Candidate, ...]:
 
 
 def candidates_of(
-    proof: Proof, plan: Plan, standing: Floats, kept: Blocks | None, present: Plan, memory: Memory
+    proof: Unseen, plan: Plan, standing: Floats, kept: Blocks | None, present: Plan, memory: Memory
 ) -> tuple[Candidate, ...]:
     """What could be done with a table that lies by a layout of ours.
 
@@ -131,7 +131,7 @@ def candidates_of(
     return (*found, merged) if merged is not None else tuple(found)
 
 
-def _compaction(proof: Proof, plan: Plan) -> Candidate | None:
+def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     """Merging small files: fewer to open, though no fewer rows to read; None when there are none."""
     target = compact_rows(proof.analysis.snapshot, proof.settings)
     block = compacted_files(proof.analysis, target)

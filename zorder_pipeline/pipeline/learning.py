@@ -25,7 +25,7 @@ from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .candidates import Proof, candidates_at_first, candidates_of
+from .candidates import Unseen, candidates_at_first, candidates_of
 from .confirming import confirmed
 from .drifting import Memory, fits, missed, noticed, with_regret
 from .keeping import kept_files, layout_of
@@ -234,7 +234,7 @@ def learn_remembering(
         statistics=tuple(analysis.columns),
     )
     unseen = blocks.promise.tolist() if blocks else []
-    proof = Proof(analysis, settings, unseen, learned.before, rate)
+    proof = Unseen(analysis, settings, unseen, learned.before, rate)
     plan = replace(plan, promise=proof.promise(plan, learned.after, kept if stays is not None else None))
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         return for_reading(analysis, settings, plan, weights, partition), learned, memory

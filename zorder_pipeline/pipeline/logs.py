@@ -10,7 +10,8 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.ingest import ingest as ingest_logs
-from zorder_pipeline.query_log.store import LogStore, StoredLog
+from zorder_pipeline.query_log.store import LogStore
+from zorder_pipeline.query_log.stored import StoredLog
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LogSource, Progress, silent

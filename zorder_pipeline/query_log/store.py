@@ -12,24 +12,22 @@ import functools
 import json
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, ZorderError
-from zorder_pipeline.model.predicate import predicate_from_json
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
-from .files import LogFile
 from .intake import Known, batches, find_new, name_of
 from .parts import SCHEMA, Part, rows_of
+from .stored import Record, StoredLog, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["LogStore", "StoredLog"]
+__all__ = ["LogStore"]
 
 SCHEMA_VERSION = 1
 APP = "zorder-ingest"
@@ -43,38 +41,7 @@ QUERIES = (
     *("rows_read", "bytes_read", "partial", "level"),
 )
 NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}})
-Record = tuple[str, int, int, int | None, int | None, str]
-"""Source, size, position, Delta version, watermark and counts of a log."""
 QUARANTINE = (*PLACE, "reason", "text")
-
-
-@dataclass(frozen=True)
-class StoredLog:
-    """What one ingestion added.
-
-    Attributes:
-        log: its counts; queries are in the store, not here.
-        tables: scans added by table.
-        files: log files read.
-        unchanged: log files in which nothing was new.
-    """
-
-    log: QueryLog
-    tables: dict[str, int] = field(default_factory=dict)
-    files: int = 0
-    unchanged: int = 0
-
-    @staticmethod
-    def merged(parts: Sequence[StoredLog]) -> StoredLog:
-        """Several ingestions as one."""
-        tables = sum((Counter(part.tables) for part in parts), Counter[str]())
-        log = QueryLog.merged([part.log for part in parts])
-        return StoredLog(log, dict(tables), sum(p.files for p in parts), sum(p.unchanged for p in parts))
-
-    def to_json(self) -> dict[str, Any]:
-        """As `QueryLog.to_json`, with the files."""
-        counts = self.log.to_json() | {"tables": self.tables}
-        return counts | {"files": self.files, "unchanged_files": self.unchanged}
 
 
 class LogStore:
@@ -145,9 +112,11 @@ class LogStore:
         )
         rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= LATEST)
         rows = rows.orderBy(F.col("query_timestamp").asc_nulls_first(), "source", "position")
-        queries = tuple(_query(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist())
+        queries = tuple(
+            query_of(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist()
+        )
         totals = [json.loads(row["counts"]) for row in files.select("counts").collect()]
-        return _log(totals, queries)
+        return log_of(totals, queries)
 
     def purge(self, days: int, user: str | None = None) -> dict[str, int]:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
@@ -187,12 +156,12 @@ class LogStore:
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
             counted = done.collect()
-            self._commit(run, generation, [_record(part.log, counted) for part in parts if part.share[0] == 0])
+            self._commit(run, generation, [record_of(part.log, counted) for part in parts if part.share[0] == 0])
         finally:
             rows.unpersist()
         totals = [json.loads(row["counts"]) for row in counted]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
-        return StoredLog(_log(totals, ()), dict(tables), len({part.log.source for part in parts}))
+        return StoredLog(log_of(totals, ()), dict(tables), len({part.log.source for part in parts}))
 
     def _commit(self, run: str, generation: str, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""
@@ -281,49 +250,6 @@ def _worker(parts: list[Part], catalog: Catalog) -> Callable[[Iterator[pa.Record
             yield from rows_of([parts[i] for i in batch.column(0).to_pylist()], catalog)
 
     return read
-
-
-def _record(log: LogFile, counted: Sequence[Any]) -> Record:
-    """What ``log_files`` keeps of a log, from the rows of its shares."""
-    rows = [row for row in counted if row["source"] == log.source]
-    total = _log([json.loads(row["counts"]) for row in rows], ())
-    tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
-    kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
-    kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
-    watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
-    position = max(row["position"] for row in rows)
-    return log.source, log.size, position, None, watermark, json.dumps(kept | {"tables": dict(tables)})
-
-
-def _query(row: dict[str, Any]) -> LoggedQuery:
-    return LoggedQuery(
-        table=row["table_name"],
-        predicate=predicate_from_json(json.loads(row["predicate"])),
-        columns=tuple(row["columns"] or ()),
-        template=row["template"] or "",
-        timestamp=row["query_timestamp"],
-        duration_ms=row["duration_ms"],
-        user=row["user"],
-        source=f"{row['source']}:{row['position']}",
-        zone=row["zone"] or "UTC",
-        rows_read=row["rows_read"],
-        bytes_read=row["bytes_read"],
-        partial=bool(row["partial"]),
-    )
-
-
-def _log(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -> QueryLog:
-    ignored: Counter[str] = Counter()
-    quarantined: Counter[str] = Counter()
-    unmatched: Counter[str] = Counter()
-    lines = used = 0
-    for item in totals:
-        lines += item["lines"]
-        used += item["used"]
-        ignored.update(item["ignored"])
-        quarantined.update(item["quarantined"])
-        unmatched.update(item["unmatched"])
-    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), unmatched=dict(unmatched))
 
 
 @contextlib.contextmanager

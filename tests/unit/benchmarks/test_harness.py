@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from zorder_pipeline.benchmarks import find_workload, harness
+from zorder_pipeline.benchmarks import find_workload, harness, reports
 from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Workload
 from zorder_pipeline.errors import ZorderError
 
@@ -79,7 +79,7 @@ def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.Monk
     assert "2.00 (2.00–2.00)" in text
     assert "3 seeds" in text
     console = Console(record=True, width=160)
-    console.print(harness.rich_table(report))
+    console.print(reports.rich_table(report))
     assert "Delta ZORDER" in console.export_text()
 
 
@@ -99,7 +99,7 @@ def test_cases_are_told_apart_and_count_alike() -> None:
     report = harness.summarise(outcomes)
     assert report["contenders"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.25)
     assert report["cases"]["large"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.125)
-    text = harness.markdown(report)
+    text = reports.markdown(report)
     assert "| rows read, multiple of ours (95%) | small | large |" in text
     assert "| Delta ZORDER | 2.00 (2.00–2.00) | 8.00 (8.00–8.00) |" in text
 
@@ -110,7 +110,7 @@ def test_times_and_the_bound_have_columns_of_their_own() -> None:
         measures = {"rows": np.array([100.0, 100.0, 400.0]) * factor, "spark_s": np.full(3, 0.2) * factor}
         outcomes.append(Outcome(name, name, 0, measures))
     assert outcomes[0].per_query["rows"].tolist() == [0.0, 100.0, 300.0]  # whole files
-    header, rows = harness.table_rows(harness.summarise(outcomes))
+    header, rows = reports.table_rows(harness.summarise(outcomes))
     assert header[-2:] == ["rows read, as a multiple of ours (95%)", "Spark, as a multiple of ours (95%)"]
     assert {row[0]: row[-1] for row in rows} == {"bound no layout can beat": "", OURS: "", "zorder": "3.00 (3.00–3.00)"}
     assert rows[0][-2].startswith("0.67")

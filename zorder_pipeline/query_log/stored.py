@@ -1,0 +1,93 @@
+"""What the state keeps of logs, from its rows and into them: counts, records of files, queries."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zorder_pipeline.model.predicate import predicate_from_json
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+
+from .files import LogFile
+
+__all__ = ["Record", "StoredLog", "log_of", "query_of", "record_of"]
+
+Record = tuple[str, int, int, int | None, int | None, str]
+"""Source, size, position, Delta version, watermark and counts of a log."""
+
+
+@dataclass(frozen=True)
+class StoredLog:
+    """What one ingestion added.
+
+    Attributes:
+        log: its counts; queries are in the store, not here.
+        tables: scans added by table.
+        files: log files read.
+        unchanged: log files in which nothing was new.
+    """
+
+    log: QueryLog
+    tables: dict[str, int] = field(default_factory=dict)
+    files: int = 0
+    unchanged: int = 0
+
+    @staticmethod
+    def merged(parts: Sequence[StoredLog]) -> StoredLog:
+        """Several ingestions as one."""
+        tables = sum((Counter(part.tables) for part in parts), Counter[str]())
+        log = QueryLog.merged([part.log for part in parts])
+        return StoredLog(log, dict(tables), sum(p.files for p in parts), sum(p.unchanged for p in parts))
+
+    def to_json(self) -> dict[str, Any]:
+        """As `QueryLog.to_json`, with the files."""
+        counts = self.log.to_json() | {"tables": self.tables}
+        return counts | {"files": self.files, "unchanged_files": self.unchanged}
+
+
+def record_of(log: LogFile, counted: Sequence[Any]) -> Record:
+    """What ``log_files`` keeps of a log, from the rows of its shares."""
+    rows = [row for row in counted if row["source"] == log.source]
+    total = log_of([json.loads(row["counts"]) for row in rows], ())
+    tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
+    kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
+    kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
+    watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
+    position = max(row["position"] for row in rows)
+    return log.source, log.size, position, None, watermark, json.dumps(kept | {"tables": dict(tables)})
+
+
+def query_of(row: dict[str, Any]) -> LoggedQuery:
+    """The query of a row of ``query_log``."""
+    return LoggedQuery(
+        table=row["table_name"],
+        predicate=predicate_from_json(json.loads(row["predicate"])),
+        columns=tuple(row["columns"] or ()),
+        template=row["template"] or "",
+        timestamp=row["query_timestamp"],
+        duration_ms=row["duration_ms"],
+        user=row["user"],
+        source=f"{row['source']}:{row['position']}",
+        zone=row["zone"] or "UTC",
+        rows_read=row["rows_read"],
+        bytes_read=row["bytes_read"],
+        partial=bool(row["partial"]),
+    )
+
+
+def log_of(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -> QueryLog:
+    """A log from the counts of its parts."""
+    ignored: Counter[str] = Counter()
+    quarantined: Counter[str] = Counter()
+    unmatched: Counter[str] = Counter()
+    lines = used = 0
+    for item in totals:
+        lines += item["lines"]
+        used += item["used"]
+        ignored.update(item["ignored"])
+        quarantined.update(item["quarantined"])
+        unmatched.update(item["unmatched"])
+    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), unmatched=dict(unmatched))
