@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, Output
 
-from zorder_pipeline import pictures
 from zorder_pipeline.model.plan import Plan
 
 from .approval import HOW
@@ -65,6 +64,8 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
 
 
 def _facts(judged: "Judgement") -> dict[str, Any]:
+    from zorder_pipeline import pictures
+
     decision, would = judged.decision, judged.preview
     figures = [
         ("saving", decision.saving_core_seconds, decision.saving_low, decision.saving_high),

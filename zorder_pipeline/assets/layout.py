@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
-from zorder_pipeline import pictures
 from zorder_pipeline.model.plan import Plan
 
 from .budget import BEFORE
@@ -121,6 +120,7 @@ def _plane_facts(analysis: "TableAnalysis", plan: Plan) -> dict[str, Any]:
 
 
 def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
+    from zorder_pipeline import pictures
     from zorder_pipeline.layout.importance import column_importance
     from zorder_pipeline.pipeline import drawing
 

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import MetadataValue, TableColumn, TableColumnConstraints, TableSchema
 
-from zorder_pipeline import pictures
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.schema import TableSchema as Schema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
@@ -69,6 +68,8 @@ def counts(items: Mapping[str, int], what: str, number: str) -> MetadataValue[An
 
 def picture(png: bytes, alt: str, text: str = "") -> MetadataValue[Any]:
     """A picture, with text under it."""
+    from zorder_pipeline import pictures  # matplotlib: not needed to load the definitions
+
     return md(pictures.markdown(png, alt) + (f"\n\n{text}" if text else ""))
 
 

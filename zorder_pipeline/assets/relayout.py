@@ -20,7 +20,6 @@ from dagster import (
     TableColumnLineage,
 )
 
-from zorder_pipeline import pictures
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
@@ -117,7 +116,7 @@ def _promises(
     version: int | None = None,
 ) -> dict[str, Any]:
     """Promised against measured, for all relayouts of the table so far; a broken promise is logged as a warning."""
-    from zorder_pipeline import pipeline
+    from zorder_pipeline import pictures, pipeline
 
     factor, place = shelf.table.gate.broken_promise_factor, shelf.table.table
     try:
@@ -177,6 +176,7 @@ def _measured(
 def _facts(
     table: str, plan: Plan, done: Relayout, before: "TableSnapshot", after: "TableSnapshot", analysed: AnalysedTable
 ) -> dict[str, Any]:
+    from zorder_pipeline import pictures
     from zorder_pipeline.pipeline import drawing
 
     result = done.result
