@@ -199,7 +199,8 @@ def test_loading_starts_no_spark_and_imports_nothing_that_only_a_run_needs(tmp_p
     code = (
         "import zorder_pipeline.assets as a; a.defs\n"
         "from pyspark import SparkContext; import sys\n"
-        "sys.exit(SparkContext._gateway is not None or bool({'matplotlib', 'optuna', 'sqlglot'} & sys.modules.keys()))\n"
+        "needless = {'matplotlib', 'optuna', 'sqlglot'} & sys.modules.keys()\n"
+        "sys.exit(SparkContext._gateway is not None or bool(needless))\n"
     )
     environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
     environment.pop("ZORDER_CONFIG", None)
