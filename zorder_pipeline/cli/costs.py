@@ -11,7 +11,7 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
+from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.gate.decision import GateSettings
@@ -103,7 +103,9 @@ def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
 @state_option
 @click.option("--table", help="Only this table: path or catalog name.")
 @price_option
-@click.option("--out", "target", type=click.Path(), help="Also draw promised against measured, as PNG.")
+@click.option(
+    "--out", "target", type=click.Path(), callback=writable, help="Also draw promised against measured, as PNG."
+)
 def savings(state: str, table: str | None, price: float, target: str | None) -> Payload:
     """What relayouts promised and cost, what became of it, and what they saved by table and month."""
     from zorder_pipeline import pictures, pipeline
