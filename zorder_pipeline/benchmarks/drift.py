@@ -1,11 +1,12 @@
 """Workloads that move: what scans and rewrites cost together, against those who know the future and who never change.
 
-A log of 30,000 queries is replayed window by window. Each policy pays for every query the share of the table that it
+A log of 30,000 queries is replayed. Each policy pays for every query the share of the table that it
 reads under the layout in force (a full scan of all columns costs 1), and for every change of layout what the gate's
 cost model says of rewriting all of the table. All begin with the table as it was written. Assumed is that a rewrite is
-done at once between two windows, that queries read all columns, and that no data comes in; the prices times 0.1 and 10
+done at once between two queries, that queries read all columns, and that no data comes in; the prices times 0.1 and 10
 stand for cheaper and dearer rewrites, or for queries that read more or fewer columns. Ours does what a night does: it
-learns from past queries alone with the code of `zorder_pipeline.layout`, and decides by `zorder_pipeline.gate.drift`.
+learns from the last 200 queries with the code of `zorder_pipeline.layout`, and decides by `zorder_pipeline.gate.drift`,
+four times in as many queries.
 """
 
 from __future__ import annotations
@@ -30,11 +31,13 @@ Floats = npt.NDArray[np.float64]
 
 QUERIES = 30_000
 WINDOW = 200
+LOOK = 50
+"""Queries between two looks at the regret."""
 LONG, LONG_QUERIES, LONG_EVERY = 4_000, 400, 4
 """Half-life, in queries, of the memory that every fourth window a layout for the longer run is learned from, and how
 many of its queries are drawn for that."""
-REGRET_LEFT = 0.966
-"""Regret that is left after a window: it halves in 20 of them."""
+REGRET_LEFT = 0.5 ** (LOOK / 4_000)
+"""Regret that is left after a look."""
 REMEMBERED = 12
 """Rivals remembered besides the layouts in force."""
 PRICES = (0.1, 0.3, 1.0, 3.0, 10.0)
@@ -100,29 +103,36 @@ def price_of(world: World, price: float) -> Floats:
 def replay(world: World, price: float) -> tuple[Floats, int]:
     """What ours pays in each window, and how many changes it makes.
 
-    At the end of a window a layout is learned from its first three quarters, judged by the last, and every fourth
-    window one from a longer memory; then the regret of the present layout decides.
+    At every look the regret of the present layout decides. At the end of a window, and at each look of the first one, a
+    layout is learned from the first three quarters of the last window and judged by the others; every fourth window one
+    is learned from a longer memory.
     """
-    total: list[float] = []
+    paid: list[float] = []
     drift, known = Drift.begin(""), [0]
-    for number, (start, end) in enumerate(_windows()):
-        recent = world.learn(np.arange(start, end), np.ones(end - start))
-        fresh = [recent, *([_long_run(world, end)] if number % LONG_EVERY == LONG_EVERY - 1 else [])]
+    for start in range(0, QUERIES, LOOK):
+        end = start + LOOK
+        fresh, part = [], {}
+        if end < WINDOW or end % WINDOW == 0:
+            window = np.arange(max(0, end - WINDOW), end)
+            recent = world.learn(window, np.ones(len(window)))
+            fresh.append(recent)
+            unseen = window[len(window) * 3 // 4 :]
+            scale = len(window) / len(unseen)
+            part = {_name(recent): {_name(i): float(world.costs[i][unseen].sum()) * scale for i in (*known, recent)}}
+        if end % (LONG_EVERY * WINDOW) == 0:
+            fresh.append(_long_run(world, end))
         fresh = [layout for layout in dict.fromkeys(fresh) if layout not in known]
         prices = price_of(world, price)
         read = {_name(layout): float(world.costs[layout][start:end].sum()) for layout in known}
-        unseen = slice(start + (end - start) * 3 // 4, end)
-        scaled = (end - start) / (unseen.stop - unseen.start)
-        part = {_name(i): float(world.costs[i][unseen].sum()) * scaled for i in (*known, recent)}
-        total.append(read[drift.real.present])
-        costs = {_name(i): float(prices[i]) for i in (*known, recent) if i}
-        drift = drift.after(read, costs, {_name(recent): part}, REGRET_LEFT)
+        paid.append(read[drift.real.present])
+        costs = {_name(i): float(prices[i]) for i in (*known, *fresh) if i}
+        drift = drift.after(read, costs, part, REGRET_LEFT)
         if (to := drift.real.due(costs)) is not None:
-            total[-1] += costs[to]
+            paid[-1] += costs[to]
             drift = drift.changed(to, costs[to])
         names = remembered(drift, [_name(layout) for layout in (*known, *fresh)], list(map(_name, fresh)), REMEMBERED)
         known = sorted({0, *(int(name or 0) for name in names)})
-    return np.array(total), drift.real.changes
+    return np.array(paid).reshape(-1, WINDOW // LOOK).sum(axis=1), drift.real.changes
 
 
 def hindsight(world: World, price: float) -> tuple[tuple[Floats, int], ...]:
@@ -178,10 +188,6 @@ def offline_optimum(world: World, price: float) -> tuple[Floats, int]:
             changes += 1
         layout = before
     return paid, changes
-
-
-def _windows() -> list[tuple[int, int]]:
-    return [(start, start + WINDOW) for start in range(0, QUERIES, WINDOW)]
 
 
 def _by_window(world: World) -> Floats:

@@ -1,8 +1,8 @@
 """A layout that also serves scans through ``reading/``: by predicates, expressions and SOP partitions (seed 004, 4.1).
 
-Two forms are tried, and held-out queries decide between them and the layout by columns alone: every predicate as a
-column of one bit, whose place in the key the search finds; and the seed's, an SOP partition index as one column beside
-at most four others.
+Three forms are tried, and held-out queries decide between them and the layout by columns alone: every predicate as a
+column of one bit, whose place in the key the search finds; the seed's, an SOP partition index as one column beside at
+most four others; and that with the expressions that queries compare as further columns.
 """
 
 from __future__ import annotations
@@ -36,8 +36,9 @@ from .sizes import query_bytes
 
 __all__ = ["for_reading"]
 
-COLUMNS, BITS, INDEX = "columns", "predicates", "partition index"
-"""The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index."""
+COLUMNS, BITS, INDEX, MIXED = "columns", "predicates", "partition index", "partition index, expressions"
+"""The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index, and with that
+and expressions."""
 MOST_BITS = 12
 """Predicates that the search places at most, the most frequent independent ones."""
 BESIDE = 4
@@ -103,6 +104,7 @@ def for_reading(
     stored = analysis.sample.file
     candidates: dict[str, KeySpec | None] = {COLUMNS: plan.spec}
     bits = [name for name in sampled.expressions if name != INDEX]
+    computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
     ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
     share = settings.enriched_share
     on_select = {
@@ -121,7 +123,11 @@ def for_reading(
         return measured[name]
 
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
-    for name, features in ((BITS, [*ranked, *bits]), (INDEX, [INDEX, *ranked[:BESIDE]] if sop is not None else [])):
+    forms = {BITS: [*ranked, *bits]}
+    if sop is not None:
+        forms[INDEX] = [INDEX, *ranked[:BESIDE]]
+        forms[MIXED] = [*forms[INDEX], *computed] if computed else []
+    for name, features in forms.items():
         for part in SHARES if features else ():
             found = _learned(settings, sampled, features, share * part, weights, blocks, stored)
             candidates[name] = _compiled(found.spec, sampled.expressions) if found.spec is not None else plan.spec
@@ -219,6 +225,7 @@ def _promised(
         COLUMNS: "columns alone are best for the expected mix of readers; statistics of predicates still help them",
         BITS: "predicates as bits of the key won on the select queries",
         INDEX: "a partition index by predicates (SOP) beside columns won on the select queries",
+        MIXED: "a partition index by predicates (SOP) beside columns and expressions won on the select queries",
     }[winner]
     note = (
         f"{told}: scans through zorder_pipeline.scan read {reading.mean():.1%} of the rows, others {after.mean():.1%}"
