@@ -14,6 +14,7 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
+from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
@@ -69,6 +70,7 @@ def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession,
     before = sorted(map(str, spark.read.format("delta").load(path).collect()))
     done = pipeline.apply(spark, path, plan, force=True, state=state)
     assert done.decision == "applied"
+    assert Ledger(spark, state).entries()[-1].predicates == len(expressions), "they cost more than columns do"
     assert sorted(map(str, spark.read.format("delta").load(path).collect())) == before
     for condition in ("c LIKE '%77%'", "k + m < 3"):
         report = zorder_pipeline.explain(spark, path, condition, state=state)

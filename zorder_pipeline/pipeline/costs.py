@@ -37,7 +37,7 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
     relayouts = [
         (e.table_id, RelayoutWork(e.bytes_rewritten, e.columns, e.additional, e.predicates, e.files, e.hashed), cost)
         for e in Ledger(spark, state).entries()[-LATEST:]
-        if (cost := e.cost_measured) > 0 and e.columns  # a compaction sorts nothing and tells little of a relayout
+        if (cost := e.cost_measured) > 0 and e.layout_id  # a compaction sorts nothing and tells little of a relayout
     ]
     relayouts += [
         (
@@ -62,12 +62,14 @@ def relayout_work(
         done: the relayout, or its dry run.
         verify: ``counts`` or ``hash``.
     """
-    used = plan.spec.columns if plan.spec else ()
+    used = plan.spec.table_columns if plan.spec else ()
+    computed = sum(bool(feature.expression) for feature in plan.spec.features) if plan.spec else 0
     more = [column for column in snapshot.schema.columns if column.delta_stats and not column.partition]
     return RelayoutWork(
         bytes=done.bytes_rewritten,
-        features=len(used),
+        features=len(plan.spec.features) - computed if plan.spec else 0,
         additional=sum(column.name not in used for column in more),
+        predicates=computed,
         files=done.files_removed + done.files_added,
         hashed=verify == "hash",
     )

@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["analyse", "learn", "learn_layout_for", "learn_remembering", "study_name"]
 
 MIN_ROWS_SAMPLED_PER_FILE = 200
+READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
+"""Rows sampled per file, and at most, for a layout by predicates: of a rare one a small sample shows too few rows."""
 FEW_ROWS_PER_FILE = 50
 
 
@@ -129,7 +131,10 @@ def analyse(
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
-    least = MIN_ROWS_SAMPLED_PER_FILE * math.ceil(rows / target_rows(snapshot, settings))
+    files = math.ceil(rows / target_rows(snapshot, settings))
+    least = MIN_ROWS_SAMPLED_PER_FILE * files
+    if statistics:
+        least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
     wanted = min(rows, max(settings.sample_rows, least))
     known = evaluable(snapshot.read(), statistics) if statistics else ()
     named = widened(snapshot.schema, known)[1]

@@ -137,7 +137,7 @@ class Ledger:
             "relayout_date": now.date().isoformat(),
             **{name: done[name] for name in ("files_removed", "files_added", "bytes_rewritten", "rows", "seconds")},
             "cores": cores,
-            "columns": len(plan.spec.columns) if plan.spec else 0,
+            "columns": sum(not feature.expression for feature in plan.spec.features) if plan.spec else 0,
             **{f"promised_{name}": getattr(promise, name) for name in ("before", "after", "low", "high")},
             "gate": json.dumps(dict(gate)),
             "plan": json.dumps(plan.to_json()),
