@@ -36,6 +36,8 @@ __all__ = [
 
 MAX_BITS = 32
 """Predicates of one partitioning: a vector is a number of Spark's type bigint, and each bit costs an evaluation."""
+DENSE_BITS = 13
+"""Of so many predicates Spark looks a vector up in an array of all vectors there can be."""
 MAX_VECTORS = 512
 """Distinct vectors that are merged pair by pair; rarer ones join the most similar of these first."""
 SAME = 0.1
@@ -115,6 +117,10 @@ class Sop:
 
     def sql(self) -> str:
         """A row's partition index as Spark computes it; what `index_of` says of its vector."""
+        width = len(self.features)
+        if width <= DENSE_BITS:  # a map is searched from its beginning for every row
+            every = self.index_of(np.arange(1 << width, dtype=np.int64)).tolist()
+            return f"get(from_json('{every}', 'array<int>'), CAST({vector_sql(self.features)} AS INT))"
         keys, values = (f"from_json('{list(items)}', 'array<bigint>')" for items in (self.codes, self.index))
         looked_up = f"try_element_at(map_from_arrays({keys}, {values}), {vector_sql(self.features)})"
         return f"CAST(coalesce({looked_up}, {len(self.vectors)}L) AS INT)"

@@ -24,7 +24,7 @@ __all__ = ["FILE", "KEY", "RANGE", "number_of_starts", "with_key"]
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
-_OUTSIDE = "__zorder_outside"
+_OUTSIDE, _VALUE = "__zorder_outside", "__zorder_value"
 TREE_LIMIT = 31
 """More breakpoints than this are searched in an array: a larger comparison tree outgrows generated methods."""
 
@@ -47,6 +47,10 @@ def with_key(
     helpers: list[str] = []
     for i, feature in enumerate(spec.features):
         column = F.expr(feature.expression or column_sql(paths[feature.column]))
+        if feature.expression:  # in a projection of its own: evaluated once, and not at each comparison
+            computed = f"{_VALUE}{i}"
+            df, column = df.withColumn(computed, column), F.col(computed)
+            helpers.append(computed)
         value = _canonical(column, feature.value_type)
         points = _array(feature.breakpoints, feature.value_type)
         if len(feature.breakpoints) <= TREE_LIMIT:
