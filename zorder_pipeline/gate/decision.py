@@ -124,7 +124,7 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     The saving of each is what a promise query no longer reads, times query rate, times horizon. What gains most at
     least (lower end of the saving less cost) is approved if that is more than nothing; a layout that is to replace one
     of ours must besides have been missed long enough (`zorder_pipeline.gate.drift`), and a table that keeps its layout
-    waits for enough new data. Otherwise the reason is that of the proposal which came nearest.
+    waits for enough new data. Otherwise the reason is that of the layout which came nearest.
 
     Returns:
         The decision, and the proposal it is about; None when there was none with anything to do.
@@ -134,7 +134,12 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     if not able:
         return Decision(DECLINE, "in_good_order", (GOOD_ORDER,)), None
     weighed = [_weigh(proposal, settings) for proposal in able]
-    order = sorted(range(len(able)), key=lambda i: (not weighed[i].approved, -_net(weighed[i])))
+
+    def rank(i: int) -> tuple[bool, bool, float]:  # of what is declined, a layout is what people want to hear of
+        declined = not weighed[i].approved
+        return declined, declined and able[i].action == COMPACTION, -_net(weighed[i])
+
+    order = sorted(range(len(able)), key=rank)
     chosen, proposal = weighed[order[0]], able[order[0]]
     options = (Option("nothing"), *(_option(weighed[i], able[i]) for i in order))
     if not chosen.approved and all(one.plan.spec is None for one in able):
