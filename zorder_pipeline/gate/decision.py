@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision, Option
+from zorder_pipeline.model.decision import APPROVE, CAUSES, DECLINE, POSTPONE, Decision, Option
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, KEPT, Plan, Promise
 
 from .accounts import BROKEN
 from .benefit import saving
 from .cost import GIGABYTE, CostModel, RelayoutWork
 
-__all__ = ["CAUSES", "GateSettings", "Proposal", "decide", "judge", "postponed"]
+__all__ = ["GateSettings", "Proposal", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
-CAUSES: Mapping[str, str] = {
-    "worth_it": "even the lower end of the saving pays for the rewrite",
-    "gate_off": "the gate is switched off for this table, or its layout is pinned",
-    "approved_by_hand": "a person approved the plan",
-    "in_good_order": "no layout beat the present one on the select queries",
-    "nothing_new": "every file lies as it should already",
-    "no_workload": "the layout was given by hand, and no query shows that it pays",
-    "too_few_queries": "too few unseen queries to prove it on",
-    "not_proved": "the interval of the saving reaches zero",
-    "interval_too_wide": "it is expected to pay, but not sure to",
-    "not_worth_it": "it is not even expected to pay",
-    "too_little_new_data": "it would pay, but more new data is waited for",
-    "not_lost_enough": "another layout is better, but the present one has not yet lost what a change costs",
-    "undone": "another job keeps undoing the layout",
-    "budget": "tonight's budget goes to what gains more per core-hour",
-    "blackout": "it is a blackout window",
-    "stopped": "an operator stopped all relayouts",
-    "awaiting_approval": "a person has to approve the plan",
-    "rejected": "a person rejected the plan",
-}
-"""Every cause of a decision and what it means; the reasons say it with the table's own figures."""
 
 
 @dataclass(frozen=True)

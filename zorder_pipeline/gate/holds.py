@@ -17,7 +17,7 @@ NOT_SET = ("", "0", "false", "no")
 
 @dataclass(frozen=True)
 class Hold:
-    """Why nothing may be rewritten now: ``cause`` as in `zorder_pipeline.gate.decision.CAUSES`, and the sentence."""
+    """Why nothing may be rewritten now: ``cause`` as in `zorder_pipeline.model.decision.CAUSES`, and the sentence."""
 
     cause: str
     why: str

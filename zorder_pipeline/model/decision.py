@@ -6,9 +6,30 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-__all__ = ["APPROVE", "DECLINE", "POSTPONE", "Decision", "Option"]
+__all__ = ["APPROVE", "CAUSES", "DECLINE", "POSTPONE", "Decision", "Option"]
 
 APPROVE, DECLINE, POSTPONE = "approve", "decline", "postpone"
+CAUSES: Mapping[str, str] = {
+    "worth_it": "even the lower end of the saving pays for the rewrite",
+    "gate_off": "the gate is switched off for this table, or its layout is pinned",
+    "approved_by_hand": "a person approved the plan",
+    "in_good_order": "no layout beat the present one on the select queries",
+    "nothing_new": "every file lies as it should already",
+    "no_workload": "the layout was given by hand, and no query shows that it pays",
+    "too_few_queries": "too few unseen queries to prove it on",
+    "not_proved": "the interval of the saving reaches zero",
+    "interval_too_wide": "it is expected to pay, but not sure to",
+    "not_worth_it": "it is not even expected to pay",
+    "too_little_new_data": "it would pay, but more new data is waited for",
+    "not_lost_enough": "another layout is better, but the present one has not yet lost what a change costs",
+    "undone": "another job keeps undoing the layout",
+    "budget": "tonight's budget goes to what gains more per core-hour",
+    "blackout": "it is a blackout window",
+    "stopped": "an operator stopped all relayouts",
+    "awaiting_approval": "a person has to approve the plan",
+    "rejected": "a person rejected the plan",
+}
+"""Every cause of a decision and what it means; the reasons say it with the table's own figures."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +68,7 @@ class Decision:
     Attributes:
         verdict: `APPROVE`, `DECLINE` (for what is known of the table) or `POSTPONE` (it would pay, but not now).
         cause: the reason as one word for programs, such as ``worth_it`` or ``budget``; see
-            `zorder_pipeline.gate.decision.CAUSES`.
+            `CAUSES`.
         reasons: sentences, the deciding one first.
         action: what was decided about, as in `Option`.
         cost_core_seconds: expected cost of the rewrite.
