@@ -83,7 +83,13 @@ def check_files(path: str, version: int, snapshot: TableSnapshot, layout_id: str
         assert [(stats["numRecords"], stats["minValues"][k], stats["maxValues"][k])] == found
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+LONG = ("a thousand columns",)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=pytest.mark.slow if case.name in LONG else (), id=case.name) for case in CASES],
+)
 def test_nobody_notices_a_relayout(spark: SparkSession, tmp_path: Path, case: Case) -> None:
     path, checkpoint = str(tmp_path / case.folder), tmp_path / "checkpoint"
     table = f"delta.`{path}`"

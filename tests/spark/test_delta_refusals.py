@@ -132,6 +132,7 @@ def test_a_catalog_table_goes_by_its_name(spark: SparkSession, tmp_path: Path) -
         spark.sql("DROP DATABASE features CASCADE")
 
 
+@pytest.mark.slow
 def test_partitions_of_every_type(spark: SparkSession, tmp_path: Path, zone: None) -> None:
     path = f"{tmp_path}/t"
     values = (

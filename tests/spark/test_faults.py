@@ -290,6 +290,7 @@ def test_a_read_only_table_leaves_the_table_as_it_was(spark: SparkSession, tmp_p
     assert relayout(spark, path, spec_for("k")).committed
 
 
+@pytest.mark.slow
 def test_a_listing_that_is_many_versions_late_is_caught_up(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path / "t")
     late = open_table(spark, path)
@@ -340,6 +341,7 @@ def test_a_streaming_reader_sees_every_row_once(spark: SparkSession, tmp_path: P
     assert len(rows_at(spark, sink)) == 630
 
 
+@pytest.mark.slow
 def test_a_stream_into_the_table_is_not_aborted(spark: SparkSession, tmp_path: Path) -> None:
     path, origin = create(spark, tmp_path / "t", rows=600), create(spark, tmp_path / "origin", rows=400, files=8)
     rows = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(origin)

@@ -99,6 +99,7 @@ def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(
     assert rows[0]["promised_after"] == pytest.approx(plan.promise.after)
 
 
+@pytest.mark.slow
 def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:

@@ -316,7 +316,7 @@ relayout(spark, {path!r}, spec_for("k"), progress=progress)
 """
 
 
-@pytest.mark.parametrize("moment", ["writing", "committed"])
+@pytest.mark.parametrize("moment", ["writing", pytest.param("committed", marks=pytest.mark.slow)])
 def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: Path, moment: str) -> None:
     path = make(spark, tmp_path / "t")
     before = content(spark, path)

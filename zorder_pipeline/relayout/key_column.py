@@ -24,7 +24,9 @@ __all__ = ["FILE", "KEY", "RANGE", "number_of_starts", "with_key"]
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
-_OUTSIDE, _VALUE = "__zorder_outside", "__zorder_value"
+_OUTSIDE, _VALUE, _WHOLE = "__zorder_outside", "__zorder_value", "__zorder_whole"
+WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
+"""Families whose `_canonical` form is a bigint."""
 TREE_LIMIT = 31
 """More breakpoints than this are searched in an array: a larger comparison tree outgrows generated methods."""
 
@@ -52,11 +54,16 @@ def with_key(
             df, column = df.withColumn(computed, column), F.col(computed)
             helpers.append(computed)
         value = _canonical(column, feature.value_type)
-        points = _array(feature.breakpoints, feature.value_type)
-        if len(feature.breakpoints) <= TREE_LIMIT:
+        if len(feature.breakpoints) <= TREE_LIMIT and feature.value_type.family in WHOLE:
+            whole = f"{_WHOLE}{i}"
+            df = df.withColumn(whole, value)
+            helpers.append(whole)
+            code = F.expr(_tree_sql(whole, feature, 0, len(feature.breakpoints)))
+        elif len(feature.breakpoints) <= TREE_LIMIT:
             code = _tree(value, feature, 0, len(feature.breakpoints))
         else:
             place = f"{_PLACE}{i}"
+            points = _array(feature.breakpoints, feature.value_type)
             df = number_of_starts(df, value, points, len(feature.breakpoints), place)
             helpers.append(place)
             code = F.get(_array(feature.codes, ValueType("bigint")), F.col(place))
@@ -128,6 +135,15 @@ def _tree(value: Column, feature: FeatureCodes, low: int, high: int) -> Column:
     point = F.get(_array(feature.breakpoints, feature.value_type), F.lit(middle))
     upper, lower = _tree(value, feature, middle + 1, high), _tree(value, feature, low, middle)
     return F.when(value >= point, upper).otherwise(lower)
+
+
+def _tree_sql(value: str, feature: FeatureCodes, low: int, high: int) -> str:
+    """`_tree` over a bigint column as one text: node by node it is hundreds of calls into the JVM."""
+    if low == high:
+        return f"{feature.codes[low]}L"
+    middle = (low + high) // 2
+    upper, lower = _tree_sql(value, feature, middle + 1, high), _tree_sql(value, feature, low, middle)
+    return f"IF({value} >= {int(feature.breakpoints[middle])}L, {upper}, {lower})"
 
 
 def _interleaved(codes: Sequence[Column], spec: KeySpec) -> Column:
