@@ -19,7 +19,7 @@ from typing import Any
 
 __all__ = ["PATIENCES", "Course", "Drift", "remembered", "schema_changes"]
 
-PATIENCES = (1.0, 10.0)
+PATIENCES = (1.0, 10.0, 100.0)
 
 
 @dataclass(frozen=True)
