@@ -46,6 +46,7 @@ def relaid(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tup
     return path, state, plan, done.version
 
 
+@pytest.mark.slow
 def test_later_queries_show_whether_a_promise_was_kept(
     spark: SparkSession, relaid: tuple[str, str, Plan, int], tmp_path: Path
 ) -> None:

@@ -60,6 +60,7 @@ def night(
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 
 
+@pytest.mark.slow
 def test_only_what_is_new_is_laid_out_and_nothing_without_new_data(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:
@@ -176,6 +177,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     assert [decision for decision, _ in decisions].count("applied") == 1
 
 
+@pytest.mark.slow
 def test_a_dropped_column_is_named_and_its_layout_given_up(spark: SparkSession, tmp_path: Path, log: str) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     add(spark, path, 0, 6_000)
