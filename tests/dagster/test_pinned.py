@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from dagster import DagsterInstance
 
-from tests.dagster.conftest import statements, write_table
+from tests.dagster.conftest import statements, write_log, write_table
 from zorder_pipeline.assets.run import run_tables
 from zorder_pipeline.config import load_config
 from zorder_pipeline.pipeline import layout_by_hand
@@ -35,7 +35,7 @@ tables:
 def test_a_pinned_layout_is_applied_once_although_no_benefit_shows(spark: SparkSession, tmp_path: Path) -> None:
     rng = np.random.default_rng(2)
     write_table(tmp_path / "sales", rng)
-    (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in statements("sales", 30, rng)))
+    write_log(tmp_path / "log.jsonl", statements("sales", 30, rng))
     (tmp_path / "tables.yaml").write_text(CONFIG)
     config = load_config(tmp_path / "tables.yaml", check_paths=False)
     with DagsterInstance.ephemeral() as instance:

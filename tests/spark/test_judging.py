@@ -16,7 +16,7 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Candidate, Plan
-from zorder_pipeline.pipeline.rewriting import _cutter
+from zorder_pipeline.pipeline.previews import cutter_of
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
@@ -168,7 +168,7 @@ def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession
     plan = promising(spark, path)
     answers = iter(["", "all relayouts are stopped"])
     safety = Safety(bin_bytes=1, hold=lambda: next(answers))
-    done = rewrite(open_table(spark, path), Clustering(plan.spec, _cutter(500), 500), safety=safety)
+    done = rewrite(open_table(spark, path), Clustering(plan.spec, cutter_of(500), 500), safety=safety)
     assert done.held == "stopped after 1 of 3 bins: all relayouts are stopped"
     assert done.committed
     layouts = open_table(spark, path).files()

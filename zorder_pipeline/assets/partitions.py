@@ -1,7 +1,7 @@
 """A partitioned table, partition by partition: its keys in Dagster, backfills, and what was done to each."""
 
 from collections import Counter
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -69,19 +69,15 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
         with told(context, table.name):
             rows = pipeline.rows_by_partition(open_table(spark.session, table.table))
 
-            outcomes = []
-            for outcome in pipeline.apply_partitions(
+            outcomes = pipeline.apply_partitions(
                 spark.session,
                 table.table,
                 plan,
                 list(context.partition_keys),
                 gate=replace(gate_settings(table), min_new_data_share=0.0, min_new_data_bytes=0.0),  # a person's wish
                 **relayout_options(context, shelf),
-            ):
-                outcomes.append(outcome)
-                if outcome.result is not None:
-                    yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
-        _raise_failed(context, shelf, outcomes)
+            )
+            yield from _recorded(context, shelf, outcomes, rows)
 
     return _clustered_partitions
 
@@ -126,6 +122,30 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
         },
         allow_retries=False,
     )
+
+
+def _recorded(
+    context: AssetExecutionContext,
+    shelf: Shelf,
+    outcomes: Iterator["PartitionOutcome"],
+    rows: Mapping[str, int],
+    only_applied: bool = False,
+) -> Generator[AssetMaterialization, None, list[ApplyResult]]:
+    """Record each partition as soon as it is done.
+
+    Returns:
+        What was done.
+
+    Raises:
+        Failure, RetryRequested: some partitions failed, see `_raise_failed`.
+    """
+    seen = []
+    for outcome in outcomes:
+        seen.append(outcome)
+        if outcome.result is not None and not (only_applied and outcome.result.decision != "applied"):
+            yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
+    _raise_failed(context, shelf, seen)
+    return [outcome.result for outcome in seen if outcome.result is not None]
 
 
 def _noted(
@@ -198,13 +218,8 @@ def separately(
 
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     options = relayout_options(context, shelf)
-    outcomes = []
-    for outcome in pipeline.carry_out_partitions(spark, judged, keys, **options):
-        outcomes.append(outcome)
-        if outcome.result is not None and outcome.result.decision == "applied":
-            yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
-    _raise_failed(context, shelf, outcomes)
-    results = [outcome.result for outcome in outcomes if outcome.result is not None]
+    outcomes = pipeline.carry_out_partitions(spark, judged, keys, **options)
+    results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True)
     applied = [result for result in results if result.decision == "applied"]
     return replace(
         (applied or results)[-1],

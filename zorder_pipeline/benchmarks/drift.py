@@ -96,8 +96,9 @@ def price_of(world: World, price: float) -> Floats:
     """What going over to each layout costs, in full scans of the table, shape (layouts,)."""
     costs = CostModel()
     scan = costs.scans(ScanWork(TABLE_BYTES)).expected
-    work = [RelayoutWork(TABLE_BYTES, world.features(i)) for i in range(len(world.specs))]
-    return np.array([price * costs.relayout(item).expected / scan for item in work])
+    counts = [world.features(i) for i in range(len(world.specs))]
+    each = {count: costs.relayout(RelayoutWork(TABLE_BYTES, count)).expected for count in set(counts)}
+    return np.array([price * each[count] / scan for count in counts])
 
 
 def replay(world: World, price: float) -> tuple[Floats, int]:

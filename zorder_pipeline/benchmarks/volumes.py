@@ -133,7 +133,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
             assert plan.spec is not None
             file = files_under(plan.spec, sample.arrays, sample.rows / FILES).astype(np.int32)
             shares = whole_table_shares(estimator, file, int(file.max()) + 1)
-            volumes = read_volumes(analysis, plan, chosen, shares)
+            volumes = read_volumes(analysis, plan, chosen, shares, now=stored)
             assert volumes is not None
             estimate = (float(volumes.bytes_after.mean()), float(shares.mean()) * sample.total_rows)
             outcome = _measured(spark, analysis, plan, chosen, estimate, name, 0)

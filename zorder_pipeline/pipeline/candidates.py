@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -13,12 +14,13 @@ from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
+from zorder_pipeline.model.ranges import Boxes
 
 from .drifting import Memory, Rival, block_of
-from .keeping import compacted_files
+from .keeping import compacted_files, sampled_files
 from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, query_bytes
-from .volumes import read_volumes
+from .volumes import FileVolumes, present_volumes, read_volumes
 
 __all__ = ["Unseen", "candidates_at_first", "candidates_of"]
 
@@ -32,7 +34,7 @@ class Unseen:
 
     Attributes:
         unseen: their indices.
-        before: share of the rows that each reads now, shape (unseen queries,).
+        before: share of the rows that each reads now, told by the sample, shape (unseen queries,).
         rate: queries per day, and how that is known.
     """
 
@@ -42,21 +44,23 @@ class Unseen:
     before: Floats
     rate: tuple[float, str]
 
-    def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None) -> Promise:
+    def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
         """What ``plan`` promises.
 
         Args:
             after: share of the rows that each query reads afterwards.
             kept: file of each sampled row afterwards, when most files stay as they are.
+            before: share of the rows that each reads now, where more than the sample tells it.
         """
         analysis, settings = self.analysis, self.settings
-        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes)
-        whole = query_bytes(analysis.snapshot, [analysis.queries[i] for i in self.unseen])
-        return promise(self.before, after, whole, self.rate, settings.seed, volumes)
+        told = len(self.unseen) and (plan.spec is not None or kept is not None)
+        now = self._now if told else None
+        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes, now)
+        return promise(self.before if before is None else before, after, self._whole, self.rate, settings.seed, volumes)
 
     def shares(self, block: Blocks) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
-        return whole_table_shares(self._estimator(), block, int(block.max()) + 1)
+        return whole_table_shares(self._estimator, block, int(block.max()) + 1)
 
     def partitions(self, block: Blocks) -> dict[str, float]:
         """Share of the saving by partition when the sampled rows lie in these files; empty without partitions."""
@@ -64,10 +68,9 @@ class Unseen:
         values = self.analysis.snapshot.files().partitions
         if not columns or not len(self.unseen):
             return {}
-        place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(self.analysis.snapshot.files().path)}
-        keys = [partition_key(columns, values[place[name]]) if name in place else "" for name in sample.names]
+        keys = [partition_key(columns, values[i]) if i >= 0 else "" for i in sampled_files(self.analysis)]
         names, number = np.unique(np.array(keys), return_inverse=True)
-        member, estimator, saved = number.ravel()[sample.file], self._estimator(), {}
+        member, estimator, saved = number.ravel()[sample.file], self._estimator, {}
         for i, name in enumerate(names.tolist()):
             rows = np.flatnonzero(member == i)
             part = estimator.of_rows(rows)
@@ -76,10 +79,22 @@ class Unseen:
         total = sum(saved.values())
         return {name: share / total for name, share in saved.items()} if total else {}
 
+    @cached_property
+    def _boxes(self) -> list[Boxes]:
+        return [self.analysis.boxes[i] for i in self.unseen]
+
+    @cached_property
     def _estimator(self) -> Estimator:
         sample = self.analysis.sample
-        boxes = [self.analysis.boxes[i] for i in self.unseen]
-        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, boxes, sample.rows)
+        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self._boxes, sample.rows)
+
+    @cached_property
+    def _now(self) -> FileVolumes:
+        return present_volumes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen], self._boxes)
+
+    @cached_property
+    def _whole(self) -> Floats:
+        return query_bytes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen])
 
 
 def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
@@ -11,6 +12,7 @@ from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .previews import result_of
 from .records import LearnSettings, Progress, silent
 from .sizes import compact_rows
 
@@ -58,15 +60,5 @@ def compact(
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"
         return ApplyResult(done.version, "nothing_to_do", (why,), skipped_files=done.skipped_files)
     told = f"{done.files_removed:,} small files, or with deleted rows, become {done.files_added:,}"
-    return ApplyResult(
-        version=done.version,
-        decision="applied" if done.files_removed else "postponed",
-        reasons=(done.held, told) if done.held else (told,),
-        files_removed=done.files_removed,
-        files_added=done.files_added,
-        bytes_rewritten=done.bytes_rewritten,
-        rows=done.rows,
-        skipped_files=done.skipped_files,
-        seconds=done.seconds,
-        dry_run=dry_run,
-    )
+    reasons = (done.held, told) if done.held else (told,)
+    return replace(result_of(done, "applied" if done.files_removed else "postponed", reasons), dry_run=dry_run)

@@ -22,7 +22,7 @@ from .sizes import partitions_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files"]
+__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files", "sampled_files"]
 
 MOST = 0.5
 """Share of the rows that must lie by a layout for it to be the table's."""
@@ -66,10 +66,15 @@ def kept_files(
     if not len(chosen):
         return None
     columns = sample.arrays
-    names = {str(path).rsplit("/", 1)[-1] for path in snapshot.files().path[chosen]}
-    rewritten = np.array([name in names for name in sample.names], dtype=np.bool_)[sample.file]
+    rewritten = np.isin(sampled_files(analysis), chosen)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
     return files_after(spec, columns, sample.file, rewritten, rows_per_file, partition)
+
+
+def sampled_files(analysis: TableAnalysis) -> npt.NDArray[np.int64]:
+    """Index in the table's list of files of each file that rows were sampled from, -1 for one that is not in it."""
+    place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(analysis.snapshot.files().path)}
+    return np.array([place.get(name, -1) for name in analysis.sample.names], dtype=np.int64)
 
 
 def compacted_files(analysis: TableAnalysis, target_rows: int) -> npt.NDArray[np.int32] | None:
@@ -82,12 +87,12 @@ def compacted_files(analysis: TableAnalysis, target_rows: int) -> npt.NDArray[np
     groups = groups_of(files, np.ones(len(files), dtype=np.bool_), target_rows, keep_ours=True)
     if not groups:
         return None
-    place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(files.path)}
     became = np.arange(len(files))
     for group in groups:
         became[list(group)] = group[0]
-    merged = [became[place[name]] if name in place else len(files) + i for i, name in enumerate(sample.names)]
-    number = np.unique(np.array(merged), return_inverse=True)[1].ravel()
+    place = sampled_files(analysis)
+    merged = np.where(place >= 0, became[place], len(files) + np.arange(len(place)))
+    number = np.unique(merged, return_inverse=True)[1].ravel()
     return number[sample.file].astype(np.int32)
 
 

@@ -239,17 +239,17 @@ def learn_remembering(
         statistics=tuple(analysis.columns),
     )
     unseen = blocks.promise.tolist() if blocks else []
-    proof = Unseen(analysis, settings, unseen, learned.before, rate)
-    plan = replace(plan, promise=proof.promise(plan, learned.after, kept if stays is not None else None))
+    proof = Unseen(analysis, settings, unseen, told, rate)  # candidates are compared by the sample
+    stay = kept if stays is not None else None
+    plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         return for_reading(analysis, settings, plan, weights, partition), learned, memory
     if present is None or present.spec is None:
-        found = candidates_at_first(replace(proof, before=told), plan)
+        found = candidates_at_first(proof, plan)
         return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
     standing = kept if kept is not None else sample.file
     memory = missed(analysis, memory, present, standing, plan, unseen, costs or CostModel())
-    sampled = replace(proof, before=told)  # as the other candidates are told of: by the sample
-    found = candidates_of(sampled, plan, learned.standing, kept, present, memory)
+    found = candidates_of(proof, plan, learned.standing, kept, present, memory)
     return with_regret(replace(plan, candidates=found), memory, present.spec.layout_id), learned, memory
 
 

@@ -1,18 +1,46 @@
-"""What a plan would rewrite of a table as it lies."""
+"""What a plan makes of a table: the job that does it, what that would rewrite, and what it did."""
 
 from __future__ import annotations
 
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.layout.cells import Cuts, cut_cells
+from zorder_pipeline.layout.extend import extended
+from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.plan import COMPACTION, FULL, Plan
+from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.compaction import Compaction
-from zorder_pipeline.relayout.select import select_files
+from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.routing import Cutter
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import Preview
 
-__all__ = ["preview"]
+__all__ = ["cutter_of", "job_of", "preview", "result_of"]
+
+
+def job_of(plan: Plan, full: bool = False) -> Clustering | Compaction:
+    """What carries out a plan that has a layout, or merges files.
+
+    Args:
+        full: rewrite files that already lie by the layout, too.
+    """
+    target = plan.target_file_rows
+    if plan.spec is None:
+        return Compaction(target)
+    table = hilbert_table(plan.spec) if plan.spec.curve == "hilbert" else None
+    return Clustering(plan.spec, cutter_of(target), target, extended, table, full or plan.action == FULL)
+
+
+def cutter_of(target: int) -> Cutter:
+    """Cuts keys into files of about ``target`` rows."""
+
+    def cut(cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Cuts:
+        return cut_cells(cells, counts, target)
+
+    return cut
 
 
 def preview(snapshot: TableSnapshot, plan: Plan, *, where: str | None = None, full: bool = False) -> Preview:
@@ -24,15 +52,9 @@ def preview(snapshot: TableSnapshot, plan: Plan, *, where: str | None = None, fu
     files, target = snapshot.files(), plan.target_file_rows
     if plan.spec is None and plan.action != COMPACTION:
         return Preview(snapshot.version, skipped_files=len(files))
-
-    def chosen_by(condition: str | None) -> npt.NDArray[np.int64]:
-        if plan.spec is None:
-            return Compaction(target).select(snapshot, condition)
-        everything = full or plan.action == FULL
-        return select_files(snapshot, plan.spec.layout_id, target, where=condition, full=everything).rewrite
-
-    chosen = chosen_by(where)
-    whole = chosen if where is None else chosen_by(None)
+    job = job_of(plan, full)
+    chosen = job.select(snapshot, where)
+    whole = chosen if where is None else job.select(snapshot, None)
     sizes: dict[tuple[str | None, ...], int] = {}
     rows: dict[tuple[str | None, ...], int] = {}
     for i in chosen:
@@ -47,4 +69,19 @@ def preview(snapshot: TableSnapshot, plan: Plan, *, where: str | None = None, fu
         skipped_files=len(files) - len(chosen),
         bytes_unrestricted=int(files.bytes[whole].sum()),
         partition_bytes=sizes,
+    )
+
+
+def result_of(done: RelayoutResult, decision: str, reasons: tuple[str, ...]) -> ApplyResult:
+    """What a rewrite did (or, in a dry run, would do), as commands report it."""
+    return ApplyResult(
+        version=done.version,
+        decision=decision,
+        reasons=reasons,
+        files_removed=done.files_removed,
+        files_added=done.files_added,
+        bytes_rewritten=done.bytes_rewritten,
+        rows=done.rows,
+        skipped_files=done.skipped_files,
+        seconds=done.seconds,
     )

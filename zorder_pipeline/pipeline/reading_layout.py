@@ -126,7 +126,8 @@ def for_reading(
     forms = {BITS: [*ranked, *bits]}
     if sop is not None:
         forms[INDEX] = [INDEX, *ranked[:BESIDE]]
-        forms[MIXED] = [*forms[INDEX], *computed] if computed else []
+        if computed:
+            forms[MIXED] = [*forms[INDEX], *computed]
     for name, features in forms.items():
         for part in SHARES if features else ():
             found = _learned(settings, sampled, features, share * part, weights, blocks, stored)

@@ -5,29 +5,20 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-import numpy.typing as npt
-
 from zorder_pipeline.gate.decision import GateSettings
-from zorder_pipeline.layout.cells import Cuts, cut_cells
-from zorder_pipeline.layout.extend import extended
-from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_condition
-from zorder_pipeline.model.plan import FULL, Plan
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
-from zorder_pipeline.relayout.clustering import Clustering
-from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
-from zorder_pipeline.relayout.routing import Cutter
 from zorder_pipeline.relayout.snapshot import open_table
 
 from .costs import relayout_work
 from .judging import Judgement, Rules, hold_now, judge_table
-from .previews import preview
+from .previews import job_of, preview, result_of
 from .records import Progress, silent
 from .statistics import keep_statistics
 
@@ -120,7 +111,7 @@ def carry_out(
     would = preview(snapshot, plan, where=where, full=full)
     work = relayout_work(snapshot, plan, would, verify)
     safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
-    done = rewrite(snapshot, _job(plan, full), where=where, safety=safety)
+    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
     if state is not None and done.committed:
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
@@ -132,18 +123,8 @@ def carry_out(
             Approvals(spark, state).settle(judged.request, DONE)
         keep_statistics(spark, judged.table, plan, state, progress)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
-    return ApplyResult(
-        version=done.version,
-        decision="applied" if done.committed else "postponed" if done.held else "nothing_to_do",
-        reasons=reasons,
-        files_removed=done.files_removed,
-        files_added=done.files_added,
-        bytes_rewritten=done.bytes_rewritten,
-        rows=done.rows,
-        skipped_files=done.skipped_files,
-        seconds=done.seconds,
-        gate=decision.to_json(),
-    )
+    became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
+    return replace(result_of(done, became, reasons), gate=decision.to_json())
 
 
 def dry_result(judged: Judgement) -> ApplyResult:
@@ -170,18 +151,3 @@ def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:
         dry_run=dry_run,
         gate=decision.to_json(),
     )
-
-
-def _job(plan: Plan, full: bool) -> Clustering | Compaction:
-    if plan.spec is None:
-        return Compaction(plan.target_file_rows)
-    table = hilbert_table(plan.spec) if plan.spec.curve == "hilbert" else None
-    target = plan.target_file_rows
-    return Clustering(plan.spec, _cutter(target), target, extended, table, full or plan.action == FULL)
-
-
-def _cutter(target: int) -> Cutter:
-    def cut(cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Cuts:
-        return cut_cells(cells, counts, target)
-
-    return cut

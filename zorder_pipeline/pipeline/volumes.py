@@ -108,6 +108,7 @@ def read_volumes(
     shares: Floats,
     kept: npt.NDArray[np.int32] | None = None,
     row_group_bytes: int | None = None,
+    now: FileVolumes | None = None,
 ) -> ReadVolumes | None:
     """What some queries read now and under the plan, in bytes, files and row groups; None for a plan without a layout.
 
@@ -118,12 +119,13 @@ def read_volumes(
         kept: file of each sampled row, for a plan that leaves most files as they are: the present layout for what is
             new, or compaction.
         row_group_bytes: of the files to be written.
+        now: `present_volumes` of the queries, where that is known already: it reads every file's footer.
     """
     if (plan.spec is None and kept is None) or not len(chosen):
         return None
     snapshot, sample = analysis.snapshot, analysis.sample
     queries, boxes = [analysis.queries[i] for i in chosen], [analysis.boxes[i] for i in chosen]
-    now = present_volumes(snapshot, queries, boxes)
+    now = present_volumes(snapshot, queries, boxes) if now is None else now
     session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
     codec = snapshot.properties.get("delta.parquet.compression.codec", session)
     within = np.zeros(sample.rows, dtype=np.int64)

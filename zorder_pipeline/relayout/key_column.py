@@ -24,7 +24,7 @@ __all__ = ["FILE", "KEY", "RANGE", "number_of_starts", "with_key"]
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
-_OUTSIDE, _VALUE, _WHOLE = "__zorder_outside", "__zorder_value", "__zorder_whole"
+_OUTSIDE, _VALUE = "__zorder_outside", "__zorder_value"
 WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
 """Families whose `_canonical` form is a bigint."""
 TREE_LIMIT = 31
@@ -49,16 +49,15 @@ def with_key(
     helpers: list[str] = []
     for i, feature in enumerate(spec.features):
         column = F.expr(feature.expression or column_sql(paths[feature.column]))
-        if feature.expression:  # in a projection of its own: evaluated once, and not at each comparison
-            computed = f"{_VALUE}{i}"
-            df, column = df.withColumn(computed, column), F.col(computed)
-            helpers.append(computed)
-        value = _canonical(column, feature.value_type)
-        if len(feature.breakpoints) <= TREE_LIMIT and feature.value_type.family in WHOLE:
-            whole = f"{_WHOLE}{i}"
-            df = df.withColumn(whole, value)
-            helpers.append(whole)
-            code = F.expr(_tree_sql(whole, feature, 0, len(feature.breakpoints)))
+        named, whole = f"{_VALUE}{i}", feature.value_type.family in WHOLE
+        if feature.expression or whole:  # in a projection of its own: evaluated once, and not at each comparison
+            df, column = df.withColumn(named, _canonical(column, feature.value_type)), F.col(named)
+            helpers.append(named)
+            value = column
+        else:
+            value = _canonical(column, feature.value_type)
+        if len(feature.breakpoints) <= TREE_LIMIT and whole:
+            code = F.expr(_tree_sql(named, feature, 0, len(feature.breakpoints)))
         elif len(feature.breakpoints) <= TREE_LIMIT:
             code = _tree(value, feature, 0, len(feature.breakpoints))
         else:
