@@ -69,6 +69,8 @@ class Conditions:
                 f"n.x IN ({few})",
                 f"n.y {op} {number(300)}.25",
                 f"n.x + n.y > {number(320)}",
+                # a wide decimal, compared more exactly than doubles tell values apart
+                f"n.y * n.y * n.y * n.y * 1000000000 {op} {number(300) ** 4 * 10**9 + pick([-1, 0, 1])}",
                 f"coalesce(`odd i`, {number(9)}) = {number(9)}",
                 f"`odd i` IS {pick(['', 'NOT '])}NULL AND id < {number(1300)}",
                 f"CASE WHEN id < {number(1200)} THEN s ELSE NULL END IS NOT NULL",

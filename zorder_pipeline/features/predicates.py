@@ -5,20 +5,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
+from decimal import Decimal, InvalidOperation
 from typing import Any
 
-from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate, comparisons, predicate_to_json
+from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate, comparisons, predicate_to_json
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
 
 from .candidates import MIN_MAX_OPS, Candidate
+from .expressions import compared_with
 
 __all__ = ["PredicateCandidate", "implies", "predicate_candidates"]
 
 MAX_COMPARED = 200
 """Predicates among which implications are looked for, the most frequent ones."""
+THRESHOLDS = 4
+"""Of the constants that one thing is compared with on one side, so many are tried as predicates."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +59,9 @@ def predicate_candidates(
 
     These are conditions without min/max form, comparisons of a column that is not chosen, and disjunctions across
     columns; comparisons that the statement only implies, and those of partition columns, do not count. A query that
-    asks for something stricter is served by a weaker predicate, too (x > 5 implies x > 3), so it counts for both.
+    asks for something stricter is served by a weaker predicate, too (x > 5 implies x > 3), so it counts for both. Of
+    many constants on one side of the same column or expression a few are tried, the weakest condition among them: it
+    serves constants that were never asked for.
 
     Args:
         gamma: weighted share of the queries that must contain the predicate, or one that implies it.
@@ -65,8 +72,9 @@ def predicate_candidates(
         for feature in _features(query.predicate):
             if not _served(feature, schema, chosen):
                 found[feature].add(i)
+    boxes = {feature: _exact_boxes(feature, schema) for feature in found}
+    found = _thinned(found, boxes)
     frequent = sorted(found, key=lambda feature: -len(found[feature]))[:MAX_COMPARED]
-    boxes = {feature: _exact_boxes(feature, schema) for feature in frequent}
     served = {
         feature: found[feature].union(*(found[other] for other in frequent if _stricter(boxes[other], boxes[feature])))
         for feature in frequent
@@ -109,8 +117,80 @@ def _opaque_inside(predicate: Predicate) -> bool:
 
 
 def _exact_boxes(feature: Predicate, schema: TableSchema) -> Boxes | None:
-    """The feature as boxes where they say all of it; None otherwise."""
+    """The feature as boxes where they say all of it, an expression standing for a column; None otherwise."""
+    if isinstance(feature, Opaque):
+        return _compared_boxes(feature.expression)
     return None if _opaque_inside(feature) else to_boxes(feature, schema)
+
+
+def _compared_boxes(text: str) -> Boxes | None:
+    """An expression compared with numbers or dates, as a box.
+
+    >>> _compared_boxes("MONTH(ts) > 3")[0][0].intervals
+    (Interval(low=Decimal('3'), high=None, low_open=True, high_open=False),)
+    """
+    found = compared_with(text) if text else None
+    if found is None or len({literal.kind for literal in found[2]}) != 1:
+        return None
+    subject, op, literals = found
+    values = [_constant(literal) for literal in literals]
+    known = [value for value in values if value is not None]
+    if len(known) < len(values):
+        return None
+    match op:
+        case ">" | ">=":
+            intervals = [Interval(known[0], None, low_open=op == ">")]
+        case "<" | "<=":
+            intervals = [Interval(None, known[0], high_open=op == "<")]
+        case "between":
+            intervals = [Interval(known[0], known[1])]
+        case _:
+            intervals = [Interval(value, value) for value in known]
+    return ((Range(subject, literals[0].kind, tuple(intervals)),),)
+
+
+def _constant(literal: Literal) -> Any:
+    """A number or a day in an order of its own; None for what is neither."""
+    try:
+        match literal.kind:
+            case "number":
+                return Decimal(literal.text)
+            case "date":
+                return date.fromisoformat(literal.text).toordinal()
+    except (InvalidOperation, ValueError):
+        pass
+    return None
+
+
+def _thinned(found: Mapping[Predicate, set[int]], boxes: Mapping[Predicate, Boxes | None]) -> dict[Predicate, set[int]]:
+    """``found``, of many conditions that bound the same thing on the same side only `THRESHOLDS`, the weakest included.
+
+    Those that are left get the queries of all that imply them.
+    """
+    sides: dict[tuple[str, str, bool], list[tuple[Interval, Predicate]]] = defaultdict(list)
+    for feature in found:
+        match boxes[feature]:
+            case ((Range(column, kind, (Interval() as bound,), False),),) if (bound.low is None) != (
+                bound.high is None
+            ):
+                sides[column, kind, bound.high is None].append((bound, feature))
+    result = dict(found)
+    for (_, _, from_below), bounds in sides.items():
+        if len(bounds) <= THRESHOLDS:
+            continue
+        if from_below:
+            bounds.sort(key=lambda item: (_place(item[0].low), item[0].low_open), reverse=True)
+        else:
+            bounds.sort(key=lambda item: (_place(item[0].high), not item[0].high_open))
+        kept = {i * (len(bounds) - 1) // (THRESHOLDS - 1) for i in range(THRESHOLDS)}
+        implying: set[int] = set()
+        for i, (_, feature) in enumerate(bounds):  # the strictest first
+            implying = implying | found[feature]
+            if i in kept:
+                result[feature] = implying
+            else:
+                del result[feature]
+    return result
 
 
 def _stricter(a: Boxes | None, b: Boxes | None) -> bool:
@@ -174,6 +254,6 @@ def _hollow(interval: Interval) -> bool:
     return bool(low > high or (low == high and (interval.low_open or interval.high_open)))
 
 
-def _place(value: Value) -> tuple[Any, ...]:
+def _place(value: Value | None) -> tuple[Any, ...]:
     """Sort key of a bound: NaN after every other number."""
     return (1,) if isinstance(value, float) and value != value else (0, value)

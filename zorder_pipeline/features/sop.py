@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.file_stats import Feature
 
-from .correlation import contingency, traverse
+from .correlation import contingency
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -36,7 +36,7 @@ __all__ = [
 
 MAX_BITS = 32
 """Predicates of one partitioning: a vector is a number of Spark's type bigint, and each bit costs an evaluation."""
-DENSE_BITS = 13
+DENSE_BITS = 16
 """Of so many predicates Spark looks a vector up in an array of all vectors there can be."""
 MAX_VECTORS = 512
 """Distinct vectors that are merged pair by pair; rarer ones join the most similar of these first."""
@@ -119,8 +119,11 @@ class Sop:
         """A row's partition index as Spark computes it; what `index_of` says of its vector."""
         width = len(self.features)
         if width <= DENSE_BITS:  # a map is searched from its beginning for every row
-            every = self.index_of(np.arange(1 << width, dtype=np.int64)).tolist()
-            return f"get(from_json('{every}', 'array<int>'), CAST({vector_sql(self.features)} AS INT))"
+            known = dict(zip(self.codes, self.index, strict=True))
+            # nearly all are vectors that were never seen, so those have the shortest number
+            every = ",".join(str(known[code] + 1) if code in known else "0" for code in range(1 << width))
+            place = f"get(from_json('[{every}]', 'array<int>'), CAST({vector_sql(self.features)} AS INT))"
+            return f"coalesce(nullif({place}, 0) - 1, {len(self.vectors)})"
         keys, values = (f"from_json('{list(items)}', 'array<bigint>')" for items in (self.codes, self.index))
         looked_up = f"try_element_at(map_from_arrays({keys}, {values}), {vector_sql(self.features)})"
         return f"CAST(coalesce({looked_up}, {len(self.vectors)}L) AS INT)"
@@ -154,21 +157,26 @@ def vectors_of(truth: Sequence[Bits]) -> Counts:
 
 
 def chosen_bits(features: Sequence[Feature], truth: Sequence[Bits], most: int = MAX_BITS) -> list[int]:
-    """Indices of the predicates to partition by, the most frequent ones first (seed 004, P7 and P8).
+    """Indices of the predicates to partition by, those first that let the most be skipped (seed 004, P7 and P8).
 
-    Of predicates that are true of the same rows the most frequent one is taken; those true of no row or of all rows
-    separate nothing.
+    A predicate saves its queries all rows that do not satisfy it, but not those that a chosen weaker one already saves
+    them. Of predicates that are true of the same rows one is taken; those true of no row or of all rows separate
+    nothing.
     """
     useful = [j for j, bits in enumerate(truth) if bits.any() and not bits.all()]
-    useful = sorted(useful, key=lambda j: -features[j].weight)[: 2 * most]
-    graph: nx.Graph[int] = nx.Graph()
-    graph.add_nodes_from(useful)
-    for at, i in enumerate(useful):
-        for j in useful[at + 1 :]:
-            if contingency(truth[i].astype(np.int64), truth[j].astype(np.int64)) > 1 - SAME:
-                graph.add_edge(i, j)
-    primary, _ = traverse(graph, {j: features[j].weight for j in useful}, most)
-    return list(primary)
+    shares = {j: float(truth[j].mean()) for j in useful}
+    left = dict.fromkeys(useful, 1.0)
+    chosen: list[int] = []
+    while left and len(chosen) < most:
+        best = max(left, key=lambda j: (features[j].weight * (left[j] - shares[j]), -j))
+        del left[best]
+        chosen.append(best)
+        for j in list(left):
+            if contingency(truth[best].astype(np.int64), truth[j].astype(np.int64)) > 1 - SAME:
+                del left[j]
+            elif not (truth[j] & ~truth[best]).any():
+                left[j] = min(left[j], shares[best])
+    return chosen
 
 
 def partition(vectors: Vectors, weights: Floats, target_rows: float) -> Counts:

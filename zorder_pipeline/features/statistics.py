@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparisons
@@ -20,7 +21,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .expressions import ExpressionCandidate, compared_with
 from .predicates import PredicateCandidate
 
-__all__ = ["enriched", "features_of", "predicate_sql"]
+__all__ = ["enriched", "features_of", "predicate_sql", "worth_keeping"]
 
 MAX_FEATURES = 48
 """Features that statistics are kept of at most: each is evaluated on every row that is rewritten."""
@@ -30,6 +31,10 @@ _COMPARED = rf"(?P<left>{_COLUMN}) (?:<|<=|>|>=|=|<>) (?P<right>{_COLUMN})"
 _REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'|{_COMPARED})(?(not)\))")
 """Conditions that a null in one of their columns makes null: Spark, and so Delta, also asks that it is none."""
 _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>[^%_\\']+)(?P<back>%?)'")
+ROUNDED = ("double", "float")
+NO_LESS = {"<": "<=", ">": ">="}
+_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, bool]]
+"""Kind and name of a feature to the column that stands for it, and whether its values may be rounded."""
 TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
@@ -64,6 +69,16 @@ def features_of(
             name, columns = candidate.predicate.to_sql(), _columns_of(candidate.predicate)
             found.append(Feature(name, "predicate", "boolean", sql, columns, False, candidate.frequency))
     return tuple(sorted(found, key=lambda feature: -feature.weight)[:MAX_FEATURES])
+
+
+def worth_keeping(features: Sequence[Feature]) -> tuple[Feature, ...]:
+    """The features without predicates that bounds of an expression answer, which are only there to cluster by."""
+    expressions = {feature.name for feature in features if feature.kind == "expression"}
+    return tuple(
+        feature
+        for feature in features
+        if feature.kind != "predicate" or (found := compared_with(feature.name)) is None or found[0] not in expressions
+    )
 
 
 def _columns(
@@ -126,6 +141,8 @@ def predicate_sql(
 def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
     """``predicate`` and what it says of features, as comparisons of the columns that stand for them: the same rows.
 
+    What is said of a double may hold for more rows: where it stands for a decimal, larger means no less.
+
     Args:
         columns: the column of each feature, from `zorder_pipeline.model.file_stats.widened`.
 
@@ -133,8 +150,10 @@ def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
     >>> enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}).to_sql()
     "c LIKE '%x%' AND f = true AND c IS NOT NULL"
     """
-    names: dict[tuple[str, str], str] = {
-        (feature.kind, _normal(feature.name)): column for feature, column in columns.items() if feature.kind != "column"
+    names: _Names = {
+        (feature.kind, _normal(feature.name)): (column, feature.type in ROUNDED)
+        for feature, column in columns.items()
+        if feature.kind != "column"
     }
     return _enriched(predicate, names)
 
@@ -152,12 +171,12 @@ def _normal(text: str) -> str:
     return f"{name}({found['column']}, '{found['text']}')"
 
 
-def _enriched(predicate: Predicate, names: Mapping[tuple[str, str], str]) -> Predicate:
+def _enriched(predicate: Predicate, names: _Names) -> Predicate:
     said: list[Predicate] = []
     if (not isinstance(predicate, Opaque) or predicate.expression) and (
-        column := names.get(("predicate", _normal(predicate.to_sql())))
+        found := names.get(("predicate", _normal(predicate.to_sql())))
     ) is not None:
-        said.append(Comparison(column, "=", (TRUE,)))
+        said.append(Comparison(found[0], "=", (TRUE,)))
     match predicate:
         case And(children):
             return And((*(_enriched(child, names) for child in children), *said))
@@ -168,7 +187,7 @@ def _enriched(predicate: Predicate, names: Mapping[tuple[str, str], str]) -> Pre
     return And((predicate, *said)) if said else predicate
 
 
-def _of_opaque(text: str, names: Mapping[tuple[str, str], str]) -> Iterable[Comparison]:
+def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
     if (found := _REJECTING.fullmatch(text)) is not None:
         for column in dict.fromkeys(found.group("like", "left", "right")):
             if column and column.upper() not in ("TRUE", "FALSE", "NULL"):
@@ -176,8 +195,8 @@ def _of_opaque(text: str, names: Mapping[tuple[str, str], str]) -> Iterable[Comp
     if text.startswith("NOT (") and text.endswith(")"):
         inner = names.get(("predicate", _normal(text[5:-1])))
         if inner is not None:
-            yield Comparison(inner, "=", (FALSE,))
+            yield Comparison(inner[0], "=", (FALSE,))
     if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
         subject, op, literals = compared
-        if (column := names.get(("expression", subject))) is not None:
-            yield Comparison(column, op, literals)
+        if (named := names.get(("expression", subject))) is not None:
+            yield Comparison(named[0], NO_LESS.get(op, op) if named[1] else op, literals)

@@ -12,6 +12,7 @@ from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.layout.blocks import split_log
@@ -236,7 +237,7 @@ def learn_remembering(
         log_watermark=max(times, default=None),
         code_version=__version__,
         notes=tuple(notes),
-        statistics=tuple(analysis.columns),
+        statistics=worth_keeping(tuple(analysis.columns)),
     )
     unseen = blocks.promise.tolist() if blocks else []
     proof = Unseen(analysis, settings, unseen, told, rate)  # candidates are compared by the sample

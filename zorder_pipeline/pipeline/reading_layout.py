@@ -39,8 +39,8 @@ __all__ = ["for_reading"]
 COLUMNS, BITS, INDEX, MIXED = "columns", "predicates", "partition index", "partition index, expressions"
 """The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index, and with that
 and expressions."""
-MOST_BITS = 12
-"""Predicates that the search places at most, the most frequent independent ones."""
+MOST_BITS = 16
+"""Predicates that the search places at most, those by which the most can be skipped."""
 BESIDE = 4
 """Columns beside a partition index (seed 004: more make each of them skip too little)."""
 MOST_LOST = 0.05

@@ -63,7 +63,11 @@ def session_of(spark: SparkSession) -> str:
 
 
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:
-    """The features that Spark can evaluate on ``rows``, with their types; those whose values have no order are out."""
+    """The features that Spark can evaluate on ``rows``, with their types; those whose values have no order are out.
+
+    Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
+    but not that two of them differ, see `zorder_pipeline.features.statistics.enriched`.
+    """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
@@ -80,7 +84,9 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     for feature, field in fields(features):
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = int(value_type.name[8:].split(",")[0]) if value_type.family == "decimal" else 0
-        if value_type.orderable and value_type.family != "binary" and digits <= WIDE_DIGITS:
+        if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
+            found.append(replace(feature, type="double", sql=f"CAST({feature.sql} AS DOUBLE)", equality=False))
+        elif value_type.orderable and value_type.family != "binary" and digits <= WIDE_DIGITS:
             kept = feature.equality and value_type.family in BLOOM_FAMILIES
             found.append(replace(feature, type=value_type.name, equality=kept))
     return tuple(found)

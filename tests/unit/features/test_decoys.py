@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import AnalysisSettings, analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
@@ -106,3 +107,20 @@ def test_a_weaker_predicate_serves_those_who_ask_for_more() -> None:
         flag: 3,
     }
     assert "42" not in json.dumps([candidate.to_json(redact=True) for candidate in found])
+
+
+def test_of_many_constants_on_one_side_a_few_are_tried_and_the_weakest_serves_all() -> None:
+    def price(op: str, constant: float) -> Opaque:
+        return Opaque("arithmetic", ("a", "b"), f"a * (1 - b) {op} {constant}")
+
+    schema = TableSchema((Column("a", "decimal(15,2)"), Column("b", "decimal(15,2)"), Column("c", "string")))
+    above = [price(">", 80_000 + 7 * n) for n in range(50)]
+    below = [price("<=", 90 - n / 2) for n in range(3)]
+    asked = [*above, *below, price("=", 100_000), Opaque("like", ("c",), "c LIKE '%x%'")]
+    queries = [LoggedQuery("t", predicate) for predicate in asked]
+    found = {c.predicate: c.queries for c in predicate_candidates(queries, [1.0] * len(asked), schema, ())}
+    kept = [predicate for predicate in above if predicate in found]
+    assert [found[predicate] for predicate in kept] == [51, 34, 18, 2]
+    assert kept[0] == above[0]
+    assert [found[predicate] for predicate in below] == [3, 2, 1]
+    assert found[asked[-1]] == 1

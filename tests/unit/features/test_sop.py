@@ -111,6 +111,17 @@ def test_every_row_has_the_index_of_its_vector_and_unseen_vectors_come_last() ->
     assert set(sop.index_of(unseen)) <= {len(sop.vectors)}
 
 
+def test_predicates_are_chosen_by_what_they_add_to_those_before() -> None:
+    values = np.random.default_rng(0).random(1000)
+    truth = [values < 0.3, values < 0.2, values > 0.9, values < 0.02]
+    features = [_feature(j, weight) for j, weight in enumerate([10.0, 9.0, 1.5, 8.0])]
+    # all that is below 0.02 is below 0.3, too: of that only 0.28 can still be skipped for it
+    assert chosen_bits(features, truth) == [3, 1, 0, 2]
+    assert chosen_bits(features, truth, 2) == [3, 1]
+    narrower = [_feature(0, 10.0), _feature(1, 9.0), _feature(2, 1.5), _feature(3, 4.0)]
+    assert chosen_bits(narrower, truth, 3) == [1, 0, 2]
+
+
 def test_of_predicates_true_of_the_same_rows_one_is_chosen() -> None:
     rng = np.random.default_rng(0)
     a, b = rng.random(1000) < 0.2, rng.random(1000) < 0.3
