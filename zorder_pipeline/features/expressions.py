@@ -14,10 +14,12 @@ from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["ExpressionCandidate", "compared_with", "expression_candidates"]
+__all__ = ["LOOKED_UP", "ExpressionCandidate", "compared_with", "expression_candidates"]
 
 COMPARED = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 OPERATORS = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+LOOKED_UP = frozenset({"=", "<=>", "in"})
+"""Operators that a Bloom filter answers."""
 FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -31,6 +33,7 @@ class ExpressionCandidate:
         frequency, queries, share: of the queries that compare it, as of a column's
             `zorder_pipeline.features.candidates.Candidate`.
         comparison_points: different constants it is compared with.
+        looked_up: whether it is compared by equality.
         chosen: whether it is asked often and with enough constants to be worth statistics of its own.
         reason: why, or why not, in one sentence.
     """
@@ -41,6 +44,7 @@ class ExpressionCandidate:
     queries: int
     share: float
     comparison_points: int
+    looked_up: bool
     chosen: bool
     reason: str
 
@@ -71,14 +75,17 @@ def expression_candidates(
     asked: dict[str, set[int]] = defaultdict(set)
     points: dict[str, set[str]] = defaultdict(set)
     columns: dict[str, tuple[str, ...]] = {}
-    parsed: dict[str, tuple[str, tuple[str, ...]] | None] = {}
+    looked_up: set[str] = set()
+    parsed: dict[str, tuple[str, str, tuple[str, ...]] | None] = {}
     for i, query in enumerate(queries):
         for leaf in _opaque(query.predicate):
             if leaf.expression not in parsed:
                 parsed[leaf.expression] = _compared(leaf.expression)
             found = parsed[leaf.expression]
             if found is not None and all(schema.find(column) is not None for column in leaf.columns):
-                subject, constants = found
+                subject, op, constants = found
+                if op in LOOKED_UP:
+                    looked_up.add(subject)
                 asked[subject].add(i)
                 points[subject].update(constants)
                 columns[subject] = leaf.columns
@@ -87,7 +94,7 @@ def expression_candidates(
     for subject, where in asked.items():
         frequency, count = sum(weights[i] for i in where), len(points[subject])
         chosen, reason = _verdict(subject, len(where), len(queries), frequency / total, count, theta, gamma)
-        facts = (frequency, len(where), frequency / total, count)
+        facts = (frequency, len(where), frequency / total, count, subject in looked_up)
         result.append(ExpressionCandidate(subject, columns[subject], *facts, chosen, reason))
     return tuple(sorted(result, key=lambda candidate: -candidate.frequency))
 
@@ -111,17 +118,17 @@ def _opaque(predicate: Predicate) -> Iterator[Opaque]:
         yield predicate
 
 
-def _compared(text: str) -> tuple[str, tuple[str, ...]] | None:
-    """The expression and the constants that a condition compares it with; None when it is no such comparison.
+def _compared(text: str) -> tuple[str, str, tuple[str, ...]] | None:
+    """The expression, the operator and the constants that a condition compares it with; None when it is none.
 
     >>> _compared("MONTH(ts) = 3"), _compared("UPPER(c) IN ('A', 'B')"), _compared("a = b")
-    (('MONTH(ts)', ('3',)), ('UPPER(c)', ("'A'", "'B'")), None)
+    (('MONTH(ts)', '=', ('3',)), ('UPPER(c)', 'in', ("'A'", "'B'")), None)
     """
     node = _parsed(text)
     if isinstance(node, exp.Not):
         node = node.this.unnest()
     found = _sides(node)
-    return None if found is None else (found[0], tuple(constant.sql("spark") for constant in found[2]))
+    return None if found is None else (found[0], found[1], tuple(constant.sql("spark") for constant in found[2]))
 
 
 def compared_with(text: str) -> tuple[str, str, tuple[Literal, ...]] | None:

@@ -38,6 +38,7 @@ MAX_BITS = 32
 """Predicates of one partitioning: a vector is a number of Spark's type bigint, and each bit costs an evaluation."""
 DENSE_BITS = 16
 """Of so many predicates Spark looks a vector up in an array of all vectors there can be."""
+JOINED_AT_ONCE = 4096
 MAX_VECTORS = 512
 """Distinct vectors that are merged pair by pair; rarer ones join the most similar of these first."""
 SAME = 0.1
@@ -63,8 +64,7 @@ class Vectors:
     @staticmethod
     def of_codes(codes: Counts, rows: Counts, width: int) -> Vectors:
         """Vectors given as numbers whose bit j is predicate j."""
-        bits = ((codes[:, None] >> np.arange(width)) & 1).astype(np.bool_)
-        return Vectors(bits, rows)
+        return Vectors(_bits_of(codes, width), rows)
 
     @property
     def codes(self) -> Counts:
@@ -108,29 +108,46 @@ class Sop:
         return Sop(tuple(features), tuple(codes.tolist()), tuple(index.tolist()), union[order], rows[order])
 
     def index_of(self, codes: Counts) -> Counts:
-        """Partition of rows by their vectors, shape like ``codes``; vectors never seen come last."""
+        """Partition of rows by their vectors, shape like ``codes``.
+
+        A vector that was never seen joins the partition to which it costs least. Such rows are few, but anywhere else
+        a single one of them makes readers open its file.
+        """
         if not self.codes:
             return np.zeros(len(codes), dtype=np.int64)
         known = np.array(self.codes, dtype=np.int64)
         at = np.minimum(np.searchsorted(known, codes), len(known) - 1)
-        return np.where(known[at] == codes, np.array(self.index, dtype=np.int64)[at], len(self.vectors))
+        found = np.array(self.index, dtype=np.int64)[at]
+        unseen = known[at] != codes
+        found[unseen] = self._joined(codes[unseen])
+        return found
+
+    def _joined(self, codes: Counts) -> Counts:
+        weights = np.array([feature.weight for feature in self.features], dtype=np.float64)
+        added = (~self.vectors).T * self.rows  # [j, p]: rows that are read for predicate j from then on
+        parts = []
+        for start in range(0, len(codes), JOINED_AT_ONCE):
+            bits = _bits_of(codes[start : start + JOINED_AT_ONCE], len(self.features))
+            parts.append(np.argmin((bits * weights) @ added, axis=1))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *parts])
 
     def sql(self) -> str:
-        """A row's partition index as Spark computes it; what `index_of` says of its vector."""
-        width = len(self.features)
+        """A row's partition index as Spark computes it; what `index_of` says of its vector, if that has few bits."""
+        width, vector = len(self.features), vector_sql(self.features)
         if width <= DENSE_BITS:  # a map is searched from its beginning for every row
-            known = dict(zip(self.codes, self.index, strict=True))
-            # nearly all are vectors that were never seen, so those have the shortest number
-            every = ",".join(str(known[code] + 1) if code in known else "0" for code in range(1 << width))
-            place = f"get(from_json('[{every}]', 'array<int>'), CAST({vector_sql(self.features)} AS INT))"
-            return f"coalesce(nullif({place}, 0) - 1, {len(self.vectors)})"
+            every = ",".join(map(str, self.index_of(np.arange(1 << width, dtype=np.int64)).tolist()))
+            return f"get(from_json('[{every}]', 'array<int>'), CAST({vector} AS INT))"
         keys, values = (f"from_json('{list(items)}', 'array<bigint>')" for items in (self.codes, self.index))
-        looked_up = f"try_element_at(map_from_arrays({keys}, {values}), {vector_sql(self.features)})"
-        return f"CAST(coalesce({looked_up}, {len(self.vectors)}L) AS INT)"
+        rest = int(self._joined(np.array([(1 << width) - 1], dtype=np.int64))[0])
+        return f"CAST(coalesce(try_element_at(map_from_arrays({keys}, {values}), {vector}), {rest}L) AS INT)"
 
     def cost(self, weights: Floats) -> float:
         """Rows that can be skipped, summed over predicates by weight: C(P) of the seed."""
         return float(self.rows @ (~self.vectors @ weights))
+
+
+def _bits_of(codes: Counts, width: int) -> Bits:
+    return ((codes[:, None] >> np.arange(width)) & 1).astype(np.bool_)
 
 
 def vector_sql(features: Sequence[Feature]) -> str:

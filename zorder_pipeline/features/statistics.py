@@ -18,14 +18,13 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.spark_sql import boxes_sql, column_sql
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .expressions import ExpressionCandidate, compared_with
+from .expressions import LOOKED_UP, ExpressionCandidate, compared_with
 from .predicates import PredicateCandidate
 
 __all__ = ["enriched", "features_of", "predicate_sql", "worth_keeping"]
 
 MAX_FEATURES = 48
 """Features that statistics are kept of at most: each is evaluated on every row that is rewritten."""
-LOOKED_UP = frozenset({"=", "<=>", "in"})
 _COLUMN = r"`[^`]+`|[A-Za-z_][\w.]*"
 _COMPARED = rf"(?P<left>{_COLUMN}) (?:<|<=|>|>=|=|<>) (?P<right>{_COLUMN})"
 _REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'|{_COMPARED})(?(not)\))")
@@ -62,7 +61,7 @@ def features_of(
     for expression in expressions:
         if expression.chosen:
             text, weight = expression.expression, expression.frequency
-            found.append(Feature(text, "expression", "", text, expression.columns, True, weight))
+            found.append(Feature(text, "expression", "", text, expression.columns, expression.looked_up, weight))
     for candidate in predicates:
         sql = predicate_sql(candidate.predicate, schema, paths, zone)
         if sql is not None and not _served_by_column(candidate.predicate):

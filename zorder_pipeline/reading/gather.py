@@ -1,4 +1,9 @@
-"""Gathering statistics of files: one aggregation over them, of the features' columns alone."""
+"""Gathering statistics of files: two aggregations over them, of the features' columns alone.
+
+What Spark aggregates in generated code (bounds of numbers, and all predicates as bits of a few numbers) is kept apart
+from what it does not (bounds of strings, sets of values): in one aggregation with these, all of it is several times
+slower.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,9 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
@@ -20,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["STATS", "evaluable", "gather", "session_of", "stored_columns"]
 
+BITS_EACH, PREDICATES_EACH = 3, 21
+"""Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
 MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
 WIDE_DIGITS = 18
@@ -30,6 +39,7 @@ SETTINGS = (
 )
 """Settings of a session that change what expressions mean."""
 _SLOTS = {"string": ("text", pa.string()), "float": ("real", pa.float64())}
+_WHOLE = ("whole", pa.int64())
 STATS = pa.schema(
     [
         ("file", pa.string()),
@@ -49,7 +59,7 @@ STATS = pa.schema(
     ]
 )
 """A row per file and feature; bounds stand in the column that their type's canonical values fit, ``columns`` says
-where the files keep what the feature looks at."""
+where the files keep what the feature looks at, and ``nulls`` is -1 where there are some and nobody counted them."""
 
 
 def session_of(spark: SparkSession) -> str:
@@ -105,7 +115,7 @@ def stored_columns(feature: Feature, physical: Mapping[str, str]) -> str | None:
 def gather(rows: DataFrame, features: Sequence[Feature], physical: Mapping[str, str]) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
-    Every live row is looked at once. A feature that fails on some row (a cast under ANSI) is left out.
+    A feature that fails on some row (a cast under ANSI) is left out.
 
     Args:
         features: as `evaluable` gives them.
@@ -128,39 +138,80 @@ def gather(rows: DataFrame, features: Sequence[Feature], physical: Mapping[str, 
 def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[str, str]) -> pa.Table:
     from pyspark.sql import functions as F
 
-    path = rows.metadataColumn("_metadata").getField("file_path")
-    values = [F.expr(feature.sql).alias(f"v{i}") for i, feature in enumerate(features)]
-    frame = rows.select(path.alias("file"), *values)
-    asked: list[Column] = [F.count(F.lit(1)).alias("rows")]
-    for i, feature in enumerate(features):
-        value = F.col(f"v{i}")
-        asked += [F.min(value).alias(f"low{i}"), F.max(value).alias(f"high{i}")]
-        asked.append((F.count(F.lit(1)) - F.count(value)).alias(f"nulls{i}"))
+    predicates = [feature for feature in features if feature.kind == "predicate"]
+    others = [feature for feature in features if feature.kind != "predicate"]
+    values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
+    counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
+    kept: list[Column] = []
+    for start in range(0, len(predicates), PREDICATES_EACH):
+        number = f"bits{start // PREDICATES_EACH}"
+        bits = (_bits(feature.sql, j) for j, feature in enumerate(predicates[start : start + PREDICATES_EACH]))
+        values[number] = F.expr(" | ".join(bits))
+        counted.append(F.bit_or(number).alias(number))
+    for i, feature in enumerate(others):
+        v = f"v{i}"
+        bounds = [F.min(v).alias(f"low{i}"), F.max(v).alias(f"high{i}"), F.count(v).alias(f"count{i}")]
+        (kept if ValueType.parse(feature.type).family == "string" else counted).extend(bounds)
         if feature.equality:
-            place = F.pmod(F.crc32(_text(value, feature.type).cast("binary")), F.lit(BLOOM_BITS)).cast("int")
-            asked.append(F.collect_set(F.when(value.isNotNull(), place)).alias(f"places{i}"))
-    wide = frame.groupBy("file").agg(*asked).toArrow().combine_chunks()
-    found = []
-    for i, feature in enumerate(features):
-        columns = {"feature": feature.name, "kind": feature.kind, "type": feature.type}
-        found.append(_of_feature(wide, i, feature, columns | {"columns": stored_columns(feature, physical)}))
+            place = F.pmod(F.crc32(_text(F.col(v), feature.type).cast("binary")), F.lit(BLOOM_BITS)).cast("int")
+            kept.append(F.collect_set(F.when(F.col(v).isNotNull(), place)).alias(f"places{i}"))
+    path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
+    # evaluated in a projection, or each of its aggregates would evaluate a value again
+    frame = rows.select(path, *(value.alias(name) for name, value in values.items())).groupBy("file")
+    wide = frame.agg(*counted).toArrow().sort_by("file")
+    if kept:
+        apart = frame.agg(*kept).toArrow().sort_by("file")
+        wide = pa.table({**{name: wide[name] for name in wide.column_names}, **_beside(wide, apart)})
+    wide = wide.combine_chunks()
+    found = [_of_predicate(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(predicates)]
+    found += [_of_values(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
 
 
-def _of_feature(wide: pa.Table, i: int, feature: Feature, texts: Mapping[str, str | None]) -> pa.Table:
-    count, value_type = wide.num_rows, ValueType.parse(feature.type)
-    slot, kind = _SLOTS.get(value_type.family, ("whole", pa.int64()))
-    columns: dict[str, Any] = {"file": wide["file"], "rows": wide["rows"], "nulls": wide[f"nulls{i}"]}
-    for name, text in texts.items():
-        columns[name] = pa.repeat(pa.scalar(text, pa.string()), count)
+def _bits(sql: str, place: int) -> str:
+    """1 for true, 2 for false and 4 for null, shifted to the predicate's place."""
+    return f"shiftleft(coalesce(2L - CAST(({sql}) AS BIGINT), 4L), {BITS_EACH * place})"
+
+
+def _beside(wide: pa.Table, apart: pa.Table) -> dict[str, pa.ChunkedArray]:
+    assert wide["file"].equals(apart["file"]), "both aggregations read the same files"
+    return {name: apart[name] for name in apart.column_names if name != "file"}
+
+
+def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:
+    bits = wide[f"bits{i // PREDICATES_EACH}"].to_numpy() >> (BITS_EACH * (i % PREDICATES_EACH))
+    true, false, null = ((bits >> k) & 1 == 1 for k in range(BITS_EACH))
+    nulls = np.where(~null, 0, np.where(true | false, -1, wide["rows"].to_numpy()))
+    known = true | false
+    bounds = {side: pa.array(values, mask=~known) for side, values in (("low", ~false & known), ("high", true))}
+    return _stats(
+        wide, feature, columns, {"nulls": pa.array(nulls)}, {k: v.cast(pa.int64()) for k, v in bounds.items()}
+    )
+
+
+def _of_values(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:
+    value_type = ValueType.parse(feature.type)
+    own = {"nulls": pc.subtract(wide["rows"], wide[f"count{i}"])}
+    if feature.equality:
+        own["places"] = _packed(wide[f"places{i}"])
+    bounds = {}
     for side in ("low", "high"):
         values, valid = canonical_array(wide[f"{side}{i}"], value_type)
-        columns[f"{side}_{slot}"] = pa.array(values, kind, mask=~valid)
-    if feature.equality:
-        columns["places"] = _packed(wide[f"places{i}"])
-    return pa.table(
-        [columns[item.name] if item.name in columns else pa.nulls(count, item.type) for item in STATS], STATS.names
-    ).cast(STATS)
+        bounds[side] = pa.array(values, _SLOTS.get(value_type.family, _WHOLE)[1], mask=~valid)
+    return _stats(wide, feature, columns, own, bounds)
+
+
+def _stats(
+    wide: pa.Table, feature: Feature, columns: str | None, own: Mapping[str, Any], bounds: Mapping[str, pa.Array]
+) -> pa.Table:
+    """Rows of `STATS`, one per file."""
+    slot = _SLOTS.get(ValueType.parse(feature.type).family, _WHOLE)[0]
+    texts = {"feature": feature.name, "kind": feature.kind, "type": feature.type, "columns": columns}
+    given: dict[str, Any] = {"file": wide["file"], "rows": wide["rows"], **own}
+    given |= {name: pa.repeat(pa.scalar(text, pa.string()), wide.num_rows) for name, text in texts.items()}
+    given |= {f"{side}_{slot}": values for side, values in bounds.items()}
+    items = [given.get(item.name, pa.nulls(wide.num_rows, item.type)) for item in STATS]
+    return pa.table(items, STATS.names).cast(STATS)
 
 
 def _packed(places: pa.ChunkedArray) -> pa.Array:

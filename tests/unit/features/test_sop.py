@@ -100,7 +100,7 @@ def test_ordering_leaves_at_least_a_ninth_more_zeros(width: int, share: float) -
     assert file_zeros(sop.vectors, per_file) >= 1.11 * arbitrary
 
 
-def test_every_row_has_the_index_of_its_vector_and_unseen_vectors_come_last() -> None:
+def test_every_row_has_the_index_of_its_vector_and_unseen_vectors_go_where_they_cost_least() -> None:
     vectors = _vectors(np.random.default_rng(1), 9, 4)
     sop = Sop.learn([_feature(j) for j in range(4)], vectors, 60)
     index = sop.index_of(vectors.codes)
@@ -108,7 +108,13 @@ def test_every_row_has_the_index_of_its_vector_and_unseen_vectors_come_last() ->
         assert not (code & ~sop.vectors[place]).any()
     assert set(index) == set(range(len(sop.vectors)))
     unseen = np.setdiff1d(np.arange(16), vectors.codes)
-    assert set(sop.index_of(unseen)) <= {len(sop.vectors)}
+    for code, place in zip(unseen, sop.index_of(unseen), strict=True):
+        bits = [j for j in range(4) if code >> j & 1]
+        costs = [
+            rows * sum(sop.features[j].weight for j in bits if not vector[j])
+            for vector, rows in zip(sop.vectors, sop.rows, strict=True)
+        ]
+        assert costs[place] == pytest.approx(min(costs))
 
 
 def test_predicates_are_chosen_by_what_they_add_to_those_before() -> None:
