@@ -119,6 +119,7 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
     assert pipeline.judge_table(spark, path, again, gate=GateSettings(queries_per_day=1e6)).outcome == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:
     path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
     plan, rules = promising(spark, path), pipeline.Rules(approval="changes")

@@ -331,6 +331,7 @@ def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: P
     assert content(spark, path) == before
 
 
+@pytest.mark.slow
 def test_a_layout_by_hand_stays_the_same_one_when_the_table_lies_by_it(spark: SparkSession, tmp_path: Path) -> None:
     path, state, bits = make(spark, tmp_path / "t"), str(tmp_path / "state"), {"k": 4, "id": 2}
     settings = pipeline.LearnSettings(sample_rows=1000, target_file_rows=TARGET)
