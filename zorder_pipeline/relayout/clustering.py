@@ -109,13 +109,13 @@ def _rows_of_partitions(files: FileList, chosen: npt.NDArray[np.int64]) -> list[
 def _beyond(spec: KeySpec, files: FileList, chosen: npt.NDArray[np.int64]) -> list[str]:
     """Columns of the key with values beyond the range that it was learned from, by the files' statistics."""
     found = []
-    for feature in spec.features:
-        zones = files.zones.get(feature.column)
-        if feature.high is None or zones is None:
-            continue
-        highs = zones.high[chosen][zones.known[chosen]].tolist()
-        if highs and order_key(max(highs, key=order_key)) > order_key(feature.high):
-            found.append(feature.column)
+    bounds = {feature.column: feature.high for feature in spec.features if feature.high is not None}
+    known = files.zones_of(bounds) if bounds else {}
+    for column, high in bounds.items():
+        zones = known.get(column)
+        highs = zones.high[chosen][zones.known[chosen]].tolist() if zones is not None else []
+        if highs and order_key(max(highs, key=order_key)) > order_key(high):
+            found.append(column)
     return found
 
 

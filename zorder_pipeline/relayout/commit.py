@@ -18,7 +18,7 @@ from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableEr
 from zorder_pipeline.versions import supported_text
 
 from .failures import cause, first_line, lost_races
-from .snapshot import TableSnapshot, jvm
+from .snapshot import TableSnapshot, jvm, snapshot_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -56,7 +56,7 @@ class Transaction:
             raise UnsupportedTableError(
                 f"this Delta version's transaction differs; supported are {supported_text()}"
             ) from error
-        self.current = TableSnapshot(self.spark, self.jlog, self.txn.snapshot())
+        self.current = snapshot_of(self.spark, self.jlog, self.txn.snapshot())
         if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:
             raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
         self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(self._seq(list(paths)))

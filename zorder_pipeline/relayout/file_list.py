@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -47,7 +47,7 @@ class FileList:
             that a layout was learned from keys are comparable within a generation only.
         modified: when the file was written, milliseconds since 1970.
         partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
-        load_zones: fetches `zones`.
+        load_zones: fetches `zones`, of some columns or of all.
         vector: id of the deletion vector, "" where the file has none.
     """
 
@@ -61,7 +61,7 @@ class FileList:
     key_high: npt.NDArray[np.int64]
     modified: npt.NDArray[np.int64]
     partitions: tuple[tuple[str | None, ...], ...]
-    load_zones: Callable[[], dict[str, ColumnZones]] = field(repr=False)
+    load_zones: Callable[[Collection[str] | None], dict[str, ColumnZones]] = field(repr=False)
     vector: tuple[str, ...] = field(default=(), repr=False)
 
     def __len__(self) -> int:
@@ -70,7 +70,11 @@ class FileList:
     @cached_property
     def zones(self) -> dict[str, ColumnZones]:
         """Zones by column name, from the files' statistics; fetched when first asked for."""
-        return self.load_zones()
+        return self.load_zones(None)
+
+    def zones_of(self, columns: Collection[str]) -> Mapping[str, ColumnZones]:
+        """The zones of some columns alone, which is quicker for the first time."""
+        return self.zones if "zones" in self.__dict__ else self.load_zones(columns)
 
     @cached_property
     def partition_codes(self) -> npt.NDArray[np.int64]:
@@ -127,7 +131,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         layout=tuple(layout or "" for layout in _few(batch["layout"])),
         **{name: batch[name].to_numpy().astype(np.int64) for name in ("generation", "key_low", "key_high", "modified")},
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
-        load_zones=lambda: _fetch_zones(snapshot, path, in_all),
+        load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
         vector=tuple(_few(batch["vector"])),
     )
 
@@ -140,24 +144,25 @@ def _few(column: pa.ChunkedArray) -> list[Any]:
 
 
 def _fetch_zones(
-    snapshot: TableSnapshot, path: npt.NDArray[Any], rows: npt.NDArray[np.int64]
+    snapshot: TableSnapshot, path: npt.NDArray[Any], rows: npt.NDArray[np.int64], columns: Collection[str] | None
 ) -> dict[str, ColumnZones]:
     """Zones of the files ``path``, which have ``rows`` rows with those that deletion vectors hide."""
     from pyspark.sql import functions as F
 
+    asked = [(i, leaf) for i, leaf in enumerate(snapshot.leaves) if columns is None or leaf.column.name in columns]
     physical = [physical_of(snapshot.struct, name) for name in snapshot.partition_columns]
     values = [F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)]
-    wanted = [column.alias(alias) for alias, column in _wanted_stats(snapshot)]
+    wanted = [column.alias(alias) for alias, column in _wanted_stats(snapshot, asked)]
     batch = snapshot.stats_frame.select("path", *values, *wanted).toArrow().combine_chunks()
     place = {name: i for i, name in enumerate(batch["path"].to_pylist())}
-    return _zones(snapshot, batch.take(pa.array([place[name] for name in path], pa.int64())), rows)
+    return _zones(snapshot, batch.take(pa.array([place[name] for name in path], pa.int64())), rows, asked)
 
 
-def _wanted_stats(snapshot: TableSnapshot) -> Iterator[tuple[str, SparkColumn]]:
+def _wanted_stats(snapshot: TableSnapshot, leaves: Sequence[tuple[int, Leaf]]) -> Iterator[tuple[str, SparkColumn]]:
     from pyspark.sql import functions as F
 
     counted = stats_paths(snapshot.stats_frame, "nullCount")
-    for i, leaf in enumerate(snapshot.leaves):
+    for i, leaf in leaves:
         physical = column_sql(leaf.physical)
         if leaf.column.delta_stats and not leaf.column.partition:
             yield f"low{i}", F.col(f"stats.minValues.{physical}")
@@ -182,10 +187,12 @@ def _counted(
     return np.where(np.isnan(records), found, records)
 
 
-def _zones(snapshot: TableSnapshot, batch: pa.Table, rows: npt.NDArray[np.int64]) -> dict[str, ColumnZones]:
+def _zones(
+    snapshot: TableSnapshot, batch: pa.Table, rows: npt.NDArray[np.int64], leaves: Sequence[tuple[int, Leaf]]
+) -> dict[str, ColumnZones]:
     result: dict[str, ColumnZones] = {}
     names = set(batch.column_names)
-    for i, leaf in enumerate(snapshot.leaves):
+    for i, leaf in leaves:
         value_type = leaf.column.value_type
         nulls = np.full(len(rows), -1, dtype=np.int64)
         if f"nulls{i}" in names:

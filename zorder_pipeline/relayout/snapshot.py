@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["TableSnapshot", "forget_files", "jvm", "open_table", "session_versions"]
+__all__ = ["TableSnapshot", "forget_snapshots", "jvm", "open_table", "session_versions", "snapshot_of"]
 
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
-FETCHED = 2
+KEPT = 2
 SUPPORTED_FEATURES = frozenset(
     {
         *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
@@ -130,7 +130,7 @@ class TableSnapshot:
 
         none = jvm(self.spark).scala.Option.empty()
         try:
-            return TableSnapshot(self.spark, self.jlog, self.jlog.getSnapshotAt(version, none, none, False))
+            return snapshot_of(self.spark, self.jlog, self.jlog.getSnapshotAt(version, none, none, False))
         except (Py4JJavaError, PySparkException) as error:
             raise TableError(
                 f"version {version} of {self.location} cannot be read any more: its log entries were cleaned up"
@@ -162,21 +162,28 @@ class TableSnapshot:
 
     @cached_property
     def _files(self) -> FileList:
-        key = (self.table_id, self.location, self.version)
-        found = _fetched.pop(key, None) or fetch_files(self)
-        _fetched[key] = found
-        for oldest in list(_fetched)[:-FETCHED]:
-            _fetched.pop(oldest, None)
-        return found
+        return fetch_files(self)
 
 
-_fetched: dict[tuple[str, str, int], FileList] = {}
-"""The file lists last used: a run looks at the same version when it decides and when it rewrites."""
+_known: dict[tuple[str, str, int], TableSnapshot] = {}
+"""The snapshots last used: a run looks at the same version when it decides and when it rewrites."""
 
 
-def forget_files() -> None:
-    """Drop the file lists kept from earlier snapshots."""
-    _fetched.clear()
+def snapshot_of(spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> TableSnapshot:
+    """A version of a table as Delta loaded it; with what is known of it already when it was looked at before."""
+    key = (snapshot.metadata().id(), log.dataPath().toString(), int(snapshot.version()))
+    found = _known.pop(key, None)
+    if found is None or found.spark is not spark:
+        found = TableSnapshot(spark, log, snapshot)
+    _known[key] = found
+    for oldest in list(_known)[:-KEPT]:
+        _known.pop(oldest, None)
+    return found
+
+
+def forget_snapshots() -> None:
+    """Drop what is known of the snapshots last used."""
+    _known.clear()
 
 
 def jvm(spark: SparkSession) -> Any:
@@ -238,7 +245,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
             f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE ... "
             "DROP FEATURE"
         ) from error
-    return TableSnapshot(spark, log, snapshot)
+    return snapshot_of(spark, log, snapshot)
 
 
 def _no_table(folder: str) -> str:

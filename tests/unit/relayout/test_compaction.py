@@ -32,7 +32,7 @@ def listed(files: list[File]) -> FileList:
         key_high=np.where(ours, number * 10 + 9, -1),
         modified=number,
         partitions=tuple((str(p),) for p in partition),
-        load_zones=dict,
+        load_zones=lambda columns: {},
     )
 
 
