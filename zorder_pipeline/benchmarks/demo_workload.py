@@ -20,6 +20,7 @@ from zorder_pipeline.errors import VerificationError
 from .compare import same_results
 from .data import copy_table, file_count, lineitem_table
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
+from .iceberg import PeerError
 from .peers import NOT_RUN, PEERS, QUICK, Peer, frequent_columns, peers_named
 from .workloads import tpch_logs, write_log
 
@@ -35,6 +36,8 @@ FILES = 100
 QUERIES = 500
 TRIALS, QUICK_TRIALS = 600, 300
 TABLE = "lineitem"
+COLUMNS = 8
+"""From which each peer takes the first that it can use."""
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -52,11 +55,14 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     progress(f"writing TPC-H lineitem at scale {scale} as {FILES} files")
     lineitem_table(spark, source, scale, FILES)
     outcomes: list[Outcome] = []
+    why = "not named by --against" if options.against else "not part of --quick"
+    not_run = dict(NOT_RUN) | {peer.label: why for peer in PEERS if peer not in chosen}
     for seed in options.seeds:
         folder = options.work / f"seed-{seed}"
-        outcomes += _one_seed(spark, options, scale, seed, source, folder, chosen, progress)
+        able = tuple(peer for peer in chosen if peer.label not in not_run)
+        outcomes += _one_seed(spark, options, scale, seed, source, folder, able, not_run, progress)
         shutil.rmtree(folder, ignore_errors=True)
-    return outcomes
+    return [outcome for outcome in outcomes if outcome.label not in not_run]
 
 
 def _one_seed(
@@ -67,6 +73,7 @@ def _one_seed(
     source: Path,
     folder: Path,
     chosen: tuple[Peer, ...],
+    not_run: dict[str, str],
     progress: Progress,
 ) -> Iterator[Outcome]:
     from zorder_pipeline import pipeline
@@ -75,7 +82,8 @@ def _one_seed(
     train, unseen = (
         str(write_log(log, folder / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
     )
-    columns = frequent_columns([record["statement"] for record in records], 4)
+    columns = frequent_columns([record["statement"] for record in records], COLUMNS)
+    types = dict(spark.read.format("delta").load(str(source)).dtypes)
 
     def measure(path: str) -> float:
         return float(pipeline.evaluate(spark, path, [train], aliases=[TABLE]).rows_per_query.mean())
@@ -87,8 +95,12 @@ def _one_seed(
     for peer in chosen:
         progress(f"seed {seed}: {peer.label}")
         path = folder / peer.name / TABLE
-        used = columns[: peer.columns]
-        seconds = peer.prepare(spark, str(source), str(path), used, FILES, measure)
+        try:
+            seconds = peer.prepare(spark, str(source), str(path), peer.given(columns, types), FILES, measure)
+        except PeerError as error:
+            not_run[peer.label] = str(error)
+            progress(f"seed {seed}: {peer.label} is left out: {error}")
+            continue
         yield outcome(peer.name, peer.label, path, {"rewrite": seconds})
         shutil.rmtree(path)
 
@@ -106,7 +118,7 @@ def _one_seed(
     rewritten = time.perf_counter()
     steps = {"rewrite": rewritten - learned, "learn": learned - start}
     read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
-    figures = read.to_json() | {"files": file_count(path), "not_run": dict(NOT_RUN)}
+    figures = read.to_json() | {"files": file_count(path), "not_run": dict(not_run)}
     yield Outcome(OURS, "ours", seed, _per_query(read), steps, figures)
     assert read.matched_per_query is not None
     yield bound(read.matched_per_query, read.rows, FILES, seed)

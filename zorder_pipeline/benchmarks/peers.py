@@ -10,7 +10,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -21,6 +21,7 @@ from sqlglot import exp
 from zorder_pipeline.errors import ZorderError
 
 from .data import copy_table, live_bytes, session_conf
+from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
 from .workloads import LITERAL
 
 if TYPE_CHECKING:
@@ -63,12 +64,26 @@ class Peer:
         prepare: see `Prepare`.
         columns: how many of the most frequent columns it is given.
         label: for tables that people read.
+        refused: beginnings of the names of the types it does not take; it is given the next columns instead.
     """
 
     name: str
     prepare: Prepare
     columns: int
     label: str
+    refused: tuple[str, ...] = ()
+
+    def given(self, columns: Sequence[str], types: Mapping[str, str]) -> list[str]:
+        """Of ``columns``, the most frequent first, those that it is to lay the table by.
+
+        Args:
+            types: of the columns.
+
+        >>> PEERS[-3].given(["price", "day", "part", "store"], {"price": "decimal(15,2)"})
+        ['day', 'part']
+        """
+        usable = [column for column in columns if not types.get(column, "").startswith(self.refused)]
+        return usable[: self.columns]
 
 
 def stored(
@@ -140,11 +155,14 @@ PEERS: tuple[Peer, ...] = (
     Peer("liquid2", liquid, 2, "Delta liquid, 2 columns"),
     Peer("liquid", liquid, 3, "Delta liquid, 3 columns"),
     Peer("liquid4", liquid, 4, "Delta liquid, 4 columns"),
+    Peer("iceberg-sort", iceberg_sort, 2, "Iceberg sort, 2 columns"),
+    Peer("iceberg-zorder2", iceberg_zorder, 2, "Iceberg zorder, 2 columns", NOT_INTERLEAVED),
+    Peer("iceberg-zorder", iceberg_zorder, 3, "Iceberg zorder, 3 columns", NOT_INTERLEAVED),
+    Peer("iceberg-zorder4", iceberg_zorder, 4, "Iceberg zorder, 4 columns", NOT_INTERLEAVED),
 )
 NOT_RUN: tuple[tuple[str, str], ...] = (
-    ("Iceberg's rewrite_data_files", "no build for Spark 4.2; it needs an environment of its own, not ready yet"),
-    ("Hudi clustering by z-order or Hilbert", "it needs an environment of its own, not built"),
-    ("Qbeast", "it needs an environment of its own, not built"),
+    ("Hudi clustering by z-order or Hilbert", "it needs an environment of its own, as Iceberg has; not built"),
+    ("Qbeast", "it needs an environment of its own, as Iceberg has; not built"),
     ("seed 000's method, qd-tree, a BMTree-style piecewise curve", "no shipped system has them; see workload layout"),
     ("Databricks' predictive optimization", "a paid service, not in open-source Delta"),
 )

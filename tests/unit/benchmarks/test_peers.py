@@ -44,6 +44,15 @@ def test_peers_come_in_one_order_and_unknown_ones_are_named() -> None:
     assert len({peer.name for peer in peers.PEERS}) == len(peers.PEERS)
 
 
+def test_a_peer_is_given_the_most_frequent_columns_that_it_takes() -> None:
+    types = {"price": "decimal(15,2)", "day": "date", "part": "bigint", "store": "int"}
+    given = {peer.name: peer.given(list(types), types) for peer in peers.PEERS}
+    assert given["zorder2"] == given["iceberg-sort"] == ["price", "day"]
+    assert given["iceberg-zorder2"] == ["day", "part"]
+    assert given["iceberg-zorder4"] == ["day", "part", "store"]  # there are no more
+    assert given["stored"] == []
+
+
 def test_the_target_size_gives_delta_the_wanted_file_count(tmp_path: Path) -> None:
     write_deltalake(str(tmp_path), pa.table({"a": list(range(50_000))}))
     size = int(peers.optimize_conf(str(tmp_path), 12)["spark.databricks.delta.optimize.maxFileSize"])
