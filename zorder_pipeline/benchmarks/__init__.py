@@ -29,6 +29,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("kernel", "kernel"),
     ("predicates", "predicates"),
     ("protocol", "protocol"),
+    ("pages", "pages"),
     ("replay", "replay"),
 )
 """Names as in ``--workload`` with their modules, in the order in which they are listed."""

@@ -17,7 +17,7 @@ READ = ("rows", "share", "scans")
 TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spark without an empty scan"))
 TIMES += (("duckdb_s", "DuckDB"), ("total_s", "total time"))
 FIGURES: tuple[tuple[str, str], ...] = (("files", "files/query"), ("row_groups", "row groups/query"))
-FIGURES += (("rows", "rows/query"), ("scanned", "rows scanned/timed query"))
+FIGURES += (("pages", "pages filtered"), ("rows", "rows/query"), ("scanned", "rows scanned/timed query"))
 FIGURES += (("bytes", "MB/query"), ("share", "share of rows"), ("copies", "plain copies"), ("loads", "loads by Delta"))
 FIGURES += (("scans", "full scans/window"),)
 FIGURES += (("spark_s", "Spark s"), ("spark_net_s", "Spark s without an empty scan"), ("duckdb_s", "DuckDB s"))
@@ -32,7 +32,7 @@ def plot(report: Mapping[str, Any]) -> bytes | None:
     from zorder_pipeline.pictures import contender_bars
 
     contenders = report["contenders"]
-    drawn = [m for m in (*READ, *(m for m, _ in TIMES), "copies") if m in contenders[OURS]["mean"]]
+    drawn = [m for m in (*READ, "pages", *(m for m, _ in TIMES), "copies") if m in contenders[OURS]["mean"]]
     if not drawn:
         return None
     panels = {
@@ -69,6 +69,8 @@ def markdown(report: Mapping[str, Any]) -> str:
     text = f"# {report.get('workload', '')}\n\n{report.get('summary', '')}\n\n{table}\n\n"
     if report.get("not_run"):
         text += "Not run: " + "; ".join(f"{peer} ({why})" for peer, why in report["not_run"].items()) + ".\n\n"
+    if "pages" in report["contenders"][OURS]["mean"]:
+        text += _page_table(report.get("cases", {}))
     if not any("multiple" in title for title in header):
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     if "cases" in report:
@@ -97,6 +99,15 @@ def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
     return text
 
 
+def _page_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
+    """A line per case and a column per contender: the share of the pages that is not read."""
+    first = next(iter(cases.values()), {})
+    lines = [["pages filtered", *(c["label"] for c in first.values())], ["---", *["---:"] * len(first)]]
+    for case, found in cases.items():
+        lines.append([case, *(_figure("pages", c["mean"]["pages"]) for c in found.values())])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
+
+
 def rich_table(report: Mapping[str, Any]) -> Table:
     """The report as a table for the terminal."""
     from rich.table import Table
@@ -115,6 +126,8 @@ def _figure(measure: str, value: float | None) -> str:
         return ""
     if measure == "bytes":
         return f"{value / 1e6:,.2f}"
+    if measure == "pages":
+        return f"{value:.1%}"
     if measure in ("copies", "loads"):
         return f"{value:.2f}"
     if measure == "share" or measure.endswith("_s"):

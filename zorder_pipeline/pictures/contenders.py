@@ -10,7 +10,7 @@ __all__ = ["contender_bars"]
 
 
 def contender_bars(panels: Mapping[str, Mapping[str, float]], title: str, ours: str) -> bytes:
-    """One panel per measure, one bar per contender, ours in colour; the less the better.
+    """One panel per measure, one bar per contender, ours in colour.
 
     Args:
         panels: by measure, the mean of each contender.
@@ -28,6 +28,7 @@ def contender_bars(panels: Mapping[str, Mapping[str, float]], title: str, ours: 
                 axes.text(means[name] + 0.02 * longest, place, told, va="center", fontsize=8, color=INK)
         axes.set(xlim=(0, longest * 1.25 or 1), xlabel=measure, yticks=range(len(names)), yticklabels=names)
         plain_axes(axes, "x")
+        axes.locator_params(axis="x", nbins=4)  # more numbers of six digits would overlap
     grid[0].invert_yaxis()
     figure.tight_layout()
     return to_png(figure)

@@ -114,3 +114,18 @@ def test_times_and_the_bound_have_columns_of_their_own() -> None:
     assert header[-2:] == ["rows read, as a multiple of ours (95%)", "Spark, as a multiple of ours (95%)"]
     assert {row[0]: row[-1] for row in rows} == {"bound no layout can beat": "", OURS: "", "zorder": "3.00 (3.00–3.00)"}
     assert rows[0][-2].startswith("0.67")
+
+
+def test_pages_and_what_was_not_run_are_in_the_report() -> None:
+    outcomes = []
+    for case, mine in (("t.a", 0.9), ("t.b", 0.7)):
+        outcomes.append(Outcome("lexical", "lexical order", 0, {"pages": np.array([0.25, 0.75])}, case=case))
+        left_out = {"not_run": {"Iceberg sort": "no Java"}}
+        outcomes.append(Outcome(OURS, "ours", 0, {"pages": np.full(2, mine)}, figures=left_out, case=case))
+    report = harness.summarise(outcomes)
+    text = reports.markdown(report)
+    assert "| ours | 80.0% |" in text
+    assert "| pages filtered | lexical order | ours |" in text
+    assert "| t.b | 50.0% | 70.0% |" in text
+    assert "Not run: Iceberg sort (no Java)." in text
+    assert (reports.plot(report) or b"").startswith(b"\x89PNG")

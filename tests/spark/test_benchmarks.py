@@ -1,0 +1,58 @@
+"""What the benchmarks measure inside Spark: rows scanned by its own metrics, pages by parquet-hadoop's page index."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.benchmarks import demo_workload, harness, iceberg
+from zorder_pipeline.benchmarks.engines import spark_times
+from zorder_pipeline.benchmarks.harness import Options
+from zorder_pipeline.benchmarks.page_index import PageIndex
+
+
+def test_pages_are_filtered_as_their_bounds_say(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t.parquet"
+    values = np.arange(4_000, dtype=np.int32)
+    shuffled = np.random.default_rng(0).permutation(values)
+    table = pa.table({"a": values, "b": shuffled})
+    pq.write_table(table, path, write_page_index=True, data_page_size=400, use_dictionary=False, write_batch_size=100)
+    index = PageIndex(spark, [path])
+    bounds = [(start, start + 99) for start in range(0, 4_000, 100)]
+    assert index.pages == 2 * len(bounds)
+    for value in (0, 1234, 3999, 5000):
+        hits = sum(low <= value <= high for low, high in bounds)
+        assert index.filtered("a", value) == 1 - hits / len(bounds)  # both columns have pages of the same rows
+        assert index.filtered("a", value, "b") == 1 - hits / len(bounds)
+    spans = [(int(shuffled[low : high + 1].min()), int(shuffled[low : high + 1].max())) for low, high in bounds]
+    assert index.filtered("b", 7) == 1 - sum(low <= 7 <= high for low, high in spans) / len(bounds)
+
+
+def test_rows_scanned_are_those_of_the_files_that_were_read(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "one" / "t"
+    spark.range(0, 1000, 1, 4).write.format("delta").save(str(path))
+    statements = ["SELECT sum(id) FROM t WHERE id < 10", "SELECT sum(id) FROM t WHERE id < 0", "SELECT sum(id) FROM t"]
+    found = spark_times(spark, {"one": path}, statements, "t", rounds=1)["one"]
+    assert found.scanned is not None
+    assert found.scanned.tolist() == [250, 0, 1000]
+    assert (found.seconds > 0).all()
+    assert (found.empty > 0).all()
+
+
+@pytest.mark.slow
+def test_a_peer_that_fails_is_told_and_the_benchmark_goes_on(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(iceberg.PYTHON, "/nowhere/python")
+    for name, value in (("FILES", 4), ("QUERIES", 30), ("QUICK_TRIALS", 10)):
+        monkeypatch.setattr(demo_workload, name, value)
+    options = Options((0, 1), tmp_path, quick=True, scale=0.001, against=("stored", "iceberg-sort"))
+    said: list[str] = []
+    report = harness.summarise(demo_workload.run(options, said.append))
+    assert list(report["contenders"]) == ["stored", "ours", "bound"]
+    assert "/nowhere/python" in report["not_run"]["Iceberg sort, 2 columns"]
+    assert report["not_run"]["Delta ZORDER, 3 columns"] == "not named by --against"
+    assert sum("is left out" in line for line in said) == 1  # it is not tried again
