@@ -29,6 +29,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("kernel", "kernel"),
     ("predicates", "predicates"),
     ("protocol", "protocol"),
+    ("seconds", "seconds"),
     ("pages", "pages"),
     ("replay", "replay"),
 )
