@@ -83,16 +83,14 @@ class Clustering:
             spec = self.extend(spec, _sampled(rows, snapshot, beyond, int(files.rows[chosen].sum())))
         partitions = snapshot.partition_columns
 
-        def keyed(some: DataFrame) -> DataFrame:
-            return with_key(some, spec, snapshot.paths, self.hilbert_table)
-
+        keyed = with_key(rows, spec, snapshot.paths, self.hilbert_table)
         share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
         if share < 1:
-            cuts = cut(histogram_of(keyed(rows.sample(share, seed=0)), partitions, share), self.cutter)
+            cuts = cut(histogram_of(keyed.sample(share, seed=0), partitions, share), self.cutter)
         if share == 1 or not surely_bounded(cuts, self.target_rows):
-            cuts = cut(histogram_of(keyed(rows), partitions), self.cutter)
+            cuts = cut(histogram_of(keyed, partitions), self.cutter)
         highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
-        targeted, ranges = routed(keyed(rows), cuts, partitions, highest)
+        targeted, ranges = routed(keyed, cuts, partitions, highest)
         by = [column_sql((name,)) for name in (*partitions, KEY)]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
         mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(transaction.read_version + 1)}
