@@ -183,10 +183,9 @@ def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None)
     true, false, null = ((bits >> k) & 1 == 1 for k in range(BITS_EACH))
     nulls = np.where(~null, 0, np.where(true | false, -1, wide["rows"].to_numpy()))
     known = true | false
-    bounds = {side: pa.array(values, mask=~known) for side, values in (("low", ~false & known), ("high", true))}
-    return _stats(
-        wide, feature, columns, {"nulls": pa.array(nulls)}, {k: v.cast(pa.int64()) for k, v in bounds.items()}
-    )
+    sides = {"low": ~false, "high": true}
+    bounds = {side: pa.array(values.astype(np.int64), mask=~known) for side, values in sides.items()}
+    return _stats(wide, feature, columns, {"nulls": pa.array(nulls)}, bounds)
 
 
 def _of_values(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:
@@ -195,8 +194,10 @@ def _of_values(wide: pa.Table, i: int, feature: Feature, columns: str | None) ->
     if feature.equality:
         own["places"] = _packed(wide[f"places{i}"])
     bounds = {}
-    for side in ("low", "high"):
+    for side, outwards in (("low", -np.inf), ("high", np.inf)):
         values, valid = canonical_array(wide[f"{side}{i}"], value_type)
+        if value_type.family == "float" and feature.kind == "expression":
+            values = np.nextafter(values, outwards)  # of a decimal Spark and Python may differ in the last bit
         bounds[side] = pa.array(values, _SLOTS.get(value_type.family, _WHOLE)[1], mask=~valid)
     return _stats(wide, feature, columns, own, bounds)
 
