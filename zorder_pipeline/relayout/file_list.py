@@ -30,6 +30,12 @@ MILLISECOND = 1000
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
 """Tells a file's deletion vectors apart; the empty string without one."""
 
+RECORDS = """coalesce(
+    try_cast(regexp_extract(stats, '^[{]"numRecords":([0-9]+)[,}]', 1) AS BIGINT),
+    from_json(stats, 'numRecords BIGINT').numRecords
+)"""
+"""Rows of a file; Delta tells them first, and a million statistics need not be parsed for them."""
+
 
 @dataclass(frozen=True)
 class FileList:
@@ -110,7 +116,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         "size",
         vector.alias("deleted"),
         F.expr(VECTOR_ID).alias("vector"),
-        F.from_json("stats", "numRecords BIGINT")["numRecords"].alias("records"),
+        F.expr(RECORDS).alias("records"),
         F.element_at(tag, LAYOUT_TAG).alias("layout"),
         *(F.coalesce(F.element_at(tag, of).try_cast("bigint"), F.lit(-1)).alias(name) for name, of in numbers),
         F.col("modificationTime").alias("modified"),
