@@ -10,13 +10,13 @@ from itertools import starmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import VerificationError, ZorderError
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
     from pyspark.sql import SparkSession
 
-__all__ = ["duckdb_results", "same_results", "same_rows", "spark_results"]
+__all__ = ["duckdb_results", "refuse_other_results", "same_results", "same_rows", "spark_results"]
 
 Rows: TypeAlias = list[tuple[Any, ...]]
 FLOAT_TOLERANCE = 1e-9
@@ -70,6 +70,18 @@ def same_results(
         one, other = (spark_results(spark, todo, path, name, version) for path, version in sides)
         different += [statement for statement, a, b in zip(todo, one, other, strict=True) if not same_rows(a, b)]
     return different
+
+
+def refuse_other_results(
+    spark: SparkSession, statements: Sequence[str], stored: Path, relaid: Path, *, name: str
+) -> None:
+    """Refuse to go on where a relayout changed a result.
+
+    Raises:
+        VerificationError: a statement's result differs, see `same_results`.
+    """
+    if different := same_results(spark, statements, stored, relaid, name=name):
+        raise VerificationError(f"{len(different)} statements answer otherwise after our relayout, e.g. {different[0]}")
 
 
 def duckdb_results(

@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sysconfig
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -26,9 +27,18 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from zorder_pipeline.model.plan import Plan
+    from zorder_pipeline.pipeline import LearnSettings
 
 __all__ = ["copy_table", "delta_table", "file_count", "lineitem_table", "live_bytes"]
-__all__ += ["orders_lineitem", "plan_for", "session_conf", "store_parquet", "write_lineitem", "write_tpch"]
+__all__ += [
+    "learn_and_apply",
+    "orders_lineitem",
+    "plan_for",
+    "session_conf",
+    "store_parquet",
+    "write_lineitem",
+    "write_tpch",
+]
 
 
 def write_tpch(folder: str | Path, scale: float, table: str, parts: int = 1) -> list[Path]:
@@ -124,6 +134,17 @@ def plan_for(spark: SparkSession, plan: Plan, path: Path) -> Plan:
 
     snapshot = open_table(spark, str(path))
     return replace(plan, table=snapshot.location, table_id=snapshot.table_id)
+
+
+def learn_and_apply(spark: SparkSession, path: Path, log: str, settings: LearnSettings) -> dict[str, float]:
+    """Ours: learn a layout from a log that calls the table by its folder, and apply it; returns seconds by step."""
+    from zorder_pipeline import pipeline
+
+    start = time.perf_counter()
+    plan = pipeline.learn(spark, str(path), [log], aliases=[path.name], settings=settings)
+    learned = time.perf_counter()
+    pipeline.apply(spark, str(path), plan, force=True)
+    return {"rewrite": time.perf_counter() - learned, "learn": learned - start}
 
 
 def file_count(path: str | Path) -> int:

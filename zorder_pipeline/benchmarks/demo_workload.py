@@ -7,7 +7,6 @@ number of files, and is measured by the same function on statements that the tra
 from __future__ import annotations
 
 import shutil
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,14 +14,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.errors import VerificationError
-
-from .compare import same_results
-from .data import copy_table, file_count, lineitem_table
+from .compare import refuse_other_results
+from .data import copy_table, file_count, learn_and_apply, lineitem_table
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .iceberg import PeerError
-from .peers import NOT_RUN, PEERS, QUICK, Peer, frequent_columns, peers_named
-from .workloads import tpch_logs, write_log
+from .peers import NOT_RUN, PEERS, QUICK, Peer, asked_columns, peers_named
+from .workloads import tpch_logs, write_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -36,8 +33,6 @@ FILES = 100
 QUERIES = 500
 TRIALS, QUICK_TRIALS = 600, 300
 TABLE = "lineitem"
-COLUMNS = 8
-"""From which each peer takes the first that it can use."""
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -79,11 +74,8 @@ def _one_seed(
     from zorder_pipeline import pipeline
 
     records, later = tpch_logs(QUERIES, QUERIES, seed, scale=scale)
-    train, unseen = (
-        str(write_log(log, folder / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
-    )
-    columns = frequent_columns([record["statement"] for record in records], COLUMNS)
-    types = dict(spark.read.format("delta").load(str(source)).dtypes)
+    train, unseen = write_logs(records, later, folder)
+    asked = asked_columns(spark, source, records)
 
     def measure(path: str) -> float:
         return float(pipeline.evaluate(spark, path, [train], aliases=[TABLE]).rows_per_query.mean())
@@ -96,7 +88,7 @@ def _one_seed(
         progress(f"seed {seed}: {peer.label}")
         path = folder / peer.name / TABLE
         try:
-            seconds = peer.prepare(spark, str(source), str(path), peer.given(columns, types), FILES, measure)
+            seconds = peer.prepare(spark, str(source), str(path), peer.given(asked), FILES, measure)
         except PeerError as error:
             not_run[peer.label] = str(error)
             progress(f"seed {seed}: {peer.label} is left out: {error}")
@@ -111,20 +103,13 @@ def _one_seed(
     settings = pipeline.LearnSettings(
         trials=QUICK_TRIALS if options.quick else TRIALS, seed=seed, target_file_rows=max(1, round(rows / FILES))
     )
-    start = time.perf_counter()
-    plan = pipeline.learn(spark, str(path), [train], aliases=[TABLE], settings=settings)
-    learned = time.perf_counter()
-    pipeline.apply(spark, str(path), plan, force=True)
-    rewritten = time.perf_counter()
-    steps = {"rewrite": rewritten - learned, "learn": learned - start}
+    steps = learn_and_apply(spark, path, train, settings)
     read = pipeline.evaluate(spark, str(path), [unseen], aliases=[TABLE])
     figures = read.to_json() | {"files": file_count(path), "not_run": dict(not_run)}
     yield Outcome(OURS, "ours", seed, _per_query(read), steps, figures)
     assert read.matched_per_query is not None
     yield bound(read.matched_per_query, read.rows, FILES, seed)
-    different = same_results(spark, [record["statement"] for record in later], source, path, name=TABLE)
-    if different:
-        raise VerificationError(f"{len(different)} statements answer otherwise after our relayout, e.g. {different[0]}")
+    refuse_other_results(spark, [record["statement"] for record in later], source, path, name=TABLE)
 
 
 def _per_query(read: Evaluation) -> dict[str, npt.NDArray[np.float64]]:

@@ -22,7 +22,7 @@ from zorder_pipeline.errors import ZorderError
 
 from .data import copy_table, live_bytes, session_conf
 from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
-from .workloads import LITERAL
+from .workloads import LITERAL, Record
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,6 +33,7 @@ __all__ = [
     "Measure",
     "Peer",
     "Prepare",
+    "asked_columns",
     "frequent_columns",
     "liquid",
     "optimize_conf",
@@ -73,16 +74,13 @@ class Peer:
     label: str
     refused: tuple[str, ...] = ()
 
-    def given(self, columns: Sequence[str], types: Mapping[str, str]) -> list[str]:
-        """Of ``columns``, the most frequent first, those that it is to lay the table by.
+    def given(self, asked: Mapping[str, str]) -> list[str]:
+        """Of the columns that are asked by, as `asked_columns` tells them, those that it is to lay the table by.
 
-        Args:
-            types: of the columns.
-
-        >>> PEERS[-3].given(["price", "day", "part", "store"], {"price": "decimal(15,2)"})
+        >>> PEERS[-3].given({"price": "decimal(15,2)", "day": "date", "part": "int", "store": "int"})
         ['day', 'part']
         """
-        usable = [column for column in columns if not types.get(column, "").startswith(self.refused)]
+        usable = [column for column, type_name in asked.items() if not type_name.startswith(self.refused)]
         return usable[: self.columns]
 
 
@@ -167,6 +165,7 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
     ("Databricks' predictive optimization", "a paid service, not in open-source Delta"),
 )
 """What the issue asks for and the benchmark does not run, each with the reason; the report names them."""
+MOST_ASKED = 8
 QUICK = ("stored", "sort", "zorder", "liquid")
 
 
@@ -180,6 +179,13 @@ def peers_named(names: Sequence[str]) -> tuple[Peer, ...]:
     if unknown := sorted(set(names) - known):
         raise ZorderError(f"--against knows no {unknown[0]!r}; it may be any of {', '.join(p.name for p in PEERS)}")
     return tuple(peer for peer in PEERS if peer.name in names)
+
+
+def asked_columns(spark: SparkSession, source: Path, log: Sequence[Record]) -> dict[str, str]:
+    """Types of the columns that a log asks a table by, the most frequent first; a peer takes the first it can use."""
+    types = dict(spark.read.format("delta").load(str(source)).dtypes)
+    columns = frequent_columns([record["statement"] for record in log], MOST_ASKED)
+    return {column: types.get(column, "") for column in columns}
 
 
 def frequent_columns(statements: Sequence[str], k: int = 3, dialect: str = "spark") -> list[str]:

@@ -19,7 +19,7 @@ import numpy as np
 from .data import copy_table, file_count, lineitem_table, plan_for
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .peers import frequent_columns, liquid, zorder
-from .workloads import tpch_logs, write_log
+from .workloads import tpch_logs, write_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,9 +50,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     progress(f"writing TPC-H lineitem at scale {scale:g} as {FILES} files")
     lineitem_table(spark, source, scale, FILES)
     records, later = tpch_logs(300, 300, 0, scale=scale)
-    train, unseen = (
-        str(write_log(log, options.work / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
-    )
+    train, unseen = write_logs(records, later, options.work)
     rows = spark.read.format("delta").load(str(source)).count()
     settings = pipeline.LearnSettings(trials=300, target_file_rows=max(1, rows // FILES))
     progress("learning a layout, which is not timed here")

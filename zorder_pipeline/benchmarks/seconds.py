@@ -9,23 +9,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import VerificationError
-
-from .compare import same_results
-from .data import copy_table, file_count, lineitem_table, live_bytes
+from .compare import refuse_other_results
+from .data import copy_table, file_count, learn_and_apply, lineitem_table, live_bytes
 from .engines import duckdb_times, per_query, spark_times
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .iceberg import PeerError
-from .peers import NOT_RUN, PEERS, Peer, frequent_columns, peers_named
+from .peers import NOT_RUN, PEERS, Peer, asked_columns, peers_named
 from .selective import SELECTIVE_TEMPLATES
-from .workloads import two_logs, write_log
+from .workloads import two_logs, write_log, write_logs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,8 +38,6 @@ QUERIES = 500
 TIMED, QUICK_TIMED = 60, 12
 ROUNDS = 3
 TRIALS, QUICK_TRIALS = 600, 300
-COLUMNS = 8
-"""From which each peer takes the first that it can use."""
 TABLE = "lineitem"
 BEST = {"zorder": "Delta ZORDER, best of 2 to 4 columns", "liquid": "Delta liquid, best of 2 to 4 columns"}
 """Kinds of peers by the beginning of their names; ``--against`` replaces them."""
@@ -105,12 +100,8 @@ def _one_seed(
     from zorder_pipeline import pipeline
 
     records, later = two_logs(QUERIES, QUERIES, seed, SELECTIVE_TEMPLATES, scale=scale)
-    train, unseen = (
-        str(write_log(log, folder / name)) for log, name in ((records, "train.jsonl"), (later, "unseen.jsonl"))
-    )
-    columns = frequent_columns([record["statement"] for record in records], COLUMNS)
-    stored = spark.read.format("delta").load(str(source))
-    types = dict(stored.dtypes)
+    train, unseen = write_logs(records, later, folder)
+    asked = asked_columns(spark, source, records)
     made = [_Contender("stored", "as stored", source, {}, "")]
 
     def measure(path: str) -> float:
@@ -118,7 +109,7 @@ def _one_seed(
         return float(read.rows_per_query.mean())
 
     def rewritten(peer: Peer, path: Path) -> dict[str, float]:
-        used = peer.given(columns, types)
+        used = peer.given(asked)
         return {"rewrite": peer.prepare(spark, str(source), str(path), used, _files(scale), measure)}
 
     chosen = [(peer.name, peer.label, peer) for peer in named if peer.label not in not_run]
@@ -135,23 +126,18 @@ def _one_seed(
     settings = pipeline.LearnSettings(
         trials=QUICK_TRIALS if options.quick else TRIALS,
         seed=seed,
-        target_file_rows=max(1, stored.count() // _files(scale)),
+        target_file_rows=max(1, spark.read.format("delta").load(str(source)).count() // _files(scale)),
     )
 
     def relayout() -> dict[str, float]:
         copy_table(spark, source, path)
-        start = time.perf_counter()
-        plan = pipeline.learn(spark, str(path), [train], aliases=[TABLE], settings=settings)
-        learned = time.perf_counter()
-        pipeline.apply(spark, str(path), plan, force=True)
-        return {"rewrite": time.perf_counter() - learned, "learn": learned - start}
+        return learn_and_apply(spark, path, train, settings)
 
     made.append(_Contender(OURS, "ours", path, _once(path, relayout), ""))
     statements = [record["statement"] for record in later]
     count = QUICK_TIMED if options.quick else TIMED
     timed = statements[:: QUERIES // count][:count]
-    if different := same_results(spark, timed, source, path, name=TABLE):
-        raise VerificationError(f"{len(different)} statements answer otherwise after our relayout, e.g. {different[0]}")
+    refuse_other_results(spark, timed, source, path, name=TABLE)
     progress(f"seed {seed}: timing {count} queries in Spark and DuckDB")
     tables = {contender.name: contender.path for contender in made}
     in_spark = spark_times(spark, tables, timed, TABLE, ROUNDS, progress)
@@ -187,16 +173,15 @@ def _strongest(
     small = min(SMALL_SCALE, scale)
     records, _ = two_logs(QUERIES, QUERIES, seed, SELECTIVE_TEMPLATES, scale=small)
     train = str(write_log(records, place / "train.jsonl"))
-    columns = frequent_columns([record["statement"] for record in records], COLUMNS)
     lineitem_table(spark, place / TABLE, small, _files(scale))
-    types = dict(spark.read.format("delta").load(str(place / TABLE)).dtypes)
+    asked = asked_columns(spark, place / TABLE, records)
     found: list[tuple[str, str, Peer]] = []
     for kind, label in BEST.items():
         rows: dict[str, float] = {}
         candidates = {peer.name: peer for peer in PEERS if _kind(peer) == kind}
         for name, peer in candidates.items():
             path = str(place / name / TABLE)
-            peer.prepare(spark, str(place / TABLE), path, peer.given(columns, types), _files(scale), None)
+            peer.prepare(spark, str(place / TABLE), path, peer.given(asked), _files(scale), None)
             read = pipeline.evaluate(spark, path, [train], aliases=[TABLE], count_matches=False)
             rows[name] = float(read.rows_per_query.mean())
         best = min(rows, key=lambda name: rows[name])

@@ -16,6 +16,7 @@ from zorder_pipeline.errors import ZorderError
 from .templates import LINEITEM_TEMPLATES, Draw, Template
 
 __all__ = ["LITERAL", "Record", "fingerprint", "read_log", "tpch_logs", "tpch_statements", "two_logs", "write_log"]
+__all__ += ["write_logs"]
 
 Record: TypeAlias = dict[str, Any]
 FIRST_TIME = datetime(2026, 1, 5, 6, 0, tzinfo=UTC)
@@ -113,6 +114,11 @@ def write_log(records: Sequence[Mapping[str, Any]], path: str | Path) -> Path:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
     return target
+
+
+def write_logs(train: Sequence[Record], unseen: Sequence[Record], folder: Path) -> tuple[str, str]:
+    """Write what is learned from and what is measured with; returns both paths."""
+    return str(write_log(train, folder / "train.jsonl")), str(write_log(unseen, folder / "unseen.jsonl"))
 
 
 def read_log(path: str | Path) -> list[Record]:

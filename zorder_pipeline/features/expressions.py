@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from sqlglot import exp, parse_one
@@ -131,6 +132,7 @@ def _compared(text: str) -> tuple[str, str, tuple[str, ...]] | None:
     return None if found is None else (found[0], found[1], tuple(constant.sql("spark") for constant in found[2]))
 
 
+@lru_cache(maxsize=4096)  # candidates, features and every query that is told by them ask of the same conditions
 def compared_with(text: str) -> tuple[str, str, tuple[Literal, ...]] | None:
     """The expression that a condition compares, the operator and the literals, as of a `Comparison` of a column.
 

@@ -170,10 +170,8 @@ def _thinned(found: Mapping[Predicate, set[int]], boxes: Mapping[Predicate, Boxe
     sides: dict[tuple[str, str, bool], list[tuple[Interval, Predicate]]] = defaultdict(list)
     for feature in found:
         match boxes[feature]:
-            case ((Range(column, kind, (Interval() as bound,), False),),) if (bound.low is None) != (
-                bound.high is None
-            ):
-                sides[column, kind, bound.high is None].append((bound, feature))
+            case ((Range(column, kind, (Interval(low, high) as bound,), False),),) if (low is None) != (high is None):
+                sides[column, kind, high is None].append((bound, feature))
     result = dict(found)
     for (_, _, from_below), bounds in sides.items():
         if len(bounds) <= THRESHOLDS:

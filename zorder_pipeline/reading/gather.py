@@ -161,7 +161,9 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[st
     wide = frame.agg(*counted).toArrow().sort_by("file")
     if kept:
         apart = frame.agg(*kept).toArrow().sort_by("file")
-        wide = pa.table({**{name: wide[name] for name in wide.column_names}, **_beside(wide, apart)})
+        assert wide["file"].equals(apart["file"]), "both aggregations read the same files"
+        for name in apart.column_names[1:]:
+            wide = wide.append_column(name, apart[name])
     wide = wide.combine_chunks()
     found = [_of_predicate(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(predicates)]
     found += [_of_values(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(others)]
@@ -171,11 +173,6 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[st
 def _bits(sql: str, place: int) -> str:
     """1 for true, 2 for false and 4 for null, shifted to the predicate's place."""
     return f"shiftleft(coalesce(2L - CAST(({sql}) AS BIGINT), 4L), {BITS_EACH * place})"
-
-
-def _beside(wide: pa.Table, apart: pa.Table) -> dict[str, pa.ChunkedArray]:
-    assert wide["file"].equals(apart["file"]), "both aggregations read the same files"
-    return {name: apart[name] for name in apart.column_names if name != "file"}
 
 
 def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:

@@ -49,13 +49,12 @@ def with_key(
     helpers: list[str] = []
     for i, feature in enumerate(spec.features):
         column = F.expr(feature.expression or column_sql(paths[feature.column]))
+        value = _canonical(column, feature.value_type)
         named, whole = f"{_VALUE}{i}", feature.value_type.family in WHOLE
         if feature.expression or whole:  # in a projection of its own: evaluated once, and not at each comparison
-            df, column = df.withColumn(named, _canonical(column, feature.value_type)), F.col(named)
+            df = df.withColumn(named, value)
             helpers.append(named)
-            value = column
-        else:
-            value = _canonical(column, feature.value_type)
+            value = column = F.col(named)
         if len(feature.breakpoints) <= TREE_LIMIT and whole:
             code = F.expr(_tree_sql(named, feature, 0, len(feature.breakpoints)))
         elif len(feature.breakpoints) <= TREE_LIMIT:

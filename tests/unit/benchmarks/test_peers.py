@@ -46,7 +46,7 @@ def test_peers_come_in_one_order_and_unknown_ones_are_named() -> None:
 
 def test_a_peer_is_given_the_most_frequent_columns_that_it_takes() -> None:
     types = {"price": "decimal(15,2)", "day": "date", "part": "bigint", "store": "int"}
-    given = {peer.name: peer.given(list(types), types) for peer in peers.PEERS}
+    given = {peer.name: peer.given(types) for peer in peers.PEERS}
     assert given["zorder2"] == given["iceberg-sort"] == ["price", "day"]
     assert given["iceberg-zorder2"] == ["day", "part"]
     assert given["iceberg-zorder4"] == ["day", "part", "store"]  # there are no more
