@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from pyspark.sql import SparkSession
 
@@ -13,11 +15,15 @@ import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
+from zorder_pipeline.pipeline import confirming, reading_layout
 from zorder_pipeline.relayout.ledger import Ledger
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.spark
+
+Floats = npt.NDArray[np.float64]
 
 
 def test_partition_indices_are_the_same_in_spark_and_numpy(spark: SparkSession) -> None:
@@ -42,9 +48,12 @@ def _columns() -> list[str]:
     ]
 
 
-@pytest.mark.slow
-def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession, tmp_path: Path) -> None:
-    path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"
+SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=250, enriched_share=0.9, sample_rows=6000)
+
+
+def _asked(spark: SparkSession, folder: Path) -> tuple[str, str]:
+    """A table that is asked by predicates, and its log."""
+    path, log = str(folder / "t"), folder / "log.jsonl"
     rows = spark.range(6000).selectExpr("id", *_columns()).repartition(24)
     rows.write.format("delta").save(path)
     rng = np.random.default_rng(0)
@@ -58,8 +67,35 @@ def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession,
         moment = f"2026-01-01T{i // 60:02d}:{i % 60:02d}:00Z"
         records.append(json.dumps({"statement": f"SELECT id FROM t WHERE {condition}", "timestamp": moment}))
     log.write_text("\n".join(records))
-    settings = pipeline.LearnSettings(trials=60, target_file_rows=250, enriched_share=0.9, sample_rows=6000)
-    plan = pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    return path, str(log)
+
+
+@pytest.mark.slow
+def test_a_layout_that_costs_ordinary_readers_too_much_is_not_taken(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, log = _asked(spark, tmp_path)
+    told: list[bool] = []
+
+    def confirmed(snapshot: TableSnapshot, spec: KeySpec | None, *rest: Any) -> tuple[Floats, Floats] | None:
+        """As if on all rows every file of a layout by predicates were wider than the sample shows."""
+        told.append(spec is not None and any(feature.expression for feature in spec.features))
+        found = confirming.confirmed(snapshot, spec, *rest)
+        return (found[0], found[1] * 1.03) if told[-1] and found is not None else found
+
+    monkeypatch.setattr(reading_layout, "confirmed", confirmed)
+    plan = pipeline.learn(spark, path, [log], aliases=["t"], settings=SETTINGS)
+    assert any(told)
+    assert plan.spec is not None
+    assert not any(feature.expression for feature in plan.spec.features)
+    assert "columns alone are best" in plan.notes[-1]
+
+
+@pytest.mark.slow
+def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession, tmp_path: Path) -> None:
+    path, log = _asked(spark, tmp_path)
+    state = str(tmp_path / "state")
+    plan = pipeline.learn(spark, path, [log], aliases=["t"], settings=SETTINGS)
     assert plan.spec is not None
     expressions = [feature for feature in plan.spec.features if feature.expression]
     assert expressions, plan.notes

@@ -150,6 +150,8 @@ def _one(
         copy_table(spark, source, tables[name])
     if plain.spec is not None:
         pipeline.apply(spark, str(tables["plain"]), plan_for(spark, plain, tables["plain"]), force=True)
+    # warm, as the relayout is that follows
+    pipeline.update_statistics(spark, str(tables["plain"]), f"{state}-warm", features=ours.statistics)
     own = plan_for(spark, ours, tables[OURS])
     done = pipeline.apply(spark, str(tables[OURS]), own, force=True, full=True)
     progress(f"seed {seed}: relayout {done.seconds:.1f} s, gathering statistics")

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from .harness import OURS
 
 if TYPE_CHECKING:
-    from rich.table import Table
+    from rich.console import Group
 
 __all__ = ["markdown", "plot", "rich_table", "table_rows"]
 
+ACROSS = 6
+"""Columns beside the first of a table on the terminal."""
 READ = ("rows", "share", "scans")
 """What the multiples of ours are told of, the first that was measured; and, in columns of their own, `TIMES`."""
 TIMES: tuple[tuple[str, str], ...] = (("spark_s", "Spark"), ("spark_net_s", "Spark without an empty scan"))
@@ -108,17 +110,23 @@ def _page_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n\n"
 
 
-def rich_table(report: Mapping[str, Any]) -> Table:
-    """The report as a table for the terminal."""
+def rich_table(report: Mapping[str, Any]) -> Group:
+    """The report for the terminal: tables of the same lines, no more columns in each than can be read there."""
+    from rich.console import Group
     from rich.table import Table
 
     header, rows = table_rows(report)
-    table = Table(title=f"{report.get('workload', '')}: {report.get('summary', '')}")
-    for number, title in enumerate(header):
-        table.add_column(title, justify="right" if number else "left")
-    for row in rows:
-        table.add_row(*row)
-    return table
+    parts = []
+    for start in range(1, len(header), ACROSS):
+        title = f"{report.get('workload', '')}: {report.get('summary', '')}" if start == 1 else None
+        shown = [0, *range(start, min(start + ACROSS, len(header)))]
+        table = Table(title=title)
+        for number in shown:
+            table.add_column(header[number], justify="right" if number else "left")
+        for row in rows:
+            table.add_row(*(row[number] for number in shown))
+        parts.append(table)
+    return Group(*parts)
 
 
 def _figure(measure: str, value: float | None) -> str:

@@ -2,18 +2,21 @@
 
 ZORDER and liquid get the number of columns (two to four) that reads fewest rows for the training log on a small copy,
 and sorting inside files; ``--against`` names peers that are taken as they are. Tables that were made stay in the work
-folder until the run is through: one that was cut off goes on there.
+folder until the run is through: one that was cut off goes on there, with those that the same code made.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import zorder_pipeline
 
 from .compare import refuse_other_results
 from .data import copy_table, file_count, learn_and_apply, lineitem_table, live_bytes
@@ -197,14 +200,24 @@ def _kind(peer: Peer) -> str | None:
 
 
 def _once(path: Path, make: Callable[[], dict[str, float]]) -> dict[str, float]:
-    """Make a table unless it was made; its seconds by step are kept beside it."""
+    """Make a table unless this code has made it; its seconds by step are kept beside it."""
     note = path.with_name("made.json")
-    if not note.is_file():
+    made = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    if made.get("code") != _code():
         shutil.rmtree(path, ignore_errors=True)
-        seconds = make()
-        note.write_text(json.dumps(seconds), encoding="utf-8")
-    done: dict[str, float] = json.loads(note.read_text(encoding="utf-8"))
+        made = {"code": _code(), "seconds": make()}
+        note.write_text(json.dumps(made), encoding="utf-8")
+    done: dict[str, float] = made["seconds"]
     return done
+
+
+@cache
+def _code() -> str:
+    """Tells apart versions of this package, also those between two releases."""
+    digest = hashlib.blake2b(digest_size=8)
+    for source in sorted(Path(zorder_pipeline.__file__).parent.rglob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 def _files(scale: float) -> int:

@@ -28,7 +28,7 @@ Floats = npt.NDArray[np.float64]
 
 
 def confirmed(
-    snapshot: TableSnapshot, spec: KeySpec, target_rows: int, queries: Sequence[Boxes]
+    snapshot: TableSnapshot, spec: KeySpec | None, target_rows: int, queries: Sequence[Boxes]
 ) -> tuple[Floats, Floats] | None:
     """Share of the table's rows that each query reads now and after a relayout, shape (queries,) each.
 
@@ -36,18 +36,23 @@ def confirmed(
     from one scan of the columns that the queries and the key use. What is told is what `zorder evaluate` will find, but
     for writers in between.
 
+    Args:
+        spec: None leaves the files as they are.
+
     Returns:
         None where the key has too many cells.
     """
-    if spec.tree is None and spec.bits > MOST_CELL_BITS:
+    if spec is not None and spec.tree is None and spec.bits > MOST_CELL_BITS:
         return None
     files = snapshot.files()
     now = files.zone_map()
     total = max(1, int(files.rows.sum()))
+    present = _shares(now, queries, total)
+    if spec is None or not queries:
+        return present, present
     chosen = select_files(snapshot, spec.layout_id, target_rows).rewrite
-    if not len(chosen) or not queries:
-        share = _shares(now, queries, total)
-        return share, share
+    if not len(chosen):
+        return present, present
     names = {item.column for boxes in queries for box in boxes for item in box}
     partitions = set(snapshot.schema.partition_columns)
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
@@ -57,7 +62,7 @@ def confirmed(
     kept = np.ones(len(files), dtype=np.bool_)
     kept[chosen] = False
     after = _shares(new, queries, total) + _shares(_part(now, kept), queries, total)
-    return _shares(now, queries, total), after
+    return present, after
 
 
 def file_zones(cells: CellZones, target_rows: int, schema: TableSchema) -> ZoneMap:

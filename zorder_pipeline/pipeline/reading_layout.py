@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.reading.prune import without_hulls
 
+from .confirming import confirmed
 from .records import LearnSettings, TableAnalysis
 from .sizes import query_bytes
 
@@ -44,8 +46,8 @@ MOST_BITS = 16
 BESIDE = 4
 """Columns beside a partition index (seed 004: more make each of them skip too little)."""
 MOST_LOST = 0.02
-"""Share more of the rows that ordinary readers may read than under the layout by columns alone, on the select queries:
-on others it may be 5%."""
+"""Share more of the rows that ordinary readers may read than under the layout by columns alone, on the queries that
+choose: on others it may be 5%."""
 LONG = 3600.0
 SHARES = (1.0, 0.5, 0.25)
 """Parts of the expected share of scans that are tried as weight, until ordinary readers lose little enough."""
@@ -89,8 +91,9 @@ def for_reading(
 ) -> Plan:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
 
-    A candidate must make ordinary readers read at most `MOST_LOST` more on the select queries than the layout by
-    columns alone.
+    A candidate must make ordinary readers read at most `MOST_LOST` more than the layout by columns alone: on the select
+    queries by the sample, then on all that may choose by the zone maps that the whole table would have. A sample has
+    too few of the stray rows by which a file widens.
 
     Args:
         plan: by columns alone.
@@ -124,6 +127,7 @@ def for_reading(
         return measured[name]
 
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
+    ordinary = _Ordinary(analysis, plan, np.concatenate([blocks.train, blocks.select]), weights, settings.confirm)
     forms = {BITS: [*ranked, *bits]}
     if sop is not None:
         forms[INDEX] = [INDEX, *ranked[:BESIDE]]
@@ -133,13 +137,38 @@ def for_reading(
         for part in SHARES if features else ():
             found = _learned(settings, sampled, features, share * part, weights, blocks, stored)
             candidates[name] = _compiled(found.spec, sampled.expressions) if found.spec is not None else plan.spec
-            if measure(name)[0] <= allowed:
+            if measure(name)[0] <= allowed and ordinary.lose_little(candidates[name]):
                 break
         else:
             measured.pop(name, None)
     cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
     winner = min(cost, key=cost.__getitem__)
     return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks)
+
+
+class _Ordinary:
+    """What ordinary readers lose by a layout, on all rows of the table; see `confirmed`."""
+
+    def __init__(
+        self, analysis: TableAnalysis, plan: Plan, chosen: npt.NDArray[np.int64], weights: Floats, confirm: bool
+    ) -> None:
+        self.analysis, self.plan, self.confirm = analysis, plan, confirm
+        self.queries, self.weights = [analysis.boxes[i] for i in chosen], weights[chosen]
+
+    def lose_little(self, spec: KeySpec | None) -> bool:
+        """Whether that is within `MOST_LOST`, or cannot be told so."""
+        told, least = self._read(spec), self._least
+        return told is None or least is None or told <= least * (1 + MOST_LOST)
+
+    @cached_property
+    def _least(self) -> float | None:
+        return self._read(self.plan.spec)
+
+    def _read(self, spec: KeySpec | None) -> float | None:
+        if not self.confirm:
+            return None
+        told = confirmed(self.analysis.snapshot, spec, self.plan.target_file_rows, self.queries)
+        return None if told is None else float(np.average(told[1], weights=self.weights))
 
 
 def _sampled(
@@ -211,15 +240,16 @@ def _promised(
     """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
     stored = analysis.sample.file
     held_out = [sampled.plain[i] for i in blocks.promise]
-    before, after = sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out)
-    reading = sampled.read(spec, stored, [sampled.reading[i] for i in blocks.promise])
+    exact = confirmed(analysis.snapshot, spec, plan.target_file_rows, held_out) if settings.confirm else None
+    before, after = exact or (sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out))
+    reading = np.minimum(after, sampled.read(spec, stored, [sampled.reading[i] for i in blocks.promise]))
     size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in blocks.promise])
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)
-    told_by_sample = promise(before, after, size, rate, settings.seed, volumes)
+    told_now = promise(before, after, size, rate, settings.seed, volumes)
     if winner == COLUMNS:  # what is known of its own promise may be exact
-        told_by_sample = replace(plan.promise, enriched_bytes_per_query=told_by_sample.enriched_bytes_per_query)
+        told_now = replace(plan.promise, enriched_bytes_per_query=told_now.enriched_bytes_per_query)
     figures = {"plain_after": float(after.mean()), "reading_after": float(reading.mean())}
     for name, (plain, read) in measured.items():
         figures |= {f"select {name}: plain": plain, f"select {name}: reading": read}
@@ -235,7 +265,7 @@ def _promised(
     return replace(
         plan,
         spec=spec,
-        promise=told_by_sample,
+        promise=told_now,
         reading=figures,
         notes=(*plan.notes, note),
     )

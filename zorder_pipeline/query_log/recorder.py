@@ -13,6 +13,7 @@ import os
 import threading
 import time
 import uuid
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -140,18 +141,15 @@ class Recorder:
     def _java(self) -> Any:
         return self.spark._jvm
 
-    @property
+    @cached_property  # each look at a class of the JVM's is several calls into it
     def _info(self) -> Any:
         return getattr(self._java.org.apache.spark.sql.execution, "SparkPlanInfo$").__getattr__("MODULE$")
 
-    @property
+    @cached_property
     def _mapper(self) -> Any:
-        found = self.__dict__.get("_made")
-        if found is None:
-            java = self._java.com.fasterxml.jackson
-            found = java.databind.ObjectMapper()
-            found.registerModule(getattr(java.module.scala, "DefaultScalaModule$").__getattr__("MODULE$"))
-            self.__dict__["_made"] = found
+        java = self._java.com.fasterxml.jackson
+        found = java.databind.ObjectMapper()
+        found.registerModule(getattr(java.module.scala, "DefaultScalaModule$").__getattr__("MODULE$"))
         return found
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -158,16 +159,24 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[st
     path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
     frame = rows.select(path, *(value.alias(name) for name, value in values.items())).groupBy("file")
-    wide = frame.agg(*counted).toArrow().sort_by("file")
-    if kept:
-        apart = frame.agg(*kept).toArrow().sort_by("file")
-        assert wide["file"].equals(apart["file"]), "both aggregations read the same files"
-        for name in apart.column_names[1:]:
-            wide = wide.append_column(name, apart[name])
+    wide, *apart = _at_once([frame.agg(*aggregates) for aggregates in (counted, kept) if aggregates])
+    for other in apart:
+        assert wide["file"].equals(other["file"]), "both aggregations read the same files"
+        for name in other.column_names[1:]:
+            wide = wide.append_column(name, other[name])
     wide = wide.combine_chunks()
     found = [_of_predicate(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(predicates)]
     found += [_of_values(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
+
+
+def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
+    """Rows of several frames by file: one is compiled while another runs."""
+    from pyspark.util import inheritable_thread_target
+
+    with ThreadPoolExecutor(len(frames)) as pool:
+        fetch = inheritable_thread_target(frames[0].sparkSession)(lambda frame: frame.toArrow().sort_by("file"))
+        return list(pool.map(fetch, frames))
 
 
 def _bits(sql: str, place: int) -> str:

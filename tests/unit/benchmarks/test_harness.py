@@ -83,6 +83,21 @@ def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.Monk
     assert "Delta ZORDER" in console.export_text()
 
 
+def test_many_measures_become_several_tables_that_a_terminal_shows_whole() -> None:
+    outcomes = _outcomes([0])
+    measures = dict.fromkeys(name for name, _ in reports.FIGURES)
+    for outcome in outcomes:
+        outcome.per_query.update(dict.fromkeys(measures, outcome.per_query["rows"]))  # type: ignore[attr-defined]
+    report = harness.summarise(outcomes)
+    header, rows = reports.table_rows(report)
+    console = Console(record=True, width=120)
+    console.print(reports.rich_table({**report, "workload": "fake", "summary": "made up"}))
+    text = console.export_text()
+    assert text.count("layout") == text.count("Delta ZORDER") == -(-(len(header) - 1) // reports.ACROSS) > 2
+    assert "…" not in text
+    assert all(cell in text for row in rows for cell in row[1:] if cell and " " not in cell)
+
+
 def test_wrong_options_are_named(tmp_path: Path) -> None:
     with pytest.raises(ZorderError, match="--workload knows no 'nosuch'; it may be any of demo"):
         find_workload("nosuch")
