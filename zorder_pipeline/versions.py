@@ -44,7 +44,8 @@ def check_pair(spark: str, delta: str) -> None:
     if minor(delta) not in SUPPORTED.get(minor(spark), ()):
         raise UnsupportedTableError(
             f"this session has Spark {spark} with Delta {delta}; supported are {supported_text()}: install such "
-            "versions of pyspark and delta-spark, or name such a Delta in spark.jars.packages"
+            "versions of pyspark and delta-spark, name such a Delta in spark.jars.packages, or choose committer: "
+            "public, which needs no inner parts"
         )
 
 

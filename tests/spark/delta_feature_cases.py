@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["CASES", "Case"]
+from pyspark.sql import SparkSession
+
+__all__ = ["CASES", "Case", "made"]
 
 TYPE_CHECK = "spark.databricks.delta.schema.typeCheck.enabled"
 K = "(id * 7919) % 400 AS k"
@@ -44,6 +47,14 @@ class Case(NamedTuple):
     delta_rs: str = ""
     folder: str = "t"
     verify: str = "hash"
+
+
+def made(spark: SparkSession, folder: Path, case: Case) -> str:
+    """Make the case's table in a folder; returns its path."""
+    path = str(folder / case.folder)
+    for statement in case.make:
+        spark.sql(statement.replace("{t}", f"delta.`{path}`").replace("{path}", path))
+    return f"{path}-clone" if case.name == "a shallow clone" else path
 
 
 CASES = (

@@ -17,7 +17,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
-from tests.spark.delta_feature_cases import CASES, Case
+from tests.spark.delta_feature_cases import CASES, Case, made
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
 from zorder_pipeline.relayout.file_list import LAYOUT_TAG
@@ -91,12 +91,8 @@ LONG = ("a thousand columns",)
     [pytest.param(case, marks=pytest.mark.slow if case.name in LONG else (), id=case.name) for case in CASES],
 )
 def test_nobody_notices_a_relayout(spark: SparkSession, tmp_path: Path, case: Case) -> None:
-    path, checkpoint = str(tmp_path / case.folder), tmp_path / "checkpoint"
+    path, checkpoint = made(spark, tmp_path, case), tmp_path / "checkpoint"
     table = f"delta.`{path}`"
-    for statement in case.make:
-        spark.sql(statement.replace("{t}", table).replace("{path}", path))
-    if case.name == "a shallow clone":
-        path, table = f"{path}-clone", f"delta.`{path}-clone`"
     before = open_table(spark, path)
     rows = spark_rows(spark, before)
     others = [] if case.delta_rs else delta_rs_rows(path)

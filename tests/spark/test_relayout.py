@@ -21,7 +21,7 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.errors import LostRaceError, TableError, VerificationError
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout import commit, rewrite
 from zorder_pipeline.relayout.commit import Transaction
 from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
@@ -288,7 +288,7 @@ def test_a_failed_check_commits_nothing_and_leaves_no_files(
 ) -> None:
     path = make(spark, tmp_path / "t")
     files = set(Path(path).glob("*.parquet"))
-    monkeypatch.setattr(rewrite, "actions_summary", lambda actions: (1, 2999, 1))
+    monkeypatch.setattr(commit, "actions_summary", lambda actions: (1, 2999, 1))
     with pytest.raises(VerificationError, match="2999 rows were written of 3000 read"):
         relayout(spark, path, spec_for("k"))
     assert version(spark, path) == 0

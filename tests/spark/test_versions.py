@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.relayout.key_column import FILE
 from zorder_pipeline.relayout.routing import by_hash, keys_of_partitions, to_files
-from zorder_pipeline.relayout.snapshot import session_versions
+from zorder_pipeline.relayout.sessions import session_versions
 from zorder_pipeline.versions import check_pair
 
 

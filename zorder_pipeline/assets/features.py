@@ -46,7 +46,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
 
         queries = log.of_table([table.name])
         with told(context, table.name):
-            snapshot = open_table(spark.session, table.table)
+            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             if not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))
                 return

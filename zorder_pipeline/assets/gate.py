@@ -55,6 +55,7 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
                 rules=rules(shelf.config, table),
                 state=shelf.config.state,
                 verify=table.layout.verify,
+                committer=table.layout.committer,
             )
         for reason in judged.decision.reasons:
             context.log.info(reason)

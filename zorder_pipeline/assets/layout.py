@@ -52,10 +52,17 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
 
         settings = learn_settings(table)
         with told(context, table.name):
-            snapshot = open_table(spark.session, table.table)
+            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             if bits := table.layout.pinned_bits:
                 present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
-                plan = pipeline.layout_by_hand(spark.session, table.table, bits, settings=settings, present=present)
+                plan = pipeline.layout_by_hand(
+                    spark.session,
+                    table.table,
+                    bits,
+                    settings=settings,
+                    present=present,
+                    committer=table.layout.committer,
+                )
                 facts = _plan_facts(plan)
             else:
 

@@ -67,7 +67,8 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
-            rows = pipeline.rows_by_partition(open_table(spark.session, table.table))
+            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
+            rows = pipeline.rows_by_partition(snapshot)
 
             outcomes = pipeline.apply_partitions(
                 spark.session,
@@ -89,6 +90,7 @@ def relayout_options(context: AssetExecutionContext, shelf: Shelf) -> dict[str, 
         "rules": rules(shelf.config, shelf.table),
         "verify": layout.verify,
         "row_group_bytes": layout.row_group_bytes,
+        "committer": layout.committer,
         "state": shelf.config.state,
         "progress": context.log.info,
     }
@@ -212,7 +214,7 @@ def separately(
     from zorder_pipeline import pipeline
     from zorder_pipeline.relayout.snapshot import open_table
 
-    now = open_table(spark, shelf.table.table)
+    now = open_table(spark, shelf.table.table, committer=shelf.table.layout.committer)
     rows = pipeline.rows_by_partition(now)
     keep_in_step(context.instance, shelf.table.name, list(rows))
 

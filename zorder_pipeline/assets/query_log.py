@@ -94,7 +94,7 @@ def read_logs(
     known: dict[str, Any] = {}
     for table in config.tables:
         try:
-            snapshot = open_table(spark.session, table.table)
+            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
         except TableError as error:
             context.log.warning(f"{table.name}: {error}")
             continue

@@ -82,7 +82,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return
         with told(context, table.name):
-            before = open_table(spark.session, table.table)
+            before = open_table(spark.session, table.table, committer=table.layout.committer)
             try:
                 result = pipeline.carry_out(spark.session, tonight, **relayout_options(context, shelf))
             except LostRaceError:
@@ -95,7 +95,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             if result.decision != "applied":
                 _declined(context, shelf, result, earlier)
                 return
-            after = open_table(spark.session, table.table)
+            after = open_table(spark.session, table.table, committer=table.layout.committer)
             yield from noted_changes(context, shelf, result, before, after)
             done = _measured(tonight.plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
@@ -118,9 +118,12 @@ def _promises(
     """Promised against measured, for all relayouts of the table so far; a broken promise is logged as a warning."""
     from zorder_pipeline import pictures, pipeline
 
-    factor, place = shelf.table.gate.broken_promise_factor, shelf.table.table
+    table = shelf.table
+    factor, committer = table.gate.broken_promise_factor, table.layout.committer
     try:
-        checks = pipeline.check_promises(spark, shelf.config.state, place, queries, version=version, broken=factor)
+        checks = pipeline.check_promises(
+            spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer
+        )
     except Exception as error:  # the books are no reason to call a finished relayout failed
         context.log.warning(f"{shelf.table.name}: promises could not be checked: {first_line(error)}")
         return {}

@@ -29,6 +29,7 @@ __all__ = [
     "Progress",
     "alias_option",
     "command",
+    "committer_option",
     "err",
     "file_size_options",
     "learn_settings",
@@ -100,6 +101,15 @@ def start_spark(app: str) -> SparkSession:
 
 table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")
 alias_option = click.option("--alias", "aliases", multiple=True, help="Another name the log calls the table by.")
+
+
+committer_option = click.option(
+    "--committer",
+    type=click.Choice(["auto", "transaction", "public"]),
+    default="auto",
+    show_default=True,
+    help="Rewrite by Delta's transaction, or whole partitions by public API, which any Delta version has.",
+)
 
 
 def writable(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:

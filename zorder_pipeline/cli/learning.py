@@ -13,6 +13,7 @@ from .common import (
     Progress,
     alias_option,
     command,
+    committer_option,
     learn_settings,
     log_options,
     log_sources,
@@ -83,6 +84,7 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
 )
 @click.option("--warm", type=click.Path(), help="An earlier plan.json, whose layout the search starts from, too.")
 @size_options
+@committer_option
 @out_option
 def learn(
     table: str,
@@ -93,6 +95,7 @@ def learn(
     aliases: tuple[str, ...],
     warm: str | None,
     target: str,
+    committer: str,
     **options: Any,
 ) -> Payload:
     """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
@@ -103,7 +106,14 @@ def learn(
     settings, study = learn_settings(**options), options["study"]
     sources = log_sources(logs, log_format, dialect, zone)
     plan = pipeline.learn(
-        start_spark("learn"), table, sources, aliases=aliases, settings=settings, warm=earlier, progress=Progress()
+        start_spark("learn"),
+        table,
+        sources,
+        aliases=aliases,
+        settings=settings,
+        warm=earlier,
+        committer=committer,
+        progress=Progress(),
     )
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
@@ -127,15 +137,22 @@ def learn(
     "--curve", type=click.Choice(["interleave", "hilbert", "sequence"]), default="interleave", show_default=True
 )
 @size_options
+@committer_option
 @out_option
-def layout(table: str, bits: str, encoding: str, curve: str, target: str, **sizes: Any) -> Payload:
+def layout(table: str, bits: str, encoding: str, curve: str, target: str, committer: str, **sizes: Any) -> Payload:
     """Write a plan for a layout given by hand."""
     from zorder_pipeline import pipeline
 
     settings = learn_settings(**sizes)
     allocation = _bits(bits)
     plan = pipeline.layout_by_hand(
-        start_spark("layout"), table, allocation, encoding=encoding, curve=curve, settings=settings
+        start_spark("layout"),
+        table,
+        allocation,
+        encoding=encoding,
+        curve=curve,
+        settings=settings,
+        committer=committer,
     )
     return _write(plan, target, f"zorder apply --table {table} --plan {target} --force")
 

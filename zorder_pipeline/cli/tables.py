@@ -12,6 +12,7 @@ from .common import (
     Progress,
     alias_option,
     command,
+    committer_option,
     err,
     file_size_options,
     learn_settings,
@@ -54,6 +55,7 @@ def rewrite_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--full", is_flag=True, help="Rewrite files that already lie by this layout, too.")
 @click.option("--force", is_flag=True, help="Do not ask the gate whether it pays.")
 @rewrite_options
+@committer_option
 @click.option("--state", help="Folder of the pipeline's state: knows what relayouts cost here, and notes this one.")
 @gate_options
 def apply(
@@ -151,11 +153,12 @@ def evaluate(
 
 @command
 @table_option
-def inspect(table: str) -> Payload:
+@committer_option
+def inspect(table: str, committer: str) -> Payload:
     """Files, layouts and tags of a table, and how much its files overlap per column."""
     from zorder_pipeline import pipeline
 
-    payload = pipeline.inspect(start_spark("inspect"), table)
+    payload = pipeline.inspect(start_spark("inspect"), table, committer=committer)
     key_overlap = payload["key_overlap"]
     print_figures(
         f"{payload['table']} at version {payload['version']}",
@@ -183,11 +186,12 @@ def inspect(table: str) -> Payload:
 @click.option(
     "--to-version", type=click.IntRange(0), help="Version to restore; the one before our last relayout by default."
 )
-def rollback(table: str, to_version: int | None) -> Payload:
+@committer_option
+def rollback(table: str, to_version: int | None, committer: str) -> Payload:
     """Put the table back to how it lay before our last relayout."""
     from zorder_pipeline.relayout.rollback import rollback as restore
 
-    payload = vars(restore(start_spark("rollback"), table, to_version))
+    payload = vars(restore(start_spark("rollback"), table, to_version, committer=committer))
     out.print(
         f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}"
     )

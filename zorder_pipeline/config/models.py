@@ -91,6 +91,8 @@ class LayoutConfig(Model):
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
     verify: Literal["counts", "hash"] = "counts"
     """Check before a commit: row counts, or a hash of every row's content."""
+    committer: Literal["auto", "transaction", "public"] = "auto"
+    """Rewrite by Delta's transaction, or whole partitions by public API; auto: the latter under Spark Connect."""
 
     @model_validator(mode="after")
     def _one_target(self) -> LayoutConfig:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from urllib.parse import quote, unquote
 
 from zorder_pipeline.errors import TableError
@@ -10,7 +10,7 @@ from zorder_pipeline.errors import TableError
 from .spark_sql import column_sql, value_sql
 from .values import ValueType
 
-__all__ = ["NULL", "partition_condition", "partition_key", "partition_values"]
+__all__ = ["NULL", "partition_condition", "partition_key", "partition_values", "partitions_condition"]
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """Stands for null, as in the names of Hive's folders."""
@@ -60,15 +60,37 @@ def partition_condition(key: str, types: Mapping[str, str]) -> str:
     >>> partition_condition("n=__HIVE_DEFAULT_PARTITION__", {"n": "int"})
     '`n` IS NULL'
     """
-    values = partition_values(key, list(types))
+    return partitions_condition([partition_values(key, list(types))], types)
+
+
+def partitions_condition(partitions: Collection[Sequence[str | None]], types: Mapping[str, str]) -> str:
+    """A Spark SQL condition that is true in exactly these partitions, each given by its values.
+
+    Args:
+        types: see `partition_condition`; without any the table is one partition.
+
+    >>> partitions_condition([()], {}), partitions_condition([("1",), (None,)], {"n": "int"})
+    ('true', "`n` = try_cast(decode(X'31', 'UTF-8') AS int) OR `n` IS NULL")
+    """
+    if not types:
+        return "true"
+    (name, kind), *rest = types.items()
+    column = column_sql((name,))
+    following: dict[str | None, list[tuple[str | None, ...]]] = {}
+    for first, *others in partitions:
+        following.setdefault(first, []).append(tuple(others))
+    alike: dict[tuple[tuple[str | None, ...], ...], list[str | None]] = {}
+    for value, rests in following.items():
+        alike.setdefault(tuple(rests), []).append(value)
     parts = []
-    for (name, kind), value in zip(types.items(), values, strict=True):
-        column = column_sql((name,))
-        if value is None:
-            parts.append(f"{column} IS NULL")
-        else:
-            parts.append(f"{column} = try_cast({value_sql(value, ValueType('string'))} AS {kind})")
-    return " AND ".join(parts)
+    for after, values in alike.items():
+        texts = (value_sql(value, ValueType("string")) for value in values if value is not None)
+        given = [f"try_cast({text} AS {kind})" for text in texts]
+        ways = [f"{column} = {given[0]}"] if len(given) == 1 else [f"{column} IN ({', '.join(given)})"] if given else []
+        ways += [f"{column} IS NULL"] if None in values else []
+        both = [" OR ".join(ways), *([partitions_condition(after, dict(rest))] if rest else [])]
+        parts.append(" AND ".join(f"({text})" if rest and " OR " in text else text for text in both))
+    return parts[0] if len(parts) == 1 else " OR ".join(f"({part})" for part in parts)
 
 
 def _quoted(text: str) -> str:

@@ -17,7 +17,7 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pictures import KeptPromise
 from zorder_pipeline.relayout.ledger import Entry, Ledger
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .costs import cost_model
 from .logs import ingest, names_of
@@ -108,6 +108,7 @@ def check_promises(
     *,
     version: int | None = None,
     broken: float = BROKEN,
+    committer: str = AUTO,
 ) -> list[PromiseCheck]:
     """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
 
@@ -121,11 +122,12 @@ def check_promises(
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
             after it. Otherwise every relayout, with those after the newest query that its layout was learned from.
         broken: factor by which a promise may be missed.
+        committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
     Raises:
         TableError: there is no such table.
     """
-    now, ledger = open_table(spark, table), Ledger(spark, state)
+    now, ledger = open_table(spark, table, committer=committer), Ledger(spark, state)
     entries = [entry for entry in ledger.entries(now.table_id) if version in (None, entry.version)]
     for entry in entries:
         chosen = [query for query in queries if version is not None or _later(query, entry)]

@@ -14,7 +14,7 @@ from zorder_pipeline.layout.interleave import round_robin
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.schema import Column
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .records import LearnSettings
 from .sizes import target_rows
@@ -34,6 +34,7 @@ def layout_by_hand(
     curve: str = "interleave",
     settings: LearnSettings | None = None,
     present: Plan | None = None,
+    committer: str = AUTO,
 ) -> Plan:
     """A plan for bits given by hand; the most significant column first.
 
@@ -42,6 +43,7 @@ def layout_by_hand(
         encoding: ``rank`` (breakpoints from a sample) or ``bits`` (the raw value's most significant bits).
         present: the plan that the table lies by; where it has these bits in this order, its key is taken over. Ranks
             from a sample of today would make another layout, and a nightly run would rewrite everything again.
+        committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
         curve: ``interleave`` (seed 000's round robin), ``hilbert``, or ``sequence`` (one column after the other).
 
     Raises:
@@ -49,7 +51,7 @@ def layout_by_hand(
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
     settings = settings or LearnSettings()
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
     columns = _columns(snapshot, bits)

@@ -15,7 +15,8 @@ from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.relayout.snapshot import TableSnapshot, jvm, open_table
+from zorder_pipeline.relayout.sessions import jvm
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.relayout.timings import Timing, Timings
 
 from .by_hand import layout_by_hand

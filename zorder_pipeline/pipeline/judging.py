@@ -17,7 +17,7 @@ from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.history import undone_by
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.stop_file import StopFile
 
 from .accounting import trust
@@ -111,6 +111,7 @@ def judge_table(
     where: str | None = None,
     full: bool = False,
     verify: str = "counts",
+    committer: str = AUTO,
     now: datetime | None = None,
 ) -> Judgement:
     """Weigh what could be done with a table; nothing of the table is changed.
@@ -120,7 +121,7 @@ def judge_table(
     Args:
         name: what people call the table; its location when empty.
         state: folder of the state: what costs were measured, approvals, the file ``STOP``.
-        where, full, verify: see `zorder_pipeline.pipeline.apply`.
+        where, full, verify, committer: see `zorder_pipeline.pipeline.apply`.
         now: the time to judge at, with its zone; the present when None.
 
     Raises:
@@ -128,7 +129,7 @@ def judge_table(
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
     gate, rules, now = gate or GateSettings(), rules or Rules(), now or datetime.now(UTC)
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
@@ -136,7 +137,8 @@ def judge_table(
     gate = replace(gate, costs=cost_model(spark, state, gate.costs), widening=widening)
     undone = undone_by(snapshot) or ""
     # without the gate nobody asks whether merging files pays, so there it is left to `zorder compact`
-    weighed = [candidate for candidate in plan.candidates if gate.enabled or candidate.action != COMPACTION]
+    merging = gate.enabled and not snapshot.whole_partitions
+    weighed = [candidate for candidate in plan.candidates if merging or candidate.action != COMPACTION]
     choices = [plan.choosing(candidate) for candidate in weighed] or [plan]
     if full:
         choices = [replace(choice, action=FULL) if choice.origin == KEPT else choice for choice in choices]

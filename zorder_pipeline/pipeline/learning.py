@@ -24,7 +24,7 @@ from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .candidates import Unseen, candidates_at_first, candidates_of
 from .confirming import confirmed
@@ -58,6 +58,7 @@ def learn(
     aliases: Sequence[str] = (),
     settings: LearnSettings | None = None,
     warm: Plan | None = None,
+    committer: str = AUTO,
     progress: Progress | None = None,
 ) -> Plan:
     """Learn a layout for one table from query logs: the chain up to, but without, the gate.
@@ -67,12 +68,13 @@ def learn(
         aliases: further names that the log may call the table by.
         warm: an earlier plan, whose layout is among those that the search starts from. If the table lies by it,
             it is a candidate, too, and the gate wants a change to have been missed long enough.
+        committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
     Raises:
         TableError, LogError: see `analyse` and `ingest`.
     """
     say = progress or silent
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     names = names_of(table, snapshot, aliases)
     log = ingest(logs, {snapshot.location: (snapshot, names)})
     say(f"read {log.lines} statements, {len(log.of_table([snapshot.location]))} of them scan the table")

@@ -16,7 +16,7 @@ from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
@@ -93,16 +93,17 @@ def _row_group_fraction(snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: n
     return float(np.mean([np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]))
 
 
-def inspect(spark: SparkSession, table: str) -> dict[str, Any]:
+def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[str, Any]:
     """Files, layouts and overlap of a table, as ``zorder inspect --json`` prints them.
 
     Args:
         table: path or catalog name.
+        committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
     Raises:
         TableError: there is no such Delta table.
     """
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     files = snapshot.files()
     layouts = files.layouts()  # layout id per file, "" where the file is none of ours
     zones = files.zone_map()

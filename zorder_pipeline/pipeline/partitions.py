@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .judging import Judgement
 from .records import Progress, silent
@@ -55,7 +55,7 @@ def apply_partitions(
     Raises:
         TableError: there is no such table.
     """
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=options.get("committer", AUTO))
     types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
     types = {name: types[name] for name in snapshot.partition_columns}
 

@@ -14,7 +14,7 @@ from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .costs import relayout_work
 from .judging import Judgement, Rules, hold_now, judge_table
@@ -41,6 +41,7 @@ def apply(
     rules: Rules | None = None,
     verify: str = "counts",
     row_group_bytes: int | None = None,
+    committer: str = AUTO,
     state: str | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
@@ -54,6 +55,7 @@ def apply(
         rules: kill switch, blackout windows and approvals.
         verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
+        committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
         state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
             is known from; None records nothing and asks the gate with its assumptions.
 
@@ -64,13 +66,16 @@ def apply(
         VerificationError: the written rows differ; nothing was committed.
     """
     plan = replace(plan, candidates=()) if force else plan
-    judged = judge_table(spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify)
+    judged = judge_table(
+        spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify,
+        committer=committer,
+    )  # fmt: skip
     if force and judged.preview.files_removed and judged.decision.cause != "stopped":
         told = ("applied without asking the gate (--force)",)
         judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
     return carry_out(
         spark, judged, where=where, full=full, dry_run=dry_run, rules=Rules() if force else rules, verify=verify,
-        row_group_bytes=row_group_bytes, state=state, progress=progress,
+        row_group_bytes=row_group_bytes, committer=committer, state=state, progress=progress,
     )  # fmt: skip
 
 
@@ -84,6 +89,7 @@ def carry_out(
     rules: Rules | None = None,
     verify: str = "counts",
     row_group_bytes: int | None = None,
+    committer: str = AUTO,
     state: str | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
@@ -96,7 +102,7 @@ def carry_out(
     decision, plan = judged.decision, judged.plan
     if not decision.approved or dry_run:
         return _told(judged, judged.preview.version, dry_run)
-    snapshot = open_table(spark, judged.table)
+    snapshot = open_table(spark, judged.table, committer=committer)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
     def hold() -> str | None:
@@ -121,7 +127,7 @@ def carry_out(
         Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
-        keep_statistics(spark, judged.table, plan, state, progress)
+        keep_statistics(spark, judged.table, plan, state, progress, committer)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
     return replace(result_of(done, became, reasons), gate=decision.to_json())

@@ -20,7 +20,7 @@ from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather, session_of
-from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
@@ -124,7 +124,12 @@ def gather_statistics(
 
 
 def keep_statistics(
-    spark: SparkSession, table: str, plan: Plan, state: str, progress: Progress | None = None
+    spark: SparkSession,
+    table: str,
+    plan: Plan,
+    state: str,
+    progress: Progress | None = None,
+    committer: str = AUTO,
 ) -> StatisticsResult | None:
     """Gather the plan's statistics of the files that lie by its layout; None when it wants none.
 
@@ -137,7 +142,7 @@ def keep_statistics(
     if not plan.statistics or plan.spec is None:
         return None
     try:
-        snapshot = open_table(spark, table)
+        snapshot = open_table(spark, table, committer=committer)
         files = snapshot.files()
         mine = [str(p) for p, layout in zip(files.path, files.layout, strict=True) if layout == plan.spec.layout_id]
         return gather_statistics(spark, snapshot, plan.statistics, state, paths=mine, progress=say)

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .snapshot import TableSnapshot, jvm
+from .sessions import jvm
+from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject

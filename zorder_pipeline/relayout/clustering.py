@@ -13,7 +13,7 @@ from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key
 
-from .commit import Transaction
+from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
 from .history import OURS
 from .key_column import KEY, with_key
@@ -75,10 +75,10 @@ class Clustering:
         return sum(max(1, round(count / self.target_rows)) for count in counts)
 
     def arrange(
-        self, transaction: Transaction, files: FileList, chosen: npt.NDArray[np.int64], rows: DataFrame
+        self, committer: Committer, files: FileList, chosen: npt.NDArray[np.int64], rows: DataFrame
     ) -> Arranged:
         """Cut the keys that occur into files."""
-        spec, snapshot = self.spec, transaction.current
+        spec, snapshot = self.spec, committer.current
         if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
             spec = self.extend(spec, _sampled(rows, snapshot, beyond, int(files.rows[chosen].sum())))
         partitions = snapshot.partition_columns
@@ -93,7 +93,7 @@ class Clustering:
         targeted, ranges = routed(keyed, cuts, partitions, highest)
         by = [column_sql((name,)) for name in (*partitions, KEY)]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
-        mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(transaction.read_version + 1)}
+        mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(committer.read_version + 1)}
         tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high in ranges]
         return Arranged(targeted, len(ranges), by, tags)
 

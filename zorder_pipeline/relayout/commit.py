@@ -1,4 +1,4 @@
-"""Delta's own transaction, reached through py4j: the only place that writes, and all or nothing.
+"""Delta's own transaction, reached through py4j: file by file, with tags, all or nothing.
 
 Files of a relayout are committed with ``dataChange = false`` as an OPTIMIZE, so Delta checks them under snapshot
 isolation: concurrent appends survive, a concurrent change of an input file aborts us, streams see nothing again.
@@ -9,16 +9,20 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
+from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
+from .committer import Replacement, Written
 from .failures import cause, first_line, lost_races
-from .snapshot import TableSnapshot, jvm, snapshot_of
+from .session_conf import AS_STORED, set_for_a_while
+from .sessions import jvm
+from .snapshot import TableSnapshot, snapshot_of
+from .verify import check_counts, check_hashes, content_hash
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -29,19 +33,19 @@ __all__ = ["Transaction", "actions_summary"]
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 PART = r"part-(\d+)-[^/]*$"
 """Spark names a file by the partition that wrote it."""
-AS_STORED = {"spark.sql.readSideCharPadding": "false"}
-"""Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
 
 
 class Transaction:
-    """One attempt to replace files of a table.
+    """The `zorder_pipeline.relayout.committer.Committer` that replaces any files.
 
     Args:
         snapshot: the table as it was planned for; the transaction itself starts at the table's newest version.
         paths: AddFile paths to replace; those no longer live are left out.
+        replaced: rows and bytes of those files.
     """
 
-    def __init__(self, snapshot: TableSnapshot, paths: Sequence[str]) -> None:
+    def __init__(self, snapshot: TableSnapshot, paths: Sequence[str], replaced: tuple[int, int]) -> None:
+        self.removed, self.replaced = len(paths), replaced
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
         from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -54,7 +58,8 @@ class Transaction:
             if isinstance(error, Py4JJavaError):
                 raise
             raise UnsupportedTableError(
-                f"this Delta version's transaction differs; supported are {supported_text()}"
+                f"this Delta version's transaction differs; supported are {supported_text()}, or choose committer: "
+                "public"
             ) from error
         self.current = snapshot_of(self.spark, self.jlog, self.txn.snapshot())
         if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:
@@ -74,11 +79,35 @@ class Transaction:
 
         self.txn.trackFilesRead(self.inputs)
         none = self.jvm.scala.Option.empty()
-        with _session_conf(self.current, AS_STORED):
+        with set_for_a_while(self.spark, AS_STORED):
             rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, none)
         if "rowTracking" in self.current.features:
             rows = self._module("RowTracking$").preserveRowTrackingColumns(rows, self.current.jsnapshot)
         return DataFrame(rows, self.spark)
+
+    def replace(self, rows: DataFrame, how: Replacement) -> Written:
+        """Write, verify, tag and commit; what fails before the commit leaves nothing behind."""
+        visible = [column_sql((name,)) for name in self.current.struct.names]
+        expected, size = self.replaced
+        before = content_hash(self.input_rows().select(*visible)) if how.verify == "hash" else None
+        try:
+            added = self.write(rows, how.conf)
+            count, written, bytes_added = actions_summary(added)
+            check_counts(expected, written)
+            if before is not None:
+                check_hashes(before, content_hash(self.written_rows().select(*visible)))
+            metrics = {
+                "numAddedFiles": count,
+                "numRemovedFiles": self.removed,
+                "numAddedBytes": bytes_added,
+                "numRemovedBytes": size,
+                "numOutputRows": written,
+            }
+            version = self.commit(how.tags, metrics, how.columns, how.label)
+        except BaseException:
+            self.discard()
+            raise
+        return Written(version, self.removed, count, size, bytes_added, written)
 
     def write(self, rows: DataFrame, conf: Mapping[str, str]) -> DataFrame:
         """Write the new files (not yet part of the table); returns their AddFile actions.
@@ -88,7 +117,7 @@ class Transaction:
         """
         from py4j.protocol import Py4JJavaError
 
-        with _session_conf(self.current, conf):
+        with set_for_a_while(self.spark, conf):
             none, nothing = self.jvm.scala.Option.empty(), self._seq([])
             try:
                 self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
@@ -107,7 +136,7 @@ class Transaction:
         from pyspark.sql import DataFrame
 
         none = self.jvm.scala.Option.empty()
-        with _session_conf(self.current, AS_STORED):
+        with set_for_a_while(self.spark, AS_STORED):
             rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
         return DataFrame(rows, self.spark)
 
@@ -142,7 +171,7 @@ class Transaction:
             tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
         told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: label}
-        with lost_races(self.current.location), _session_conf(self.current, told):
+        with lost_races(self.current.location), set_for_a_while(self.spark, told):
             self._committing = True
             version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
             self.written = None
@@ -223,33 +252,6 @@ class Transaction:
 def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:
     """A Java list of the frame's rows as objects of the encoder's class."""
     return getattr(frame._jdf, "as")(encoder).collectAsList()
-
-
-_held: dict[str, tuple[int, str | None]] = {}
-_holding = threading.Lock()
-
-
-@contextlib.contextmanager
-def _session_conf(snapshot: TableSnapshot, conf: Mapping[str, str]) -> Iterator[None]:
-    """Settings of the session while the block runs; the last of several relayouts at once puts them back."""
-    settings = snapshot.spark.conf
-    with _holding:
-        for key, value in conf.items():
-            users, before = _held.get(key, (0, settings.get(key, None)))
-            _held[key] = (users + 1, before)
-            settings.set(key, value)
-    try:
-        yield
-    finally:
-        with _holding:
-            for key in conf:
-                users, before = _held.pop(key)
-                if users > 1:
-                    _held[key] = (users - 1, before)
-                elif before is None:
-                    settings.unset(key)
-                else:
-                    settings.set(key, before)
 
 
 def actions_summary(actions: DataFrame) -> tuple[int, int, int]:

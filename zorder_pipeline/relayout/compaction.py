@@ -18,7 +18,7 @@ import pyarrow as pa
 
 from zorder_pipeline.errors import TableError
 
-from .commit import Transaction
+from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
 from .history import COMPACTED
 from .key_column import FILE
@@ -76,11 +76,11 @@ class Compaction:
         """Exactly the files that they become."""
         return len(self._groups(snapshot.files(), chosen))
 
-    def arrange(self, transaction: Transaction, files: FileList, chosen: Indices, rows: DataFrame) -> Arranged:
+    def arrange(self, committer: Committer, files: FileList, chosen: Indices, rows: DataFrame) -> Arranged:
         """Send each file's rows to its group's new file."""
         from pyspark.sql import functions as F
 
-        location, groups = transaction.current.location, self._groups(files, chosen)
+        location, groups = committer.current.location, self._groups(files, chosen)
         sources = [(_real_path(files.path[i], location), number) for number, group in enumerate(groups) for i in group]
         paths, targets = zip(*sources, strict=True)
         if len(set(paths)) < len(paths):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,9 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 __all__ = ["cause", "first_line", "lost_races", "told_plainly"]
+
+CONNECT = re.compile(r"\(io\.delta\.exceptions\.(\w+)\)")
+"""How Spark Connect begins to tell an exception of Delta's, whose class it does not know."""
 
 
 @contextlib.contextmanager
@@ -28,7 +32,8 @@ def lost_races(location: str) -> Iterator[None]:
             raise TableError(f"{location} could not be written: {first_line(str(error.java_exception))}") from error
         raise LostRaceError(_race(location, name)) from error
     except Exception as error:
-        name = type(error).__name__
+        found = CONNECT.match(str(error))
+        name = found.group(1) if found else type(error).__name__
         if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
             raise LostRaceError(_race(location, name)) from error
         raise

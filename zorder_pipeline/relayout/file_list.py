@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
     from .snapshot import TableSnapshot
 
-__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "FileList", "fetch_files"]
+__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "FileList", "fetch_files", "few"]
+__all__ += ["zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
@@ -128,21 +129,21 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     if np.isnan(records).any():
         records = _counted(snapshot, path, records, deleted)
     in_all = records.astype(np.int64)
-    partitions = [_few(batch[f"p{i}"]) for i in range(len(physical))]
+    partitions = [few(batch[f"p{i}"]) for i in range(len(physical))]
     return FileList(
         path=path,
         bytes=batch["size"].to_numpy().astype(np.int64),
         rows=in_all - deleted,
         deleted=deleted,
-        layout=tuple(layout or "" for layout in _few(batch["layout"])),
+        layout=tuple(layout or "" for layout in few(batch["layout"])),
         **{name: batch[name].to_numpy().astype(np.int64) for name in ("generation", "key_low", "key_high", "modified")},
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
         load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
-        vector=tuple(_few(batch["vector"])),
+        vector=tuple(few(batch["vector"])),
     )
 
 
-def _few(column: pa.ChunkedArray) -> list[Any]:
+def few(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column that has few different ones, each made once."""
     coded = column.combine_chunks().dictionary_encode()
     values = [*coded.dictionary.to_pylist(), None]
@@ -161,7 +162,7 @@ def _fetch_zones(
     wanted = [column.alias(alias) for alias, column in _wanted_stats(snapshot, asked)]
     batch = snapshot.stats_frame.select("path", *values, *wanted).toArrow().combine_chunks()
     place = {name: i for i, name in enumerate(batch["path"].to_pylist())}
-    return _zones(snapshot, batch.take(pa.array([place[name] for name in path], pa.int64())), rows, asked)
+    return zones_of_batch(snapshot, batch.take(pa.array([place[name] for name in path], pa.int64())), rows, asked)
 
 
 def _wanted_stats(snapshot: TableSnapshot, leaves: Sequence[tuple[int, Leaf]]) -> Iterator[tuple[str, SparkColumn]]:
@@ -193,9 +194,13 @@ def _counted(
     return np.where(np.isnan(records), found, records)
 
 
-def _zones(
+def zones_of_batch(
     snapshot: TableSnapshot, batch: pa.Table, rows: npt.NDArray[np.int64], leaves: Sequence[tuple[int, Leaf]]
 ) -> dict[str, ColumnZones]:
+    """Zones of some leaves, each with its place ``i``, from the columns ``low{i}``, ``high{i}`` and ``nulls{i}``.
+
+    Partition columns have their texts in ``p{i}``, by their place among the partition columns.
+    """
     result: dict[str, ColumnZones] = {}
     names = set(batch.column_names)
     for i, leaf in leaves:

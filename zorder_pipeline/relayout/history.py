@@ -9,10 +9,10 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "quoted", "undone_by"]
+__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "quoted", "rewrote", "undone_by"]
 
 OURS = "zorder layout "
-"""What the user metadata of our commits begins with; the layout's id follows."""
+"""What the user metadata of our commits begins with; the layout's id follows, and by public API a word of its own."""
 COMPACTED = "zorder compaction"
 """The user metadata of our compactions, which keep the layouts' files in their order."""
 LOOKED_AT = 60
@@ -32,6 +32,17 @@ def is_ours(row: Row) -> bool:
     """Whether a commit is a relayout or a compaction of ours."""
     label = row["userMetadata"] or ""
     return label.startswith(OURS) or label == COMPACTED
+
+
+def layout_written(row: Row) -> str:
+    """Id of the layout that a commit by public API gave its files; "" for any other commit."""
+    layout, _, own = (row["userMetadata"] or "").removeprefix(OURS).partition(" ")
+    return layout if row["operation"] == "WRITE" and own and is_ours(row) else ""
+
+
+def rewrote(row: Row) -> bool:
+    """Whether a commit is a rewrite of ours: the session may have set our label for another's commit, too."""
+    return is_ours(row) and (row["operation"] == "OPTIMIZE" or bool(layout_written(row)))
 
 
 def quoted(snapshot: TableSnapshot) -> str:

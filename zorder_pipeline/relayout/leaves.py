@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
 
-__all__ = ["Leaf", "distinct_names", "leaves_of", "physical_name", "physical_of", "stats_paths"]
+__all__ = ["Leaf", "distinct_names", "indexed_paths", "leaves_of", "physical_name", "physical_of", "stats_paths"]
+
+FIRST = 32
+"""Leaves that Delta keeps statistics of unless the table says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +55,26 @@ def leaves_of(
         partition = not path and item.name in partitions
         stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
         yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
+
+
+def indexed_paths(struct: StructType, partitions: Sequence[str], properties: Mapping[str, str]) -> set[tuple[str, ...]]:
+    """Paths of the leaves that Delta keeps statistics of, by the table's properties: the first 32 unless they say else.
+
+    Args:
+        struct: the schema; without column mapping its names are those of the files.
+        partitions: names of the partition columns.
+    """
+    paths = [leaf.path for leaf in leaves_of(struct, partitions, set()) if leaf.path[0] not in partitions]
+    if named := properties.get("delta.dataSkippingStatsColumns"):
+        chosen = [tuple(part.strip("`") for part in re.findall(r"`[^`]*`|[^.`]+", name)) for name in _listed(named)]
+        return {path for path in paths if any(path[: len(name)] == name for name in chosen)}
+    most = int(properties.get("delta.dataSkippingNumIndexedCols", FIRST))
+    return set(paths if most < 0 else paths[:most])
+
+
+def _listed(names: str) -> list[str]:
+    """Names between commas, which may stand in backquotes."""
+    return [name.strip() for name in re.findall(r"(?:`[^`]*`|[^,`])+", names)]
 
 
 def distinct_names(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:

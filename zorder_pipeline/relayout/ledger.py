@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.model.plan import Plan
 
+from .sessions import has_jvm
 from .state_table import StateTable
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ COLUMNS = (
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
 )
 APP = "zorder-relayouts"
+MOST_CORES = 100_000
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,7 @@ class Ledger:
             work: what its cost follows from: ``additional``, ``predicates``, ``hashed``; ``replaced_version``; and
                 ``credited``, the share of what the plan promised that this relayout brings, 0 to 1.
         """
-        promise, cores, now = plan.promise, self.spark.sparkContext.defaultParallelism, datetime.now(UTC)
+        promise, cores, now = plan.promise, _cores(self.spark), datetime.now(UTC)
         row: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "table_id": plan.table_id,
@@ -181,6 +183,16 @@ class Ledger:
             return Plan.from_json(json.loads(found[0]["plan"])) if found else None
         except PlanError:  # written by another version of this code: as if there were none
             return None
+
+
+def _cores(spark: SparkSession) -> int:
+    """How many tasks run at a time; in a Spark Connect session as many as a range gets by default."""
+    from pyspark.sql import functions as F
+
+    if has_jvm(spark):
+        return spark.sparkContext.defaultParallelism
+    found = spark.range(MOST_CORES).select(F.spark_partition_id().alias("task")).agg(F.max("task")).collect()
+    return int(found[0][0]) + 1
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:

@@ -13,13 +13,15 @@ import numpy.typing as npt
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.spark_sql import column_sql
 
-from .commit import Transaction, actions_summary
+from .commit import Transaction
+from .committer import Committer, Replacement
 from .failures import told_plainly
 from .file_list import FileList
+from .public_commit import PublicCommitter
+from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .snapshot import TableSnapshot, open_table
-from .verify import check_counts, check_hashes, content_hash
+from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -68,7 +70,7 @@ class Job(Protocol):
         """How many files the chosen ones will become, about."""
 
     def arrange(
-        self, transaction: Transaction, files: FileList, chosen: npt.NDArray[np.int64], rows: DataFrame
+        self, committer: Committer, files: FileList, chosen: npt.NDArray[np.int64], rows: DataFrame
     ) -> Arranged:
         """Give each of ``rows``, those of the ``chosen`` ones of ``files``, its new file."""
 
@@ -190,7 +192,7 @@ def _bin(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safet
             if attempt == ATTEMPTS:
                 raise
             safety.progress("another writer was faster: trying again on the files that are left")
-            snapshot = open_table(snapshot.spark, snapshot.location)
+            snapshot = snapshot.newest()
             if gone := [column for column in job.columns if column not in snapshot.paths]:
                 raise TableError(
                     f"column {gone[0]} of the layout was dropped or renamed in {snapshot.location} during the "
@@ -214,49 +216,55 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
 
     started = time.monotonic()
     files = snapshot.files()
-    transaction = Transaction(snapshot, files.path[chosen].tolist())
-    _refuse_changed_inputs(transaction, snapshot, chosen)
+    committer = _committer(snapshot, chosen)
+    _refuse_changed_inputs(committer, snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
     safety.progress(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
-    rows = transaction.input_rows()
-    visible = [column_sql((name,)) for name in snapshot.struct.names]
-    before = content_hash(rows.select(*visible)) if safety.verify == "hash" else None
-    arranged = job.arrange(transaction, files, chosen, rows)
+    rows = committer.input_rows()
+    arranged = job.arrange(committer, files, chosen, rows)
     safety.progress(f"writing {arranged.files} files")
     ordered = to_files(arranged.rows, arranged.files).sortWithinPartitions(*(F.expr(item) for item in arranged.by))
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:
         conf["parquet.block.size"] = str(safety.row_group_bytes)
-    try:
-        added = transaction.write(ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)), conf)
-        count, written, bytes_added = actions_summary(added)
-        check_counts(expected, written)
-        if before is not None:
-            check_hashes(before, content_hash(transaction.written_rows().select(*visible)))
-        metrics = {
-            "numAddedFiles": count,
-            "numRemovedFiles": len(chosen),
-            "numAddedBytes": bytes_added,
-            "numRemovedBytes": size,
-            "numOutputRows": written,
-        }
-        version = transaction.commit(arranged.tags, metrics, job.columns, job.label)
-    except BaseException:
-        transaction.discard()
-        raise
-    safety.progress(
-        f"committed version {version}; the {size:,} bytes it replaced stay on disk until VACUUM removes them"
+    if any(leaf.column.partition and leaf.column.type == "timestamp" for leaf in snapshot.leaves):
+        # Delta reads partition values back from folders' names, and an hour that comes twice has one name elsewhere
+        conf["spark.sql.session.timeZone"] = "UTC"
+    done = committer.replace(
+        ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)),
+        Replacement(arranged.tags, job.columns, job.label, safety.verify, conf),
     )
-    seconds = time.monotonic() - started
-    kept = len(files) - len(chosen)
-    return RelayoutResult(version, len(chosen), count, size, bytes_added, written, kept, True, seconds)
+    safety.progress(
+        f"committed version {done.version}; the {done.bytes_removed:,} bytes it replaced stay on disk until VACUUM "
+        "removes them"
+    )
+    return RelayoutResult(
+        version=done.version,
+        files_removed=done.files_removed,
+        files_added=done.files_added,
+        bytes_rewritten=done.bytes_removed,
+        bytes_added=done.bytes_added,
+        rows=done.rows,
+        skipped_files=len(files) - done.files_removed,
+        committed=True,
+        seconds=time.monotonic() - started,
+    )
 
 
-def _refuse_changed_inputs(transaction: Transaction, snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> None:
-    """The transaction may start at a newer version than was planned for: every input must still be as it was."""
-    if transaction.read_version == snapshot.version:
+def _committer(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> Committer:
+    """What replaces the chosen files."""
+    files = snapshot.files()
+    if isinstance(snapshot, PublicSnapshot):
+        return PublicCommitter(snapshot, {files.partitions[i] for i in chosen})
+    replaced = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
+    return Transaction(snapshot, files.path[chosen].tolist(), replaced)
+
+
+def _refuse_changed_inputs(committer: Committer, snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> None:
+    """A transaction may start at a newer version than was planned for: every input must still be as it was."""
+    if committer.read_version == snapshot.version:
         return
-    planned, now = snapshot.files(), transaction.current.files()
+    planned, now = snapshot.files(), committer.current.files()
     live = {path: int(deleted) for path, deleted in zip(now.path, now.deleted, strict=True)}
     changed = [i for i in chosen if live.get(planned.path[i]) != int(planned.deleted[i])]
     if changed:

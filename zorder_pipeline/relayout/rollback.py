@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError
 
 from .failures import lost_races
-from .history import history_of, is_ours, quoted
-from .snapshot import TableSnapshot, open_table
+from .history import history_of, quoted, rewrote
+from .snapshot import AUTO, TableSnapshot, open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,27 +27,30 @@ class Rollback:
     version: int
 
 
-def rollback(spark: SparkSession, table: str, to_version: int | None = None) -> Rollback:
+def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, committer: str = AUTO) -> Rollback:
     """RESTORE the table to the version before our last relayout, or to ``to_version``.
+
+    Args:
+        committer: see `open_table`.
 
     Raises:
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
     """
-    snapshot = open_table(spark, table)
+    snapshot = open_table(spark, table, committer=committer)
     if to_version is None:
         to_version = _before_last_relayout(snapshot)
     elif to_version >= snapshot.version:
         raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
     with lost_races(snapshot.location):
-        spark.sql(f"RESTORE TABLE {quoted(snapshot)} TO VERSION AS OF {int(to_version)}")
-    return Rollback(to_version, open_table(spark, table).version)
+        spark.sql(f"RESTORE TABLE {quoted(snapshot)} TO VERSION AS OF {int(to_version)}").collect()
+    return Rollback(to_version, snapshot.newest().version)
 
 
 def _before_last_relayout(snapshot: TableSnapshot) -> int:
     """The version before our newest relayout (all of its bins), when nothing but maintenance came after it."""
     found: int | None = None
     for row in history_of(snapshot):
-        if is_ours(row) and row["operation"] == "OPTIMIZE":
+        if rewrote(row):
             found = int(row["version"]) - 1
         elif row["operation"] in MAINTENANCE:
             continue

@@ -48,7 +48,7 @@ def select_files(
     files to rewrite or at least one more small one. And where something is rewritten, the generations before it are
     merged with it as long as each has at most ``merge_ratio`` times the rows gathered so far, newest first: like the
     digits of a counter, n nightly appends so leave about log2(n) generations that overlap, and each row is rewritten
-    as often. A second run finds nothing.
+    as often. A second run finds nothing. Where only whole partitions can be replaced, one file chosen means all.
 
     Args:
         where: condition on partition columns.
@@ -73,6 +73,8 @@ def select_files(
     # small files that together make no fewer files than they are would come out as they went in
     rewrite = needed | (small & mergeable & _worth_merging(files, small, needed, target_rows))
     rewrite |= _older_generations(files, chosen & ours & ~deleted, needed, merge_ratio)
+    if snapshot.whole_partitions:
+        rewrite = (np.bincount(part[rewrite], minlength=size) > 0)[part]
     return Selection(np.flatnonzero(rewrite), np.flatnonzero(chosen & ~rewrite))
 
 

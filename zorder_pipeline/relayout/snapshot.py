@@ -4,25 +4,30 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
-from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import check_pair
 
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
+from .sessions import has_jvm, is_delta_table, is_path, jvm, no_table, session_versions, sql_name
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-__all__ = ["TableSnapshot", "forget_snapshots", "jvm", "open_table", "session_versions", "snapshot_of"]
+__all__ = ["AUTO", "COMMITTERS", "PUBLIC", "TRANSACTION", "TableSnapshot", "forget_snapshots", "open_table"]
+__all__ += ["remembered", "snapshot_of"]
+
+AUTO, TRANSACTION, PUBLIC = "auto", "transaction", "public"
+COMMITTERS = (AUTO, TRANSACTION, PUBLIC)
+"""How a table is opened and rewritten: ``transaction`` by Delta's own, ``public`` by public API alone, whole partitions
+only; ``auto`` takes the transaction but in a session that has none."""
 
 OWN_COLUMNS = "__zorder_"
 """What the names of the columns start with that a relayout adds while it runs."""
@@ -50,7 +55,10 @@ class TableSnapshot:
         leaves: the same with physical names.
         properties: table properties.
         features: enabled table features and legacy writer version.
+        committer: how it is opened and rewritten.
     """
+
+    committer = TRANSACTION
 
     def __init__(self, spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> None:
         from pyspark.sql.types import StructType
@@ -88,6 +96,11 @@ class TableSnapshot:
         return {leaf.column.name: ".".join(leaf.physical) for leaf in self.leaves}
 
     @property
+    def whole_partitions(self) -> bool:
+        """Whether only whole partitions of it can be rewritten."""
+        return self.committer == PUBLIC
+
+    @property
     def target_file_bytes(self) -> int | None:
         """``delta.targetFileSize`` in bytes, when the table sets it."""
         match = re.fullmatch(r"(\d+)\s*([kmgt]?)i?b?", self.properties.get("delta.targetFileSize", "").lower().strip())
@@ -118,6 +131,14 @@ class TableSnapshot:
         module = getattr(java.org.apache.spark.sql.delta.skipping.clustering, "ClusteringColumnInfo$")
         names = module.__getattr__("MODULE$").extractLogicalNames(self.jsnapshot)
         return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(names))
+
+    def newest(self) -> TableSnapshot:
+        """The same table as it is now.
+
+        Raises:
+            TableError: see `open_table`.
+        """
+        return open_table(self.spark, self.location, committer=self.committer)
 
     def at(self, version: int) -> TableSnapshot:
         """Another version of the same table.
@@ -165,16 +186,22 @@ class TableSnapshot:
         return fetch_files(self)
 
 
-_known: dict[tuple[str, str, int], TableSnapshot] = {}
+Known = TypeVar("Known", bound=TableSnapshot)
+_known: dict[tuple[str, str, int, str], TableSnapshot] = {}
 """The snapshots last used: a run looks at the same version when it decides and when it rewrites."""
 
 
 def snapshot_of(spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> TableSnapshot:
     """A version of a table as Delta loaded it; with what is known of it already when it was looked at before."""
-    key = (snapshot.metadata().id(), log.dataPath().toString(), int(snapshot.version()))
-    found = _known.pop(key, None)
+    key = (snapshot.metadata().id(), log.dataPath().toString(), int(snapshot.version()), TRANSACTION)
+    return remembered(spark, key, lambda: TableSnapshot(spark, log, snapshot))
+
+
+def remembered(spark: SparkSession, key: tuple[str, str, int, str], make: Callable[[], Known]) -> Known:
+    """The snapshot last used by a key (table id, location, version, committer), or the one that is made now."""
+    found = cast("Known | None", _known.pop(key, None))
     if found is None or found.spark is not spark:
-        found = TableSnapshot(spark, log, snapshot)
+        found = make()
     _known[key] = found
     for oldest in list(_known)[:-KEPT]:
         _known.pop(oldest, None)
@@ -186,46 +213,36 @@ def forget_snapshots() -> None:
     _known.clear()
 
 
-def jvm(spark: SparkSession) -> Any:
-    """The session's JVM.
-
-    Raises:
-        UnsupportedTableError: a Spark Connect session, which has none.
-    """
-    found = getattr(spark, "_jvm", None)
-    if found is None:
-        raise UnsupportedTableError(
-            "this Spark session has no JVM (Spark Connect); a relayout needs a classic session, e.g. spark.master: "
-            "local[*] or the cluster's own master URL"
-        )
-    return found
-
-
-def open_table(spark: SparkSession, table: str, version: int | None = None) -> TableSnapshot:
+def open_table(spark: SparkSession, table: str, version: int | None = None, *, committer: str = AUTO) -> TableSnapshot:
     """A version of a table.
 
     Args:
         table: path (or URI) of the table's folder, or a catalog name.
         version: the newest by default.
+        committer: one of `COMMITTERS`.
 
     Raises:
         TableError: there is no such table or version, or it is no Delta table.
         UnsupportedTableError: nobody tested the session's Spark and Delta, or they cannot read the table.
     """
-    from delta.tables import DeltaTable
+    if committer not in COMMITTERS:
+        raise TableError(f"there is no committer {committer!r}; choose one of {', '.join(COMMITTERS)}")
+    if committer == PUBLIC or (committer == AUTO and not has_jvm(spark)):
+        from .public_snapshot import open_public
+
+        return open_public(spark, table, version)
     from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     check_pair(*session_versions(spark))
     delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
-    is_path = "/" in table or table.startswith(".")
     try:
-        if is_path:
-            if not DeltaTable.isDeltaTable(spark, table):
-                raise TableError(_no_table(table))
+        if is_path(table):
+            if not is_delta_table(spark, table):
+                raise TableError(no_table(table))
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, table)
         else:
-            location = spark.sql(f"DESCRIBE DETAIL {_identifier(table)}").collect()[0]["location"]
+            location = spark.sql(f"DESCRIBE DETAIL {sql_name(table)}").collect()[0]["location"]
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
         log, newest = pair._1(), pair._2()
         none = jvm(spark).scala.Option.empty()
@@ -246,30 +263,3 @@ def open_table(spark: SparkSession, table: str, version: int | None = None) -> T
             "DROP FEATURE"
         ) from error
     return snapshot_of(spark, log, snapshot)
-
-
-def _no_table(folder: str) -> str:
-    """Why a folder cannot be opened, and what to do, as far as a local one tells."""
-    local = Path(folder.removeprefix("file://"))
-    if "://" not in folder.removeprefix("file://") and not local.exists():
-        return (
-            f"{folder} is no Delta table: it does not exist; give the folder that holds _delta_log, or a catalog name"
-        )
-    if local.is_dir() and any(local.glob("*.parquet")):
-        convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
-        return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
-    return f"{folder} is no Delta table; give the folder that holds _delta_log, or a catalog name"
-
-
-def session_versions(spark: SparkSession) -> tuple[str, str]:
-    """Versions of the session's Spark and Delta; "of no known version" where Delta does not say."""
-    from py4j.protocol import Py4JError
-
-    try:
-        return spark.version, str(jvm(spark).io.delta.package.VERSION())
-    except (TypeError, Py4JError):
-        return spark.version, "of no known version"
-
-
-def _identifier(name: str) -> str:
-    return name if "`" in name else column_sql(tuple(name.split(".")))

@@ -6,14 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.spark_sql import value_sql
+from zorder_pipeline.model.values import ValueType
+
+from .sessions import is_delta_table, sql_name
 
 if TYPE_CHECKING:
-    from delta.tables import DeltaTable
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["StateTable"]
-
-_TICK = "`"
 
 
 class StateTable:
@@ -35,9 +36,7 @@ class StateTable:
 
     def exists(self) -> bool:
         """Whether anything was ever added."""
-        from delta.tables import DeltaTable
-
-        return DeltaTable.isDeltaTable(self.spark, self.path)
+        return is_delta_table(self.spark, self.path)
 
     def read(self) -> DataFrame:
         """All rows with all columns; none when nothing was added yet.
@@ -81,24 +80,19 @@ class StateTable:
 
     def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Set ``values`` in the rows whose columns equal ``key``."""
-        from pyspark.sql import functions as F
+        self._upgrade()
+        changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
+        changes.append(f"schema_version = {self.version}")
+        condition = " AND ".join(f"{name} = {self._sql(name, value)}" for name, value in key.items())
+        self.spark.sql(f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}").collect()
 
-        table = self._upgrade()
-        condition = F.lit(True)
-        for name, value in key.items():
-            condition &= F.col(name) == F.lit(value)
-        changes = {name: F.lit(value).cast(self.types[name]) for name, value in values.items()}
-        table.update(condition, {**changes, "schema_version": F.lit(self.version)})
+    def _sql(self, name: str, value: Any) -> str:
+        """A value of a column as SQL text."""
+        text = "NULL" if value is None else value_sql(str(value), ValueType("string"))
+        return f"CAST({text} AS {self.types[name]})"
 
-    def _upgrade(self) -> DeltaTable:
-        from delta.tables import DeltaTable
-
-        table = DeltaTable.forPath(self.spark, self.path)
-        known = set(table.toDF().columns)
+    def _upgrade(self) -> None:
+        known = set(self.spark.read.format("delta").load(self.path).columns)
         missing = [f"{name} {kind}" for name, kind in self.types.items() if name not in known]
         if missing:
-            self.spark.sql(
-                f"ALTER TABLE delta.`{self.path.replace(_TICK, 2 * _TICK)}` ADD COLUMNS ({', '.join(missing)})"
-            )
-            table = DeltaTable.forPath(self.spark, self.path)
-        return table
+            self.spark.sql(f"ALTER TABLE {sql_name(self.path)} ADD COLUMNS ({', '.join(missing)})").collect()

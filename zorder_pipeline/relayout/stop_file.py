@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .snapshot import jvm
+from .sessions import has_jvm, jvm
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["StopFile"]
+
+LONGEST = 1000
+"""Bytes of it that are shown."""
 
 
 class StopFile:
@@ -20,23 +24,23 @@ class StopFile:
     """
 
     def __init__(self, spark: SparkSession, state: str) -> None:
-        hadoop = jvm(spark).org.apache.hadoop
-        self.path = hadoop.fs.Path(f"{state.rstrip('/')}/STOP")
-        self.files: Any = self.path.getFileSystem(spark._jsc.hadoopConfiguration())
+        self.spark, self.place = spark, f"{state.rstrip('/')}/STOP"
 
     def note(self) -> str | None:
         """What the file says; None when there is none."""
-        if not self.files.exists(self.path):
+        if not has_jvm(self.spark):
+            return self._read()
+        if not self._files.exists(self._path):
             return None
-        stream = self.files.open(self.path)
+        stream = self._files.open(self._path)
         try:
-            return bytes(stream.readNBytes(1000)).decode("utf-8", "replace")
+            return bytes(stream.readNBytes(LONGEST)).decode("utf-8", "replace")
         finally:
             stream.close()
 
     def set(self, note: str) -> None:
         """Make the file, or say something else in it."""
-        stream = self.files.create(self.path, True)
+        stream = self._files.create(self._path, True)
         try:
             stream.write(bytearray(note.encode()))
         finally:
@@ -44,4 +48,24 @@ class StopFile:
 
     def lift(self) -> bool:
         """Remove the file; whether there was one."""
-        return bool(self.files.delete(self.path, False))
+        return bool(self._files.delete(self._path, False))
+
+    def _read(self) -> str | None:
+        """`note` by public API."""
+        from pyspark.errors import PySparkException
+
+        try:
+            found = self.spark.read.format("binaryFile").load(self.place).select("content").collect()
+        except PySparkException as error:
+            if "PATH_NOT_FOUND" not in str(error):
+                raise
+            return None
+        return bytes(found[0]["content"][:LONGEST]).decode("utf-8", "replace")
+
+    @cached_property
+    def _path(self) -> Any:
+        return jvm(self.spark).org.apache.hadoop.fs.Path(self.place)
+
+    @cached_property
+    def _files(self) -> Any:
+        return self._path.getFileSystem(self.spark._jsc.hadoopConfiguration())

@@ -1,0 +1,163 @@
+"""The committer by public API: whole partitions are overwritten where they lie, and what came of it is verified."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NoReturn
+
+from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError, ZorderError
+from zorder_pipeline.model.partition_key import partitions_condition
+from zorder_pipeline.model.spark_sql import column_sql
+
+from .committer import Replacement, Written
+from .failures import first_line, lost_races
+from .history import history_of, quoted
+from .public_snapshot import PublicSnapshot
+from .session_conf import AS_STORED, set_for_a_while
+from .verify import content_hash
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+__all__ = ["PublicCommitter"]
+
+LOOKED_AT = 100
+"""Commits among which ours is sought."""
+AS_GIVEN = {
+    "spark.databricks.delta.autoCompact.enabled": "false",
+    # the rows were read by the same condition; checking it again would evaluate it for each row
+    "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
+}
+"""What would undo the files as they are given, or cost much."""
+OPTIONS = {"dataChange": "false", "optimizeWrite": "false", "mergeSchema": "false", "overwriteSchema": "false"}
+
+
+class PublicCommitter:
+    """The `zorder_pipeline.relayout.committer.Committer` that replaces whole partitions.
+
+    Rows are read by the statement that overwrites them. Delta plans that inside the transaction of the overwrite, so
+    what is read and what is removed are the same files, and under snapshot isolation, as no data changes.
+
+    Args:
+        snapshot: the table as it was planned for; what came since is rewritten with it.
+        partitions: values of the partitions to replace, as in `zorder_pipeline.relayout.file_list.FileList`.
+
+    Raises:
+        LostRaceError: the table has another schema now.
+    """
+
+    def __init__(self, snapshot: PublicSnapshot, partitions: Collection[tuple[str | None, ...]]) -> None:
+        self.spark, self.current = snapshot.spark, snapshot
+        types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
+        self.where = partitions_condition(partitions, {name: types[name] for name in snapshot.partition_columns})
+        newest = snapshot.newest()
+        if newest.table_id != snapshot.table_id or newest.schema.fingerprint != snapshot.schema.fingerprint:
+            raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
+
+    @property
+    def read_version(self) -> int:
+        """The version that was planned for; the overwrite itself reads the newest one."""
+        return self.current.version
+
+    def input_rows(self) -> DataFrame:
+        """Live rows of the partitions, of whatever version is the newest when they are read."""
+        with set_for_a_while(self.spark, AS_STORED):
+            return self.spark.read.format("delta").load(self.current.location).where(self.where)
+
+    def replace(self, rows: DataFrame, how: Replacement) -> Written:
+        """Overwrite, then verify; a commit that changed something is taken back when nobody has committed since."""
+        location = self.current.location
+        label = f"{how.label} {uuid.uuid4().hex[:12]}"
+        writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
+        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN}):
+            with lost_races(location):
+                try:
+                    writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
+                except Exception as error:
+                    # a connection may break after the commit, a hook after it may fail
+                    if self._commit(label) is None:
+                        raise self._told(error) from error
+            commit = self._commit(label)
+            if commit is None:
+                raise LostRaceError(f"the rows to rewrite in {location} were deleted meanwhile; nothing was committed")
+            version = int(commit["version"])
+            try:
+                self._verify(version, how.verify)
+            except ZorderError:
+                raise
+            except Exception as error:
+                why = f"version {version} of {location} could not be verified ({first_line(str(error))})"
+                raise VerificationError(f"{why}; look at it, or run {self._restore(version)}") from error
+        figures = commit["operationMetrics"] or {}
+        removed, added, removed_bytes, added_bytes, count = (
+            int(figures.get(name, 0))
+            for name in ("numRemovedFiles", "numFiles", "numRemovedBytes", "numOutputBytes", "numOutputRows")
+        )
+        return Written(version, removed, added, removed_bytes, added_bytes, count)
+
+    def _commit(self, label: str) -> Row | None:
+        """The history's row of the commit of this label."""
+        found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
+        return found[0] if found else None
+
+    def _told(self, error: Exception) -> Exception:
+        """A failure of the overwrite in words that help."""
+        location = self.current.location
+        if "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT" in str(error):
+            return UnsupportedTableError(
+                f"{location} has an identity column (GENERATED ALWAYS), whose values cannot be written by public API; "
+                "use a classic Spark session and committer: transaction"
+            )
+        if "DELTA_REPLACE_WHERE_MISMATCH" not in str(error):
+            return error
+        return TableError(
+            f"{location} could not be written: its rows violate a constraint of it (a generated column "
+            "may depend on the time zone: set spark.sql.session.timeZone to its writers'); nothing was committed"
+        )
+
+    def _verify(self, version: int, mode: str) -> None:
+        """Compare the commit with the version before it, which holds what others committed meanwhile, too.
+
+        Raises:
+            LostRaceError: the schema was changed while the rows were on their way; the commit was taken back.
+            VerificationError: the rows differ.
+        """
+        before, after = self.current.at(version - 1), self.current.at(version)
+        if before.schema.fingerprint != self.current.schema.fingerprint:
+            self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
+        counts = before.read().count(), after.read().count()
+        if counts[0] != counts[1]:
+            self._take_back(version, f"{counts[1]} rows were there after the relayout of {counts[0]} before")
+        if mode != "hash":
+            return
+        visible = [column_sql((name,)) for name in self.current.struct.names]
+        hashes = [content_hash(item.read().where(self.where).select(*visible)) for item in (before, after)]
+        if hashes[0] != hashes[1]:
+            self._take_back(version, "the written rows differ from those read (content hash)")
+
+    def _take_back(self, version: int, why: str, kind: type[ZorderError] = VerificationError) -> NoReturn:
+        """Restore the version before ours unless others have committed since; raise what came of it."""
+        newest = int(history_of(self.current, 1)[0]["version"])
+        left = f"others have committed up to version {newest} since" if newest != version else ""
+        if not left:
+            try:
+                self.spark.sql(self._restore(version)).collect()
+            except Exception as error:
+                left = f"it could not be taken back ({first_line(str(error))})"
+        if left:
+            raise VerificationError(
+                f"{why}; version {version} was left as it is, as {left}: bring back what is missing from version "
+                f"{version - 1}, or run {self._restore(version)}"
+            )
+        restored = next(row for row in history_of(self.current, LOOKED_AT) if row["operation"] == "RESTORE")
+        if (last := int(restored["readVersion"])) != version:
+            raise VerificationError(
+                f"{why}; version {version} was taken back, and with it what others committed at that moment: bring "
+                f"back theirs from versions {version + 1} to {last}"
+            )
+        raise kind(f"{why}; version {version} was taken back, the table lies again as at version {version - 1}")
+
+    def _restore(self, version: int) -> str:
+        """The statement that takes a version back."""
+        return f"RESTORE TABLE {quoted(self.current)} TO VERSION AS OF {version - 1}"
