@@ -83,7 +83,7 @@ def check_files(path: str, version: int, snapshot: TableSnapshot, layout_id: str
         assert [(stats["numRecords"], stats["minValues"][k], stats["maxValues"][k])] == found
 
 
-LONG = ("a thousand columns",)
+LONG = ("a thousand columns", "type widening", "Iceberg compatibility", "a shallow clone")
 
 
 @pytest.mark.parametrize(

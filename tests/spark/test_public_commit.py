@@ -106,7 +106,7 @@ def meanwhile(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, act: Callabl
 # ---------------------------------------------------------------------------------------------- what is rewritten
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_second_run_commits_nothing_and_new_rows_bring_in_their_partition(
     spark: SparkSession, tmp_path: Path, partitioned: bool
 ) -> None:
@@ -171,7 +171,7 @@ def test_settings_of_the_table_leave_the_files_as_they_were_given(spark: SparkSe
 # ---------------------------------------------------------------------------------------------------------- races
 
 
-@pytest.mark.parametrize("partitioned", [False, True])
+@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_others_append_before_and_while_it_writes_is_there_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitioned: bool
 ) -> None:
@@ -470,7 +470,8 @@ print("all held")
 @pytest.mark.skipif(
     find_spec("grpc_status") is None, reason="needs pyspark[connect]: pip install zorder-pipeline[connect]"
 )
-@pytest.mark.parametrize("also", ["", pytest.param("learning", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("also", ["", "learning"])
 def test_a_spark_connect_session_applies_and_rolls_back(tmp_path: Path, also: str) -> None:
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])}
     child = [sys.executable, "-c", CHILD, str(tmp_path), json.dumps(CONF), also]

@@ -1,6 +1,8 @@
 """Which Spark and Delta work together, and what differs between them."""
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,11 +13,26 @@ from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.relayout.key_column import FILE
 from zorder_pipeline.relayout.routing import by_hash, keys_of_partitions, to_files
 from zorder_pipeline.relayout.sessions import session_versions
+from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.versions import check_pair
 
 
 def test_this_session_is_a_supported_pair(spark: SparkSession) -> None:
     check_pair(*session_versions(spark))
+
+
+def test_delta_finds_the_session_in_a_thread_of_our_own(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    spark.range(3).write.format("delta").save(path)
+
+    def look() -> tuple[bool, bool]:
+        active = spark._jvm.org.apache.spark.sql.classic.SparkSession.getActiveSession
+        before = active().isDefined()
+        open_table(spark, path)
+        return before, active().isDefined()
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(look).result() == (False, True)
 
 
 @pytest.mark.parametrize(

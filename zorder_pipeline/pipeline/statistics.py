@@ -20,6 +20,7 @@ from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather, session_of
+from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
@@ -107,7 +108,8 @@ def gather_statistics(
     added = 0
     if missing and usable:
         progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
-        found = gather(snapshot.read_files(missing), usable, snapshot.physical_names)
+        with set_for_a_while(spark, COMPILED):
+            found = gather(snapshot.read_files(missing), usable, snapshot.physical_names)
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
         found, physical = found.filter(pc.is_valid(found["file"])), snapshot.physical_names

@@ -14,6 +14,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array
 
 from .key_column import KEY, with_key
+from .session_conf import COMPILED, set_for_a_while
 from .snapshot import TableSnapshot
 
 __all__ = ["CellZones", "zones_by_cell"]
@@ -62,7 +63,8 @@ def zones_by_cell(
     found += [F.count(asked[name]).alias(f"valid{i}") for i, name in enumerate(columns)]
     found += [F.min(asked[name]).alias(f"low_{name}") for name in ordered]
     found += [F.max(asked[name]).alias(f"high_{name}") for name in ordered]
-    table = keyed.groupBy(*groups, KEY).agg(*found).toArrow()
+    with set_for_a_while(snapshot.spark, COMPILED):
+        table = keyed.groupBy(*groups, KEY).agg(*found).toArrow()
     rows = table["rows"].to_numpy().astype(np.int64)
     bounds = {}
     for name in ordered:

@@ -20,7 +20,7 @@ from zorder_pipeline.versions import supported_text
 from .committer import Replacement, Written
 from .failures import cause, first_line, lost_races
 from .session_conf import AS_STORED, set_for_a_while
-from .sessions import jvm
+from .sessions import activate, jvm
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash
 
@@ -50,6 +50,7 @@ class Transaction:
         from py4j.protocol import Py4JError, Py4JJavaError
 
         self.jvm = jvm(self.spark)
+        activate(self.spark)
         none = self.jvm.scala.Option.empty()
         try:
             self.jlog.update(False, none, none)

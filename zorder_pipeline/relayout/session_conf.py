@@ -10,10 +10,13 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["AS_STORED", "set_for_a_while"]
+__all__ = ["AS_STORED", "COMPILED", "set_for_a_while"]
 
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
+COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
+"""HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
+own code in several methods is slower than such a one, and several times faster than an interpreted one."""
 
 _held: dict[str, tuple[int, str | None]] = {}
 _holding = threading.Lock()

@@ -13,7 +13,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["has_jvm", "is_delta_table", "is_path", "jvm", "no_table", "session_versions", "sql_name"]
+__all__ = ["activate", "has_jvm", "is_delta_table", "is_path", "jvm", "no_table", "session_versions", "sql_name"]
 
 SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 """What a URI begins with."""
@@ -36,6 +36,11 @@ def jvm(spark: SparkSession) -> Any:
             "spark.master: local[*] or the cluster's own master URL, or committer: public for a relayout"
         )
     return spark._jvm
+
+
+def activate(spark: SparkSession) -> None:
+    """Make this the session that Delta finds when it asks its own thread for one: a new thread has none."""
+    jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
 
 
 def is_delta_table(spark: SparkSession, folder: str) -> bool:

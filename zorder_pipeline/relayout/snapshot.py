@@ -14,7 +14,7 @@ from zorder_pipeline.versions import check_pair
 
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .sessions import has_jvm, is_delta_table, is_path, jvm, no_table, session_versions, sql_name
+from .sessions import activate, has_jvm, is_delta_table, is_path, jvm, no_table, session_versions, sql_name
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -235,6 +235,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
     from pyspark.errors import PySparkException
 
     check_pair(*session_versions(spark))
+    activate(spark)
     delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
     try:
         if is_path(table):
