@@ -162,6 +162,7 @@ def test_a_layout_by_hand_is_declined_without_force(
         assert (done["decision"], done["rows"]) == ("applied", ROWS)
 
 
+@pytest.mark.slow
 def test_the_size_of_row_groups_reaches_the_files(
     spark: SparkSession,
     flights: tuple[str, str, str],

@@ -131,6 +131,7 @@ def test_a_second_run_commits_nothing_and_new_rows_bring_in_their_partition(
     assert rollback(spark, path, committer="public").restored_version == 3
 
 
+@pytest.mark.slow
 def test_files_of_a_transaction_are_known_and_the_other_way_round_they_are_not(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -205,6 +206,7 @@ def test_a_delete_while_it_writes_is_not_undone(
     assert spark.read.format("delta").load(path).where("v = 1").count() == 100
 
 
+@pytest.mark.slow
 def test_a_column_that_is_added_meanwhile_keeps_its_values(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -260,6 +262,7 @@ def test_a_commit_whose_rows_differ_is_taken_back(
     assert opened(spark, path).version == 2
 
 
+@pytest.mark.slow
 def test_a_wrong_commit_that_others_have_built_on_is_left_to_people(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -276,6 +279,7 @@ def test_a_wrong_commit_that_others_have_built_on_is_left_to_people(
     assert spark.read.format("delta").load(path).count() == 2000
 
 
+@pytest.mark.slow
 def test_an_overwrite_that_fails_after_its_commit_counts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -164,6 +164,7 @@ def nothing(spark: SparkSession, path: str) -> None:
     """No preparation."""
 
 
+@pytest.mark.slow  # tests/spark/test_delta_features.py looks closer at more of them
 @pytest.mark.parametrize(
     ("prepare", "properties"),
     [
