@@ -1,8 +1,8 @@
-"""Gathering statistics of files: two aggregations over them, of the features' columns alone.
+"""Gathering statistics of files: a few aggregations over them at once, of the features' columns alone.
 
 What Spark aggregates in generated code (bounds of numbers, and all predicates as bits of a few numbers) is kept apart
 from what it does not (bounds of strings, sets of values): in one aggregation with these, all of it is several times
-slower.
+slower. Columns of few values are counted by value first, in generated code too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
 MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
+LOOKED_AT, FEW = 1000, 256
+"""Rows by which columns of few values are told, and combinations of values that are few."""
 WIDE_DIGITS = 18
 """Digits of a decimal beyond which its unscaled value does not fit 64 bits."""
 SETTINGS = (
@@ -143,31 +145,84 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[st
     others = [feature for feature in features if feature.kind != "predicate"]
     values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
     counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
-    kept: list[Column] = []
     for start in range(0, len(predicates), PREDICATES_EACH):
-        number = f"bits{start // PREDICATES_EACH}"
+        number = f"bits_{start // PREDICATES_EACH}"
         bits = (_bits(feature.sql, j) for j, feature in enumerate(predicates[start : start + PREDICATES_EACH]))
         values[number] = F.expr(" | ".join(bits))
         counted.append(F.bit_or(number).alias(number))
+    apart: dict[str, Feature] = {}
     for i, feature in enumerate(others):
         v = f"v{i}"
-        bounds = [F.min(v).alias(f"low{i}"), F.max(v).alias(f"high{i}"), F.count(v).alias(f"count{i}")]
-        (kept if ValueType.parse(feature.type).family == "string" else counted).extend(bounds)
-        if feature.equality:
-            place = F.pmod(F.crc32(_text(F.col(v), feature.type).cast("binary")), F.lit(BLOOM_BITS)).cast("int")
-            kept.append(F.collect_set(F.when(F.col(v).isNotNull(), place)).alias(f"places{i}"))
+        text = ValueType.parse(feature.type).family == "string"
+        if not text:
+            counted += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}"), F.count(v).alias(f"count_{v}")]
+        if text or feature.equality:
+            apart[v] = feature
     path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
-    frame = rows.select(path, *(value.alias(name) for name, value in values.items())).groupBy("file")
-    wide, *apart = _at_once([frame.agg(*aggregates) for aggregates in (counted, kept) if aggregates])
-    for other in apart:
-        assert wide["file"].equals(other["file"]), "both aggregations read the same files"
+    named = rows.select(path, *(value.alias(name) for name, value in values.items()))
+    groups = _few_together(named, list(apart))
+    first, *more = groups or [[]]
+    by_value = named.groupBy("file", *first).agg(*counted)
+    merged = [_merged(name) for name in by_value.columns[1 + len(first) :]]
+    frames = [by_value.groupBy("file").agg(*merged, *_apart(first, apart, "rows"))]
+    for group in more:
+        times = named.groupBy("file", *group).agg(F.count(F.lit(1)).alias("rows"))
+        frames.append(times.groupBy("file").agg(*_apart(group, apart, "rows")))
+    if many := [v for v in apart if not any(v in group for group in groups)]:
+        frames.append(named.withColumn("rows", F.lit(1)).groupBy("file").agg(*_apart(many, apart, "rows")))
+    wide, *rest = _at_once(frames)
+    for other in rest:
+        assert wide["file"].equals(other["file"]), "all aggregations read the same files"
         for name in other.column_names[1:]:
             wide = wide.append_column(name, other[name])
     wide = wide.combine_chunks()
     found = [_of_predicate(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(predicates)]
     found += [_of_values(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
+
+
+def _merged(name: str) -> Column:
+    """A file's aggregate from those of its parts."""
+    from pyspark.sql import functions as F
+
+    merge = {"low": F.min, "high": F.max, "bits": F.bit_or}.get(name.split("_")[0], F.sum)
+    return merge(name).alias(name)
+
+
+def _apart(names: Sequence[str], features: Mapping[str, Feature], rows: str) -> list[Column]:
+    """Aggregates of values that stand in ``rows`` rows each: bounds of strings, places of those asked by equality."""
+    from pyspark.sql import functions as F
+
+    found = []
+    for v in names:
+        feature, valid = features[v], F.col(v).isNotNull()
+        if ValueType.parse(feature.type).family == "string":
+            found += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}")]
+            found.append(F.sum(F.when(valid, F.col(rows)).otherwise(0)).alias(f"count_{v}"))
+        if feature.equality:
+            place = F.pmod(F.crc32(_text(F.col(v), feature.type).cast("binary")), F.lit(BLOOM_BITS)).cast("int")
+            found.append(F.collect_set(F.when(valid, place)).alias(f"places_{v}"))
+    return found
+
+
+def _few_together(rows: DataFrame, names: Sequence[str]) -> list[list[str]]:
+    """Columns that have few values, in groups that have few combinations, as far as some rows tell.
+
+    Rows of the same combination are counted in generated code before anything is done that it cannot do.
+    """
+    groups: list[tuple[int, list[str]]] = []
+    some = rows.select(*names).limit(LOOKED_AT).toArrow() if names else pa.table({})
+    for name in names:
+        count = len(some[name].unique())
+        if count > FEW:
+            continue
+        place = next((i for i, (size, _) in enumerate(groups) if size * count <= FEW), None)
+        if place is None:
+            groups.append((count, [name]))
+        else:
+            groups[place] = groups[place][0] * count, [*groups[place][1], name]
+    return [group for _, group in groups]
 
 
 def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
@@ -185,7 +240,7 @@ def _bits(sql: str, place: int) -> str:
 
 
 def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:
-    bits = wide[f"bits{i // PREDICATES_EACH}"].to_numpy() >> (BITS_EACH * (i % PREDICATES_EACH))
+    bits = wide[f"bits_{i // PREDICATES_EACH}"].to_numpy() >> (BITS_EACH * (i % PREDICATES_EACH))
     true, false, null = ((bits >> k) & 1 == 1 for k in range(BITS_EACH))
     nulls = np.where(~null, 0, np.where(true | false, -1, wide["rows"].to_numpy()))
     known = true | false
@@ -196,12 +251,12 @@ def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None)
 
 def _of_values(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:
     value_type = ValueType.parse(feature.type)
-    own = {"nulls": pc.subtract(wide["rows"], wide[f"count{i}"])}
+    own = {"nulls": pc.subtract(wide["rows"], wide[f"count_v{i}"])}
     if feature.equality:
-        own["places"] = _packed(wide[f"places{i}"])
+        own["places"] = _packed(wide[f"places_v{i}"])
     bounds = {}
     for side, outwards in (("low", -np.inf), ("high", np.inf)):
-        values, valid = canonical_array(wide[f"{side}{i}"], value_type)
+        values, valid = canonical_array(wide[f"{side}_v{i}"], value_type)
         if value_type.family == "float" and feature.kind == "expression":
             values = np.nextafter(values, outwards)  # of a decimal Spark and Python may differ in the last bit
         bounds[side] = pa.array(values, _SLOTS.get(value_type.family, _WHOLE)[1], mask=~valid)
