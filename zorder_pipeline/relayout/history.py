@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .sessions import sql_name
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "quoted", "rewrote", "undone_by"]
+__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "rewrote", "undone_by"]
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id follows, and by public API a word of its own."""
@@ -24,7 +25,7 @@ STILL = 0.5
 def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
     """The table's commits, newest first; the ``limit`` newest ones."""
     newest = "" if limit is None else f" LIMIT {limit}"
-    found = snapshot.spark.sql(f"DESCRIBE HISTORY {quoted(snapshot)}{newest}").collect()
+    found = snapshot.spark.sql(f"DESCRIBE HISTORY {sql_name(snapshot.location)}{newest}").collect()
     return sorted(found, key=lambda row: -int(row["version"]))
 
 
@@ -43,11 +44,6 @@ def layout_written(row: Row) -> str:
 def rewrote(row: Row) -> bool:
     """Whether a commit is a rewrite of ours: the session may have set our label for another's commit, too."""
     return is_ours(row) and (row["operation"] == "OPTIMIZE" or bool(layout_written(row)))
-
-
-def quoted(snapshot: TableSnapshot) -> str:
-    """The table's name in SQL."""
-    return f"delta.`{snapshot.location.replace('`', '``')}`"
 
 
 def undone_by(snapshot: TableSnapshot) -> str | None:

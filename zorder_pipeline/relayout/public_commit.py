@@ -12,9 +12,10 @@ from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
 from .failures import first_line, lost_races
-from .history import history_of, quoted
+from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .session_conf import AS_STORED, set_for_a_while
+from .sessions import sql_name
 from .verify import content_hash
 
 if TYPE_CHECKING:
@@ -160,4 +161,4 @@ class PublicCommitter:
 
     def _restore(self, version: int) -> str:
         """The statement that takes a version back."""
-        return f"RESTORE TABLE {quoted(self.current)} TO VERSION AS OF {version - 1}"
+        return f"RESTORE TABLE {sql_name(self.current.location)} TO VERSION AS OF {version - 1}"

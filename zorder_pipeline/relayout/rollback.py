@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError
 
 from .failures import lost_races
-from .history import history_of, quoted, rewrote
+from .history import history_of, rewrote
+from .sessions import sql_name
 from .snapshot import AUTO, TableSnapshot, open_table
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
     elif to_version >= snapshot.version:
         raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
     with lost_races(snapshot.location):
-        spark.sql(f"RESTORE TABLE {quoted(snapshot)} TO VERSION AS OF {int(to_version)}").collect()
+        spark.sql(f"RESTORE TABLE {sql_name(snapshot.location)} TO VERSION AS OF {int(to_version)}").collect()
     return Rollback(to_version, snapshot.newest().version)
 
 
