@@ -57,6 +57,40 @@ def test_what_an_ended_process_left_is_taken_up(spark: SparkSession, tmp_path: P
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
+def test_what_cannot_be_written_waits_and_costs_the_work_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    state, spool = str(tmp_path / "state"), tmp_path / "spool"
+    path = str(tmp_path / "state_of_the_art" / "t")  # is not in the state, and so is recorded
+    spark.range(10).write.format("delta").save(path)
+    recording = zorder_pipeline.record(spark, state=state, tables={"t": path}, spool=str(spool), every=None)
+    spark.read.format("delta").load(path).where("id = 1").collect()
+    recording.recorder.wait()
+    spool.rmdir()
+    spool.touch()  # where a folder was
+    with pytest.raises(FileExistsError):
+        recording.recorder.spill()
+    with pytest.warns(UserWarning, match="spool and the next recording takes it up"):
+        recording.__exit__(None, None, None)
+    assert (recording.recorder.noted, recording.recorder.dropped) == (1, 0)
+    spool.unlink()  # nor does it mind that the folder is gone
+    recording.stop()
+    assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
+
+
+def test_of_what_cannot_be_written_the_oldest_is_dropped_in_the_end(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spool").touch()
+    found = recorder.Recorder(spark, tmp_path / "spool")
+    monkeypatch.setattr(recorder, "MOST_CHARACTERS", 10)
+    for i in range(20):
+        found._lines += [f"start{i:02d}", f"end{i:02d}"]
+        with pytest.raises(FileExistsError):
+            found.spill()
+    assert found.dropped == 14  # of 12 characters each, 6 are 80 at most
+    assert found._lines[0] == "start14"
+    assert found._characters == 72
+
+
 def test_where_it_cannot_record_it_says_so(spark: SparkSession) -> None:
     with pytest.raises(ZorderError, match=r"spark\.zorder\.state"):
         zorder_pipeline.record(spark)

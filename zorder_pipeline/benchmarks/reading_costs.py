@@ -87,7 +87,7 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
         session_of(spark),
         pa.concat_tables(tables),
         vectors,
-        snapshot.physical_names,
+        snapshot.stored_as,
     )
     condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
     known = known_files(spark, snapshot, state)

@@ -31,6 +31,7 @@ _REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'
 """Conditions that a null in one of their columns makes null: Spark, and so Delta, also asks that it is none."""
 _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>[^%_\\']+)(?P<back>%?)'")
 ROUNDED = ("double", "float")
+TIMES = ("timestamp", "timestamp_ntz")
 NO_LESS = {"<": "<=", ">": ">="}
 _Names: TypeAlias = Mapping[tuple[str, str], tuple[str, bool]]
 """Kind and name of a feature to the column that stands for it, and whether its values may be rounded."""
@@ -66,7 +67,8 @@ def features_of(
         sql = predicate_sql(candidate.predicate, schema, paths, zone)
         if sql is not None and not _served_by_column(candidate.predicate):
             name, columns = candidate.predicate.to_sql(), _columns_of(candidate.predicate)
-            found.append(Feature(name, "predicate", "boolean", sql, columns, False, candidate.frequency))
+            own = zone if _zoned(candidate.predicate, schema) else ""
+            found.append(Feature(name, "predicate", "boolean", sql, columns, False, candidate.frequency, own))
     return tuple(sorted(found, key=lambda feature: -feature.weight)[:MAX_FEATURES])
 
 
@@ -115,6 +117,12 @@ def _columns_of(predicate: Predicate) -> tuple[str, ...]:
         case Opaque(columns=columns):
             return columns
     return (predicate.column,)
+
+
+def _zoned(predicate: Predicate, schema: TableSchema) -> bool:
+    """Whether a time in it is another instant in another session time zone."""
+    columns = (schema.find(leaf.column) for leaf in comparisons(predicate))
+    return any(column is not None and column.value_type.family in TIMES for column in columns)
 
 
 def predicate_sql(

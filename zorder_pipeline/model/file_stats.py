@@ -39,6 +39,7 @@ class Feature:
         columns: the columns it looks at.
         equality: whether values are looked up by equality, so that a Bloom filter is kept.
         weight: weighted number of the log's queries that ask for it.
+        zone: the session time zone that ``sql`` was written for; empty when it is the same under all.
     """
 
     name: str
@@ -48,6 +49,7 @@ class Feature:
     columns: tuple[str, ...]
     equality: bool = False
     weight: float = 0.0
+    zone: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form; `from_json` is its inverse."""

@@ -15,7 +15,7 @@ from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
-from zorder_pipeline.reading.gather import session_of
+from zorder_pipeline.reading.gather import session_of, zone_of
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -23,7 +23,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STATE_CONF", "KnownFiles", "known_files", "state_of"]
+__all__ = ["STATE_CONF", "KnownFiles", "comparable", "known_files", "state_of"]
 
 STATE_CONF = "spark.zorder.state"
 """Session setting that names the state's folder."""
@@ -74,15 +74,17 @@ def state_of(spark: SparkSession, state: str | None) -> str | None:
 
 
 def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None) -> KnownFiles:
-    """What is known of the files of ``snapshot``; from memory for a version that was asked for before."""
+    """What is known of the files of ``snapshot``; from memory for a version that the session asked for before."""
     session = session_of(spark)
     gathered = FileStats(spark, state).load(snapshot.table_id) if state is not None else None
     place = (snapshot.location, snapshot.table_id, str(snapshot.version))
-    key = (spark.sparkContext.applicationId, *place, str(state), session)
+    key = (str(id(spark)), *place, str(state), session)
     with _lock:
         held = _known.get(key)
         if held is not None:
             _known.move_to_end(key)
+    if held is not None and held.snapshot.spark is not spark:  # an id is given anew once its session is gone
+        held = None
     if held is not None and held.gathered is gathered:
         return held
     found = _build(spark, held.snapshot if held is not None else snapshot, gathered, session)
@@ -98,15 +100,14 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     stats: tuple[FeatureStats, ...] = ()
     if gathered is not None and len(gathered):
         paths = [str(path) for path in files.path]
-        present = gathered.under(snapshot.physical_names)
+        present = gathered.under(snapshot.stored_as)
         stats = aligned(present, _current(present.features(), snapshot), paths, files.vector, session)
-    schema, columns = widened(_comparable(snapshot), [item.feature for item in stats])
+    schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
-    zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
-    return KnownFiles(snapshot, schema, columns, tests, ChosenFiles(snapshot), zone, gathered)
+    return KnownFiles(snapshot, schema, columns, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
 
 
-def _comparable(snapshot: TableSnapshot) -> TableSchema:
+def comparable(snapshot: TableSnapshot) -> TableSchema:
     """The table's columns, those of type CHAR without an order: Spark pads what they are compared with."""
     padded = {field.name for field in snapshot.struct.fields if _CHAR.search(json.dumps(field.metadata or {}))}
     columns = zip(snapshot.schema.columns, snapshot.leaves, strict=True)

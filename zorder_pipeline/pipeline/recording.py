@@ -6,8 +6,10 @@ import atexit
 import contextlib
 import getpass
 import hashlib
+import os
 import tempfile
 import threading
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
@@ -32,7 +34,7 @@ FOLDER = "recorded"
 
 
 class Recording:
-    """A recorder at work; also a context manager, at whose end everything is in the state.
+    """A recorder at work; also a context manager, at whose end everything is in the state, or a warning says why not.
 
     Attributes:
         recorder: notes the executions.
@@ -42,7 +44,8 @@ class Recording:
         self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
     ) -> None:
         self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
-        self.recorder = Recorder(spark, spool, (self.state, "_delta_log"))
+        whole = self.state.removeprefix("file:") if ":" in self.state else str(Path(self.state).absolute())
+        self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
         self._timer: threading.Thread | None = None
@@ -97,7 +100,15 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.stop()
+        from py4j.protocol import Py4JError
+        from pyspark.errors import PySparkException
+
+        try:
+            self.stop()
+        except (ZorderError, OSError, Py4JError, PySparkException) as problem:  # the work recorded is done
+            first = (str(problem).strip().splitlines() or ["no message"])[0]
+            waits = f"it waits in {self.recorder.spool} and the next recording takes it up"
+            warnings.warn(f"what was recorded is not in {self.state}/query_log yet ({first}); {waits}", stacklevel=2)
 
 
 def record(
@@ -122,7 +133,7 @@ def record(
 
     Raises:
         UnsupportedTableError: a Spark Connect session.
-        ZorderError: no state is named.
+        ZorderError: no state is named, or the folder of spilled files belongs to somebody else.
 
     ::
 
@@ -133,7 +144,22 @@ def record(
     if folder is None:
         raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
     name = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()
-    place = Path(spool) if spool else Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}" / name
+    place = (
+        Path(spool) if spool else _private(Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}") / name
+    )
     recording = Recording(spark, folder, tables or {}, place, every)
     recording.start()
     return recording
+
+
+def _private(folder: Path) -> Path:
+    """A folder among everybody's temporary files that nobody else reads or has made: plans hold literals.
+
+    Raises:
+        ZorderError: it is another user's.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise ZorderError(f"{folder} belongs to another user; name a folder for spilled files with spool=...")
+    folder.chmod(0o700)
+    return folder

@@ -19,10 +19,11 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
-from zorder_pipeline.reading.gather import evaluable, gather, session_of
+from zorder_pipeline.reading.gather import evaluable, gather, session_of, zone_of
 from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
+from .known_files import comparable
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
 
@@ -32,14 +33,13 @@ if TYPE_CHECKING:
 __all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
 
 
-def statistics_features(
-    snapshot: TableSnapshot, queries: Sequence[LoggedQuery], zone: str = "UTC"
-) -> tuple[Feature, ...]:
-    """What statistics of the table's files should be kept of, told from its queries."""
+def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[Feature, ...]:
+    """What statistics of the table's files should be kept of, told from its queries, in the session's time zone."""
     weights = query_weights(queries, None, "queries")
-    schema = snapshot.schema
+    schema = comparable(snapshot)
     expressions = expression_candidates(queries, weights, schema)
     predicates = predicate_candidates(queries, weights, schema, ())
+    zone = zone_of(snapshot.spark)
     return features_of(queries, weights, schema, snapshot.paths, expressions, predicates, zone)
 
 
@@ -70,8 +70,7 @@ def update_statistics(
     if logs:
         log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
         queries = log.of_table([snapshot.location])
-        zone = spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
-        wanted += statistics_features(snapshot, queries, zone)
+        wanted += statistics_features(snapshot, queries)
         progress(f"{len(queries)} queries ask for {len(wanted)} features that Delta keeps no statistics of")
     if not wanted:
         raise TableError(
@@ -101,7 +100,7 @@ def gather_statistics(
     files = snapshot.files()
     vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
     usable = evaluable(snapshot.read(), features)
-    known = store.load(snapshot.table_id, fresh=True).under(snapshot.physical_names).rows
+    known = store.load(snapshot.table_id, fresh=True).under(snapshot.stored_as).rows
     complete = _complete(known, usable, session)
     missing = [p for p in (vectors if paths is None else paths) if (p, vectors[p]) not in complete]
     gone = store.keep_only(snapshot.table_id, list(vectors))
@@ -109,11 +108,11 @@ def gather_statistics(
     if missing and usable:
         progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
         with set_for_a_while(spark, COMPILED):
-            found = gather(snapshot.read_files(missing), usable, snapshot.physical_names)
+            found = gather(snapshot.read_files(missing), usable, snapshot.stored_as)
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
-        found, physical = found.filter(pc.is_valid(found["file"])), snapshot.physical_names
-        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, physical)
+        found = found.filter(pc.is_valid(found["file"]))
+        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
         version=snapshot.version,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import threading
 import time
 import uuid
@@ -30,6 +31,8 @@ END = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionEnd"
 ZONE = "spark.sql.session.timeZone"
 MOST_QUERIES, MOST_CHARACTERS = 500, 4 << 20
 """The queue is spilled when it holds so many executions, or so much text."""
+MOST_KEPT = 8
+"""While nothing can be spilled the queue holds so many times that text at most."""
 LARGEST_PLAN = 2 << 20
 """Characters of a plan beyond which an execution is not noted, only counted."""
 
@@ -43,7 +46,7 @@ class Recorder:
     Args:
         spark: a classic session.
         spool: local folder for spilled files.
-        ignored: executions whose plan holds one of these texts are not noted, such as the state's own folder.
+        ignored: executions that read from one of these folders (a whole path, or the end of one) are not noted.
 
     Attributes:
         noted, dropped: executions so far.
@@ -58,7 +61,10 @@ class Recorder:
                 "recording needs a classic Spark session, and this one is Spark Connect; let the server write event "
                 "logs (spark.eventLog.enabled) and read them with zorder ingest --log-format spark-events"
             )
-        self.spark, self.spool, self.ignored = spark, Path(spool), ignored
+        self.spark, self.spool = spark, Path(spool)
+        self._ignored = re.compile(
+            "|".join(rf"(?<![\w.-]){re.escape(name)}(?=[/\],\"])" for name in ignored) or r"(?!)"
+        )
         self.noted = self.dropped = 0
         self._lines: list[str] = []
         self._characters = 0
@@ -79,21 +85,42 @@ class Recorder:
     def stop(self) -> None:
         """Listen no more, and write what is in memory to the spool."""
         if self._listener is not None:
+            self.wait()
             with contextlib.suppress(Exception):  # the session may be gone
-                self._wait()
                 self.spark._jsparkSession.listenerManager().unregister(self._listener)
             self._listener = None
         self.spill()
 
     def spill(self) -> Path | None:
-        """Write what is in memory to a new file of the spool; None when there is nothing."""
+        """Write what is in memory to a new file of the spool; None when there is nothing.
+
+        Raises:
+            OSError: it cannot be written; it stays in memory.
+        """
         with self._lock:
             lines, self._lines, self._characters = self._lines, [], 0
         if not lines:
             return None
+        try:
+            return self._written(lines)
+        except OSError:
+            self._put_back(lines)
+            raise
+
+    def _put_back(self, lines: list[str]) -> None:
+        """To the front of the queue, from which the oldest executions are dropped beyond `MOST_KEPT`."""
+        with self._lock:
+            self._lines = lines + self._lines
+            self._characters = sum(map(len, self._lines))
+            while self._characters > MOST_KEPT * MOST_CHARACTERS:
+                self._characters -= len(self._lines.pop(0)) + len(self._lines.pop(0))
+                self.dropped += 1
+
+    def _written(self, lines: list[str]) -> Path:
         start = json.dumps({"Event": "SparkListenerApplicationStart", "User": self._user})
         target = self.spool / f"{int(time.time())}-{os.getpid()}-{uuid.uuid4().hex[:12]}.jsonl"
         scratch = target.with_suffix(".tmp")
+        self.spool.mkdir(parents=True, exist_ok=True)  # whoever cleans up temporary folders may have taken it
         scratch.write_text("\n".join([start, *lines]) + "\n", encoding="utf-8")
         scratch.replace(target)  # whoever reads the folder sees whole files only
         return target
@@ -125,12 +152,13 @@ class Recorder:
             self.noted += 1
             full = len(self._lines) >= 2 * MOST_QUERIES or self._characters >= MOST_CHARACTERS
         if full:
-            self.spill()
+            with contextlib.suppress(OSError):  # what is in memory stays there
+                self.spill()
 
     def _plan(self, execution: JavaObject) -> str | None:
         """The plan as Spark's event log writes it; None for one that reads no table, or only Delta's own log."""
         text = str(self._mapper.writeValueAsString(self._info.fromSparkPlan(execution.executedPlan())))
-        if "Location" not in text or any(item in text for item in self.ignored):
+        if "Location" not in text or self._ignored.search(text):
             return None
         if len(text) > LARGEST_PLAN:
             self.dropped += 1

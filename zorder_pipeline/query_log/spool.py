@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import ZorderError
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -15,6 +17,9 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
     """Move the whole files of a local folder to ``place``, on any Hadoop filesystem; returns how many they were.
 
     A file that is there already was copied by a run that was cut off: it is written again, the same, under its name.
+
+    Raises:
+        ZorderError: a file cannot get its name there; it stays in the local folder.
     """
     java = spark._jvm
     assert java is not None
@@ -29,7 +34,7 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
         filesystem.copyFromLocalFile(False, True, source, hidden)
         if filesystem.exists(target):
             filesystem.delete(hidden, False)
-        else:
-            filesystem.rename(hidden, target)
+        elif not filesystem.rename(hidden, target):  # some filesystems say so instead of failing
+            raise ZorderError(f"{hidden} could not be renamed to {target}; what was recorded stays in {spool}")
         file.unlink(missing_ok=True)
     return len(files)

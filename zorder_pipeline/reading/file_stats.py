@@ -48,14 +48,14 @@ class Gathered:
     def __len__(self) -> int:
         return int(self.rows.num_rows)
 
-    def under(self, physical: Mapping[str, str]) -> Gathered:
-        """Those of features whose columns are still the ones that were looked at.
+    def under(self, stored_as: Mapping[str, str]) -> Gathered:
+        """Those of features whose columns are still the ones that were looked at, of the same type.
 
         Args:
-            physical: physical path of each column by its name, now.
+            stored_as: where the files keep each column, and as what type, by its name, now.
         """
         texts = self.rows["columns"].unique().to_pylist()
-        same = [text for text in texts if all(physical.get(k) == v for k, v in json.loads(text).items())]
+        same = [text for text in texts if all(stored_as.get(k) == v for k, v in json.loads(text).items())]
         if len(same) == len(texts):
             return self
         return Gathered(self.rows.filter(pc.is_in(self.rows["columns"], pa.array(same, pa.string()))))
@@ -106,7 +106,7 @@ class FileStats:
         session: str,
         stats: pa.Table,
         vectors: Mapping[str, str],
-        physical: Mapping[str, str],
+        stored_as: Mapping[str, str],
     ) -> int:
         """Keep statistics; those known already are left as they are. Returns how many rows were added.
 
@@ -115,11 +115,11 @@ class FileStats:
             session: see `zorder_pipeline.reading.gather.session_of`.
             stats: rows as `STATS`, ``file`` being the path of the AddFile action.
             vectors: id of the deletion vector that each file had.
-            physical: see `Gathered.under`.
+            stored_as: see `Gathered.under`.
         """
         from pyspark.sql import functions as F
 
-        known = self.load(table_id).under(physical).rows
+        known = self.load(table_id).under(stored_as).rows
         seen = set(zip(*(known[name].to_pylist() for name in KEY[1:]), strict=True))
         paths = stats["file"].to_pylist()
         columns = [paths, [vectors[path] for path in paths], _sessions(stats, session)]

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import StructField
 
-__all__ = ["STATS", "evaluable", "gather", "session_of", "stored_columns"]
+__all__ = ["STATS", "evaluable", "gather", "session_of", "stored_columns", "zone_of"]
 
 BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
@@ -75,8 +75,15 @@ def session_of(spark: SparkSession) -> str:
     return ", ".join(told)
 
 
+def zone_of(spark: SparkSession) -> str:
+    """The session's time zone."""
+    return spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+
+
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:
     """The features that Spark can evaluate on ``rows``, with their types; those whose values have no order are out.
+
+    So are those that were written for another time zone than the session's.
 
     Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
     but not that two of them differ, see `zorder_pipeline.features.statistics.enriched`.
@@ -93,8 +100,9 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             half = len(some) // 2
             return [] if not half else [*fields(some[:half]), *fields(some[half:])]
 
+    zone = zone_of(rows.sparkSession)
     found = []
-    for feature, field in fields(features):
+    for feature, field in fields([feature for feature in features if feature.zone in ("", zone)]):
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = int(value_type.name[8:].split(",")[0]) if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
@@ -105,40 +113,40 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     return tuple(found)
 
 
-def stored_columns(feature: Feature, physical: Mapping[str, str]) -> str | None:
-    """The physical names of a feature's columns, as text: a name may come to mean another column; None of one unknown.
+def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None:
+    """Where files keep a feature's columns, as text: a name may come to mean another column; None of one unknown.
 
     Args:
-        physical: physical path of each column by its name.
+        stored_as: where the files keep each column, and as what type, by its name.
     """
-    found = {name: physical.get(name) for name in sorted(feature.columns)}
+    found = {name: stored_as.get(name) for name in sorted(feature.columns)}
     return None if None in found.values() else json.dumps(found)
 
 
-def gather(rows: DataFrame, features: Sequence[Feature], physical: Mapping[str, str]) -> pa.Table:
+def gather(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str]) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
     A feature that fails on some row (a cast under ANSI) is left out.
 
     Args:
         features: as `evaluable` gives them.
-        physical: as in `stored_columns`; features of other columns are left out.
+        stored_as: as in `stored_columns`; features of other columns are left out.
     """
     from pyspark.errors import PySparkException
 
-    features = [feature for feature in features if stored_columns(feature, physical) is not None]
+    features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()
     try:
-        return _gathered(rows, features, physical)
+        return _gathered(rows, features, stored_as)
     except PySparkException:
         if len(features) == 1:
             return STATS.empty_table()
         half = len(features) // 2
-        return pa.concat_tables([gather(rows, part, physical) for part in (features[:half], features[half:])])
+        return pa.concat_tables([gather(rows, part, stored_as) for part in (features[:half], features[half:])])
 
 
-def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[str, str]) -> pa.Table:
+def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str]) -> pa.Table:
     from pyspark.sql import functions as F
 
     predicates = [feature for feature in features if feature.kind == "predicate"]
@@ -177,8 +185,10 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], physical: Mapping[st
         for name in other.column_names[1:]:
             wide = wide.append_column(name, other[name])
     wide = wide.combine_chunks()
-    found = [_of_predicate(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(predicates)]
-    found += [_of_values(wide, i, feature, stored_columns(feature, physical)) for i, feature in enumerate(others)]
+    found = [
+        _of_predicate(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(predicates)
+    ]
+    found += [_of_values(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
 
 

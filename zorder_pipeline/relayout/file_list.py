@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -28,6 +29,7 @@ __all__ += ["zones_of_batch"]
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
 MILLISECOND = 1000
+_ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
 """Tells a file's deletion vectors apart; the empty string without one."""
 
@@ -224,7 +226,7 @@ def zones_of_batch(
 
 
 def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows: npt.NDArray[np.int64]) -> ColumnZones:
-    """Every file has exactly one value of a partition column."""
+    """Every file has exactly one value of a partition column; of an instant told without a zone it is not known."""
     from pyspark.sql import functions as F
 
     texts = batch[f"p{snapshot.partition_columns.index(leaf.path[0])}"]
@@ -232,6 +234,8 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
     cast = F.col("text").try_cast(leaf.column.type).alias("value")
     typed = snapshot.spark.createDataFrame(distinct).select("text", cast).toArrow()
     values, valid = canonical_array(typed["value"], leaf.column.value_type)
+    if leaf.column.value_type.family == "timestamp":  # every session reads it in its own zone
+        valid &= np.array([bool(_ZONED.search(text or "")) for text in typed["text"].to_pylist()], dtype=np.bool_)
     place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
     index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
     known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)

@@ -23,11 +23,19 @@ FIRST = 32
 
 @dataclass(frozen=True)
 class Leaf:
-    """A leaf column: its logical path, its physical path in files and statistics, and its schema entry."""
+    """A leaf column.
+
+    Attributes:
+        path: its logical path.
+        physical: its path in files and statistics.
+        column: its schema entry.
+        stored: where files keep it and as what, as text: of a column with the same text the same values are read.
+    """
 
     path: tuple[str, ...]
     physical: tuple[str, ...]
     column: Column
+    stored: str
 
 
 def leaves_of(
@@ -54,7 +62,18 @@ def leaves_of(
         name = item.dataType.simpleString()
         partition = not path and item.name in partitions
         stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
-        yield Leaf(here, under, Column(".".join(here), ValueType.parse(name).name, partition, stats))
+        column = Column(".".join(here), ValueType.parse(name).name, partition, stats)
+        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}")
+
+
+def _whole_type(item: StructField) -> str:
+    """The type with what its text does not say: the length of a CHAR, where an array's structs keep their fields."""
+    from pyspark.sql.types import ArrayType, MapType
+
+    told = [item.dataType.simpleString(), (item.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", "")]
+    if isinstance(item.dataType, ArrayType | MapType):
+        told.append(item.dataType.json())
+    return " ".join(filter(None, told))
 
 
 def indexed_paths(struct: StructType, partitions: Sequence[str], properties: Mapping[str, str]) -> set[tuple[str, ...]]:

@@ -91,9 +91,9 @@ class TableSnapshot:
         return {leaf.column.name: leaf.path for leaf in self.leaves}
 
     @property
-    def physical_names(self) -> dict[str, str]:
-        """Path of each column in the data files by its name in `schema`."""
-        return {leaf.column.name: ".".join(leaf.physical) for leaf in self.leaves}
+    def stored_as(self) -> dict[str, str]:
+        """Where the data files keep each column, and as what type, by its name in `schema`."""
+        return {leaf.column.name: leaf.stored for leaf in self.leaves}
 
     @property
     def whole_partitions(self) -> bool:

@@ -1,0 +1,129 @@
+"""Statistics of files that no longer say what they said: another type, another field, another session or time zone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import zorder_pipeline
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.relayout.snapshot import open_table
+
+pytestmark = pytest.mark.spark
+
+
+def _gathered(spark: SparkSession, path: str, state: str, asked: Sequence[str]) -> None:
+    """Statistics of what the conditions ask, of all files."""
+    snapshot = open_table(spark, path)
+    queries = []
+    for condition in asked:
+        statement = f"SELECT * FROM t WHERE {condition}"
+        scans = parse_statement(statement, aliases={"t": "t"}, schemas={"t": snapshot.schema})
+        assert not isinstance(scans, Unusable), condition
+        queries += [LoggedQuery("t", scan.predicate) for scan in scans]
+    gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
+
+
+def _same(spark: SparkSession, path: str, state: str, condition: str) -> int:
+    """How many rows a scan gives, which are those of a plain read."""
+    plain = spark.read.format("delta").load(path).where(condition)
+    rows = sorted(str(row) for row in plain.collect())
+    assert sorted(str(row) for row in zorder_pipeline.scan(spark, path, condition, state=state).collect()) == rows
+    return len(rows)
+
+
+@pytest.fixture
+def zone(spark: SparkSession) -> Iterator[str]:
+    """A session in Berlin."""
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Berlin")
+    yield "Europe/Berlin"
+    spark.conf.set("spark.sql.session.timeZone", str(before))
+
+
+def test_an_expression_means_something_else_once_its_column_has_another_type(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "CAST(x AS STRING) LIKE '%0'"
+    writer = spark.createDataFrame([(12,), (13,)], "x INT").coalesce(1).write.format("delta")
+    writer.option("delta.enableTypeWidening", "true").save(path)
+    _gathered(spark, path, state, [condition])
+    assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 0
+    spark.sql(f"ALTER TABLE delta.`{path}` CHANGE COLUMN x TYPE DOUBLE")
+    assert _same(spark, path, state, condition) == 2  # 12.0 and 13.0
+    _gathered(spark, path, state, [condition])
+    assert _same(spark, path, state, condition) == 2
+
+
+@pytest.mark.slow
+def test_a_field_within_an_array_may_come_to_mean_another(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "arr[0].a LIKE '%y%'"
+    rows = spark.sql("SELECT array(named_struct('a', 'xx', 'b', 'yy')) AS arr")
+    rows.coalesce(1).write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+    _gathered(spark, path, state, [condition])
+    assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 0
+    for old, new in (("a", "c"), ("b", "a")):
+        spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN arr.element.{old} TO {new}")
+    assert _same(spark, path, state, condition) == 1
+
+
+def test_a_predicate_with_a_char_column_skips_no_padded_row(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "c = 'ab' OR x = 99"
+    spark.sql(f"CREATE TABLE delta.`{path}` (c CHAR(5), x INT) USING delta")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES ('ab', 1), ('cd', 2)")
+    _gathered(spark, path, state, [condition])
+    assert _same(spark, path, state, condition) == 1
+
+
+def test_a_predicate_is_evaluated_in_the_time_zone_of_the_session(
+    spark: SparkSession, tmp_path: Path, zone: str
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    condition = "ts >= '2024-01-01 00:00:00' OR x = 99"
+    rows = spark.sql("SELECT TIMESTAMP '2023-12-31 23:30:00Z' AS ts, 1 AS x")  # half past midnight in Berlin
+    rows.coalesce(1).write.format("delta").save(path)
+    spark.conf.set("spark.sql.session.timeZone", "UTC")
+    snapshot = open_table(spark, path)
+    scans = parse_statement(f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": snapshot.schema})
+    assert not isinstance(scans, Unusable)
+    planned = statistics_features(snapshot, [LoggedQuery("t", scan.predicate) for scan in scans])
+    assert {feature.zone for feature in planned if feature.kind == "predicate"} == {"UTC"}
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    gather_statistics(spark, snapshot, planned, state)  # as a plan of another session is carried out
+    assert _same(spark, path, state, condition) == 1
+    _gathered(spark, path, state, [condition])
+    assert _same(spark, path, state, condition) == 1
+
+
+def test_what_one_session_knows_of_files_is_read_by_no_other(spark: SparkSession, tmp_path: Path) -> None:
+    path, condition = str(tmp_path / "t"), "ts >= '2024-01-01 05:00:00' AND c LIKE '%a%'"
+    rows = spark.range(24).selectExpr("timestamp_seconds(1704067200 + id * 3600) AS ts", "'a' AS c", "id")
+    rows.repartitionByRange(6, "id").write.format("delta").save(path)
+    first, second = spark.newSession(), spark.newSession()
+    for session in (first, second):
+        session.conf.set("spark.sql.session.timeZone", "UTC")
+    assert zorder_pipeline.scan(first, path, condition).count() == 19
+    first.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    second.udf.register("mine", lambda text: text, "string")
+    assert zorder_pipeline.scan(second, path, f"{condition} AND mine(c) = 'a'").count() == 19
+
+
+@pytest.mark.slow
+def test_a_partition_told_without_a_time_zone_is_read(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "at < '2024-01-01 01:00:00' OR c LIKE '%x%'"
+    rows = spark.sql("SELECT TIMESTAMP '2024-01-01 00:30:00' AS at, 'a' AS c")
+    setting = "spark.databricks.delta.write.utcTimestampPartitionValues"
+    spark.conf.set(setting, "false")
+    try:
+        rows.write.format("delta").partitionBy("at").save(path)
+    finally:
+        spark.conf.unset(setting)
+    for other in (zone, "UTC", "Asia/Tokyo", "America/New_York", zone):
+        spark.conf.set("spark.sql.session.timeZone", other)
+        _gathered(spark, path, state, ["c LIKE '%x%'"])
+        assert _same(spark, path, state, condition) == 1
