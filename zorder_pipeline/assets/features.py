@@ -50,7 +50,9 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             if not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))
                 return
-            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], learn_settings(table))
+            analysis = pipeline.analyse(
+                spark.session, snapshot, log, [table.name], learn_settings(table, config.redact_literals)
+            )
             found = AnalysedTable.of(analysis)
             facts: dict[str, Any] = {
                 "queries": len(queries),

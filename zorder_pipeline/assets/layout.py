@@ -50,7 +50,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
-        settings = learn_settings(table)
+        redact = shelf.config.redact_literals
+        settings = learn_settings(table, redact)
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             if bits := table.layout.pinned_bits:
@@ -63,7 +64,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     present=present,
                     committer=table.layout.committer,
                 )
-                facts = _plan_facts(plan)
+                facts = _plan_facts(plan, redact)
             else:
 
                 def progress(done: int, planned: int, cost: float) -> None:
@@ -82,18 +83,21 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     _earlier(context, shelf),
                     gate_settings(table).costs,
                 )
-                facts = _plan_facts(plan) | _plane_facts(found, plan) | _search_facts(plan, learned)
-            for sentence in pipeline.in_words(plan):
+                facts = _plan_facts(plan, redact) | _plane_facts(found, plan) | _search_facts(plan, learned)
+            sentences = pipeline.in_words(plan, literals=not redact)
+            for sentence in sentences:
                 context.log.info(sentence)
-        yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in pipeline.in_words(plan))), **facts})
+        yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in sentences)), **facts})
 
     return _bit_allocation
 
 
-def _plan_facts(plan: Plan) -> dict[str, Any]:
+def _plan_facts(plan: Plan, redact: bool) -> dict[str, Any]:
+    from zorder_pipeline.pipeline.words import without_literals
+
     facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
-    spec = plan.spec
-    if spec is None:
+    spec = without_literals(plan).spec if redact else plan.spec
+    if plan.spec is None or spec is None:
         return facts
     from zorder_pipeline.layout.explain import uses
     from zorder_pipeline.pipeline import drawing
@@ -106,7 +110,7 @@ def _plan_facts(plan: Plan) -> dict[str, Any]:
     facts["layout"] = picture(drawing.layout(spec), alt, md_table(["column", header], figures))
     if order_of_bits := bit_order(spec):
         facts[BIT_ORDER] = MetadataValue.json(list(order_of_bits))
-    facts["layout id"] = spec.layout_id
+    facts["layout id"] = plan.spec.layout_id
     return facts
 
 

@@ -19,8 +19,12 @@ NEW_DATA = {"standard": (0.05, 256e6), "seed": (0.0, 10e9)}
 """Share of the table and bytes that must be new, by preset; the seed (004, section 3.2) waits for 10 GB."""
 
 
-def learn_settings(table: TableConfig) -> LearnSettings:
-    """What ``search``, ``layout`` and ``gate`` of a table say about learning."""
+def learn_settings(table: TableConfig, redact: bool = False) -> LearnSettings:
+    """What ``search``, ``layout`` and ``gate`` of a table say about learning.
+
+    Args:
+        redact: the configuration's ``redact_literals``.
+    """
     from zorder_pipeline.pipeline import LearnSettings
 
     search, layout = table.search, table.layout
@@ -41,6 +45,7 @@ def learn_settings(table: TableConfig) -> LearnSettings:
         queries_per_day=table.gate.queries_per_day,
         row_group_bytes=layout.row_group_bytes,
         enriched_share=table.gate.enriched_reader_share,
+        redact_literals=redact,
     )
 
 

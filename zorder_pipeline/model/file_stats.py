@@ -6,6 +6,7 @@ A *feature* is a column, an expression over columns, or a whole predicate. Min/m
 
 from __future__ import annotations
 
+import hashlib
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from .schema import Column, TableSchema
 from .values import Value
 from .zone_map import ColumnZones
 
-__all__ = ["BLOOM_BITS", "BLOOM_FAMILIES", "Feature", "FeatureStats", "bloom_place", "widened"]
+__all__ = ["BLOOM_BITS", "BLOOM_FAMILIES", "Feature", "FeatureStats", "bloom_place", "shown", "widened"]
 
 BLOOM_BITS = 1 << 15
 """Bits of a file's Bloom filter, which has one hash function: 1,000 values leave 3% false answers, 8 leave 0.02%."""
@@ -94,10 +95,25 @@ def bloom_place(value: Value) -> int:
     return zlib.crc32(text) % BLOOM_BITS
 
 
-def widened(schema: TableSchema, features: Sequence[Feature]) -> tuple[TableSchema, dict[Feature, str]]:
+def shown(name: str, kind: str, columns: Sequence[str]) -> str:
+    """The name of an expression or predicate without its literals, which may be personal data.
+
+    >>> shown("c LIKE '%Jane%'", "predicate", ["c"])
+    '<predicate over c, bfd9>'
+    """
+    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=2).hexdigest()
+    return f"<{' over '.join(filter(None, (kind, ', '.join(columns))))}, {digest}>"
+
+
+def widened(
+    schema: TableSchema, features: Sequence[Feature], redact: bool = False
+) -> tuple[TableSchema, dict[Feature, str]]:
     """``schema`` with a column for every expression and predicate, and the name of each feature's column there.
 
     Names of columns are looked up without case, so features that differ by case alone get names that do not.
+
+    Args:
+        redact: whether the names must not tell literals.
     """
     taken = {column.name.lower() for column in schema.columns}
     names: dict[Feature, str] = {}
@@ -106,7 +122,7 @@ def widened(schema: TableSchema, features: Sequence[Feature]) -> tuple[TableSche
         if feature.kind == "column":
             names[feature] = feature.name
             continue
-        name = feature.name
+        name = shown(feature.name, feature.kind, feature.columns) if redact else feature.name
         while name.lower() in taken:
             name += " "
         taken.add(name.lower())

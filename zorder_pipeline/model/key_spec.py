@@ -18,9 +18,11 @@ from zorder_pipeline.errors import PlanError
 from .cut_tree import LEAF, CutTree
 from .values import Value, ValueType, value_from_json, value_to_json
 
-__all__ = ["CURVES", "FeatureCodes", "KeySpec"]
+__all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec"]
 
 CURVES = ("interleave", "hilbert", "tree")
+PARTITION_INDEX = "partition index"
+"""Name of the feature that is an SOP partition index."""
 MAX_KEY_BITS = 62
 """A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit is for extended features."""
 MAX_HILBERT_BITS = 16

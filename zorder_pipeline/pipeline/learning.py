@@ -140,7 +140,7 @@ def analyse(
         least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
     wanted = min(rows, max(settings.sample_rows, least))
     known = evaluable(snapshot.read(), statistics) if statistics else ()
-    named = widened(snapshot.schema, known)[1]
+    named = widened(snapshot.schema, known, settings.redact_literals)[1]
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)

@@ -25,8 +25,7 @@ from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.model.file_stats import widened
-from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -38,7 +37,7 @@ from .sizes import query_bytes
 
 __all__ = ["for_reading"]
 
-COLUMNS, BITS, INDEX, MIXED = "columns", "predicates", "partition index", "partition index, expressions"
+COLUMNS, BITS, INDEX, MIXED = "columns", "predicates", PARTITION_INDEX, f"{PARTITION_INDEX}, expressions"
 """The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index, and with that
 and expressions."""
 MOST_BITS = 16
@@ -177,7 +176,9 @@ def _sampled(
     analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None
 ) -> tuple[_Sampled, Sop | None]:
     snapshot, sample = analysis.snapshot, analysis.sample
-    schema, names = widened(snapshot.schema, tuple(analysis.columns))
+    names = dict(analysis.columns)
+    added = tuple(Column(name, feature.type) for feature, name in names.items() if feature.kind != "column")
+    schema = TableSchema((*snapshot.schema.columns, *added))
     columns = dict(sample.arrays)
     rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
     predicates = [feature for feature in names if feature.kind == "predicate"]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from zorder_pipeline.layout.explain import explain, uses
-from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.file_stats import shown
+from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 
-__all__ = ["bit_order", "describe", "in_words"]
+__all__ = ["bit_order", "describe", "in_words", "without_literals"]
 
 
 def bit_order(spec: KeySpec) -> tuple[str, ...]:
@@ -45,8 +47,35 @@ def describe(plan: Plan) -> dict[str, Any]:
     }
 
 
-def in_words(plan: Plan) -> tuple[str, ...]:
-    """The plan in plain sentences."""
+def in_words(plan: Plan, literals: bool = True) -> tuple[str, ...]:
+    """The plan in plain sentences.
+
+    Args:
+        literals: whether the values where it cuts may be told, and the constants of expressions and predicates.
+    """
     if plan.spec is None:
         return ("the table should stay as it lies: no layout beat it on the select queries", *plan.notes)
-    return (*explain(plan.spec), *plan.notes)
+    if literals:
+        return (*explain(plan.spec), *plan.notes)
+    spec = without_literals(plan).spec
+    assert spec is not None
+    unit = "cuts that make a cell" if spec.tree is not None else "bits"
+    shares = ", ".join(f"{name} {count:.3g}" for name, count in uses(spec).items())
+    return (f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes)
+
+
+def without_literals(plan: Plan) -> Plan:
+    """The plan with names for its expressions and predicates that tell no literal; to be shown, not carried out."""
+    if plan.spec is None:
+        return plan
+    kinds = {feature.name: feature for feature in plan.statistics}
+
+    def named(codes: FeatureCodes) -> FeatureCodes:
+        if not codes.expression or codes.column == PARTITION_INDEX or codes.column.startswith("<"):
+            return codes
+        name = codes.column.rstrip()
+        known = kinds.get(name)
+        told = shown(name, known.kind, known.columns) if known is not None else shown(name, "expression", ())
+        return replace(codes, column=told, expression="")
+
+    return replace(plan, spec=replace(plan.spec, features=tuple(map(named, plan.spec.features))))

@@ -7,10 +7,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline import pictures, pipeline
-from zorder_pipeline.layout.explain import uses
-from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
+from zorder_pipeline.pipeline.words import without_literals
 from zorder_pipeline.query_log.insight import FORMS, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -160,15 +159,16 @@ def _columns(analysis: TableAnalysis) -> Section:
 
 def _layout(facts: Facts, literals: bool) -> list[Section]:
     sections = []
-    applied = facts.applied
+    applied = facts.applied if facts.applied is None or literals else without_literals(facts.applied)
     if applied is not None and applied.spec is not None:
         shown = [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")]
         if facts.analysis is not None and (now := drawing.plane(facts.analysis, applied, after=False)) is not None:
             shown.append(Picture(now, "Files as rectangles in the plane of the two most used columns, as they lie."))
-        sections.append(Section("The layout", _in_words(applied, literals), shown))
+        sections.append(Section("The layout", list(pipeline.in_words(applied, literals)), shown))
     plan, learned, analysis = facts.plan, facts.learned, facts.analysis
     if plan is None or learned is None or analysis is None:
         return sections
+    plan = plan if literals else without_literals(plan)
     parts: list[Picture | Table] = [
         Picture(
             drawing.layouts_compared(learned),
@@ -191,17 +191,8 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
                     drawn, "Parallel coordinates: a line is a layout, its height at a column the bits that it gave it."
                 )
             )
-    sections.append(Section("What a search finds now", _in_words(plan, literals), parts))
+    sections.append(Section("What a search finds now", list(pipeline.in_words(plan, literals)), parts))
     return sections
-
-
-def _in_words(plan: Plan, literals: bool) -> list[str]:
-    """The plan in sentences; without the values where it cuts, unless they may be shown."""
-    if literals or plan.spec is None:
-        return list(pipeline.in_words(plan))
-    unit = "cuts that make a cell" if plan.spec.tree is not None else "bits"
-    shares = ", ".join(f"{name} {count:.3g}" for name, count in uses(plan.spec).items())
-    return [f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes]
 
 
 def _effect(facts: Facts) -> list[Section]:
