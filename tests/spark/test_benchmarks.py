@@ -8,9 +8,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from zorder_pipeline.benchmarks import demo_workload, harness, iceberg
+from zorder_pipeline.benchmarks import demo_workload, harness
 from zorder_pipeline.benchmarks.engines import spark_times
 from zorder_pipeline.benchmarks.harness import Options
+from zorder_pipeline.benchmarks.iceberg import ICEBERG
 from zorder_pipeline.benchmarks.page_index import PageIndex
 
 
@@ -46,7 +47,7 @@ def test_rows_scanned_are_those_of_the_files_that_were_read(spark: SparkSession,
 def test_a_peer_that_fails_is_told_and_the_benchmark_goes_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv(iceberg.PYTHON, "/nowhere/python")
+    monkeypatch.setenv(ICEBERG.variable, "/nowhere/python")
     for name, value in (("FILES", 4), ("QUERIES", 30), ("QUICK_TRIALS", 10)):
         monkeypatch.setattr(demo_workload, name, value)
     options = Options((0, 1), tmp_path, quick=True, scale=0.001, against=("stored", "iceberg-sort"))

@@ -16,8 +16,8 @@ import numpy.typing as npt
 
 from .compare import refuse_other_results
 from .data import copy_table, file_count, learn_and_apply, lineitem_table
+from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
-from .iceberg import PeerError
 from .peers import NOT_RUN, PEERS, QUICK, Peer, asked_columns, peers_named
 from .workloads import tpch_logs, write_logs
 

@@ -21,6 +21,7 @@ from sqlglot import exp
 from zorder_pipeline.errors import ZorderError
 
 from .data import copy_table, live_bytes, session_conf
+from .hudi import hudi_hilbert, hudi_zorder
 from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
 from .workloads import LITERAL, Record
 
@@ -77,7 +78,9 @@ class Peer:
     def given(self, asked: Mapping[str, str]) -> list[str]:
         """Of the columns that are asked by, as `asked_columns` tells them, those that it is to lay the table by.
 
-        >>> PEERS[-3].given({"price": "decimal(15,2)", "day": "date", "part": "int", "store": "int"})
+        >>> peers_named(["iceberg-zorder2"])[0].given(
+        ...     {"price": "decimal(15,2)", "day": "date", "part": "int", "store": "int"}
+        ... )
         ['day', 'part']
         """
         usable = [column for column, type_name in asked.items() if not type_name.startswith(self.refused)]
@@ -157,10 +160,13 @@ PEERS: tuple[Peer, ...] = (
     Peer("iceberg-zorder2", iceberg_zorder, 2, "Iceberg zorder, 2 columns", NOT_INTERLEAVED),
     Peer("iceberg-zorder", iceberg_zorder, 3, "Iceberg zorder, 3 columns", NOT_INTERLEAVED),
     Peer("iceberg-zorder4", iceberg_zorder, 4, "Iceberg zorder, 4 columns", NOT_INTERLEAVED),
+    Peer("hudi-zorder2", hudi_zorder, 2, "Hudi z-order, 2 columns"),
+    Peer("hudi-zorder", hudi_zorder, 3, "Hudi z-order, 3 columns"),
+    Peer("hudi-hilbert2", hudi_hilbert, 2, "Hudi Hilbert, 2 columns"),
+    Peer("hudi-hilbert", hudi_hilbert, 3, "Hudi Hilbert, 3 columns"),
 )
 NOT_RUN: tuple[tuple[str, str], ...] = (
-    ("Hudi clustering by z-order or Hilbert", "it needs an environment of its own, as Iceberg has; not built"),
-    ("Qbeast", "it needs an environment of its own, as Iceberg has; not built"),
+    ("Qbeast", "its runtime for Spark cannot be fetched from Maven Central here"),
     ("seed 000's method, qd-tree, a BMTree-style piecewise curve", "no shipped system has them; see workload layout"),
     ("Databricks' predictive optimization", "a paid service, not in open-source Delta"),
 )

@@ -21,8 +21,8 @@ import zorder_pipeline
 from .compare import refuse_other_results
 from .data import copy_table, file_count, learn_and_apply, lineitem_table, live_bytes
 from .engines import duckdb_times, per_query, spark_times
+from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
-from .iceberg import PeerError
 from .peers import NOT_RUN, PEERS, Peer, asked_columns, peers_named
 from .selective import SELECTIVE_TEMPLATES
 from .workloads import two_logs, write_log, write_logs

@@ -1,4 +1,4 @@
-"""Iceberg's peers where they cannot be run: the reason is told in one sentence. Nothing is installed here."""
+"""Peers in an environment of their own that cannot be run: the reason is one sentence. Nothing is installed here."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.benchmarks import iceberg
-from zorder_pipeline.benchmarks.iceberg import PeerError
+from zorder_pipeline.benchmarks import foreign
+from zorder_pipeline.benchmarks.foreign import PeerError
+from zorder_pipeline.benchmarks.hudi import HUDI
+from zorder_pipeline.benchmarks.iceberg import ICEBERG
 
 JOB = {"sort_order": "day ASC", "paths": []}
 
@@ -23,10 +25,10 @@ def _program(path: Path, text: str) -> str:
 
 def test_a_job_in_a_clean_environment_says_what_it_did(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     told = '{"seconds": 1.5, "paths": ["\'$PYTHONPATH$SPARK_HOME$PYSPARK_GATEWAY_PORT\'"]}'
-    monkeypatch.setenv(iceberg.PYTHON, _program(tmp_path / "python", f"echo noise; echo '{told}'"))
+    monkeypatch.setenv(ICEBERG.variable, _program(tmp_path / "python", f"echo noise; echo '{told}'"))
     for name in ("PYTHONPATH", "SPARK_HOME", "PYSPARK_GATEWAY_PORT"):
         monkeypatch.setenv(name, "/elsewhere")
-    assert iceberg._run(JOB, tmp_path) == {"seconds": 1.5, "paths": [""]}
+    assert ICEBERG.run(JOB, tmp_path, "day ASC") == {"seconds": 1.5, "paths": [""]}
     assert json.loads((tmp_path / "job.json").read_text()) == JOB
 
 
@@ -43,33 +45,40 @@ def test_a_job_in_a_clean_environment_says_what_it_did(tmp_path: Path, monkeypat
 def test_a_job_that_fails_is_told_with_its_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str, reason: str
 ) -> None:
-    monkeypatch.setenv(iceberg.PYTHON, _program(tmp_path / "python", f"printf '{said}' >&2; exit 1"))
+    monkeypatch.setenv(ICEBERG.variable, _program(tmp_path / "python", f"printf '{said}' >&2; exit 1"))
     with pytest.raises(PeerError, match=f"rewrite by day ASC failed: .*{reason}"):
-        iceberg._run(JOB, tmp_path)
+        ICEBERG.run(JOB, tmp_path, "day ASC")
 
 
 def test_a_python_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(iceberg.PYTHON, "/nowhere/python")
+    monkeypatch.setenv(ICEBERG.variable, "/nowhere/python")
     with pytest.raises(PeerError, match="/nowhere/python"):
-        iceberg._run(JOB, tmp_path)
+        ICEBERG.run(JOB, tmp_path, "day ASC")
 
 
 def test_an_environment_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(iceberg.PYTHON, raising=False)
+    monkeypatch.delenv(ICEBERG.variable, raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
 
     def refused(folder: Path, with_pip: bool) -> None:
         raise subprocess.CalledProcessError(1, ["ensurepip"])
 
-    monkeypatch.setattr(iceberg.venv, "create", refused)
+    monkeypatch.setattr(foreign.venv, "create", refused)
     with pytest.raises(
         PeerError, match=r"pyspark 4\.0\.4.* could not be installed: .*ensurepip.*ZORDER_ICEBERG_PYTHON"
     ):
-        iceberg._python()
+        ICEBERG.python()
+
+
+def test_formats_have_environments_of_their_own() -> None:
+    assert ICEBERG.pyspark != HUDI.pyspark
+    assert ICEBERG.variable != HUDI.variable
+    folder = Path(foreign.__file__).parent
+    assert all((folder / format_.job).is_file() for format_ in (ICEBERG, HUDI))
 
 
 def test_the_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(iceberg.PYTHON, raising=False)
+    monkeypatch.delenv(ICEBERG.variable, raising=False)
     monkeypatch.setattr(sys, "prefix", str(tmp_path))
     made: list[Path] = []
 
@@ -78,6 +87,6 @@ def test_the_environment_is_made_once(tmp_path: Path, monkeypatch: pytest.Monkey
         (folder / "bin").mkdir(parents=True)
         _program(folder / "bin" / "python", 'echo "$@" >> "$0.log"')
 
-    monkeypatch.setattr(iceberg.venv, "create", create)
-    assert iceberg._python() == iceberg._python() == str(made[0] / "bin" / "python")
+    monkeypatch.setattr(foreign.venv, "create", create)
+    assert ICEBERG.python() == ICEBERG.python() == str(made[0] / "bin" / "python")
     assert (made[0] / "bin" / "python.log").read_text() == "-m pip install --quiet pyspark==4.0.4\n"
