@@ -23,6 +23,7 @@ from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout.chosen_files import delta_location, same_plan
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .agreement import read_alike
 from .known_files import KnownFiles, known_files, state_of
 
 if TYPE_CHECKING:
@@ -163,7 +164,7 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
         zorder_pipeline.sql(spark, "SELECT count(*) FROM flights WHERE comment LIKE '%delayed%'", state="/data/state")
     """
     plain = spark.sql(statement)
-    found = references(statement)
+    found = references(statement) if read_alike(spark, statement) else ()
     if not found:
         return plain
     where = {text: delta_location(spark, text) for text in {reference.text for reference in found}}
@@ -226,6 +227,8 @@ def _chosen(
 
 def understood(known: KnownFiles, condition: str) -> Predicate:
     """The condition as far as it is understood."""
+    if not read_alike(known.snapshot.spark, condition):
+        return And(())
     schemas = {TABLE: known.snapshot.schema}
     found = parse_statement(
         f"SELECT * FROM {TABLE} WHERE ({condition}\n)", aliases={TABLE: TABLE}, schemas=schemas, zone=known.zone

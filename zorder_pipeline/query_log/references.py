@@ -10,6 +10,9 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
+from zorder_pipeline.model.predicate import VARIABLE
+
+from .dialects import dialect_of
 from .sql import MAX_LENGTH
 
 __all__ = ["Reference", "references", "respelled", "with_names"]
@@ -48,7 +51,7 @@ def references(statement: str) -> tuple[Reference, ...]:
     if len(statement) > MAX_LENGTH:
         return ()
     try:
-        trees = sqlglot.parse(statement, read="spark")
+        trees = sqlglot.parse(statement, read=dialect_of("spark"))
         tree = trees[0] if len(trees) == 1 else None
         if not isinstance(tree, exp.Query):
             return ()
@@ -97,7 +100,10 @@ def respelled(text: str) -> str | None:
     Whoever relies on that understanding lets Spark compare the two.
     """
     try:
-        trees = sqlglot.parse(text, read="spark")
-        return trees[0].sql(dialect="spark", comments=False) if len(trees) == 1 and trees[0] is not None else None
+        trees = sqlglot.parse(text, read=dialect_of("spark"))
+        if len(trees) != 1 or trees[0] is None:
+            return None
+        again = trees[0].sql(dialect="spark", comments=False)
     except (SqlglotError, RecursionError, ValueError, AttributeError):
         return None
+    return None if VARIABLE in again else again

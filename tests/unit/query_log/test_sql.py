@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from zorder_pipeline.model.predicate import Opaque, predicate_from_json, predicate_to_json
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
@@ -34,6 +35,18 @@ def _described(found: Any) -> dict[str, Any]:
     return {
         "scans": [{scan.table: scan.predicate.to_sql()} | ({"partial": True} if scan.partial else {}) for scan in found]
     }
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["c LIKE '%${env:HOME}%'", r"c LIKE '%$\{system:user.name}%'", "upper(c) = '${x}'", "c LIKE 'a_${x}'"],
+)
+def test_text_in_which_spark_would_replace_variables_is_never_evaluated(condition: str) -> None:
+    found = parse_statement(f"SELECT * FROM t WHERE {condition}", aliases=ALIASES, schemas=SCHEMAS)
+    assert not isinstance(found, Unusable)
+    assert "expression" not in str(predicate_to_json(found[0].predicate))
+    old = predicate_from_json({"opaque": "like", "columns": ["c"], "expression": "c LIKE '%${x}%'"})
+    assert old == Opaque("like", ("c",))
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["statement"][:70])

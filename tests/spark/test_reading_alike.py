@@ -1,0 +1,110 @@
+"""Scans where Spark reads a statement otherwise than the reader of query logs: the result is that of a plain read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+import pytest
+from pyspark.sql import SparkSession
+
+import zorder_pipeline
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.relayout.snapshot import open_table
+
+pytestmark = pytest.mark.spark
+
+LATE = "c LIKE '%late%'"
+ROWS = """
+    id, CAST(id DIV 10 AS INT) AS x, CAST(1500000000 + id AS INT) AS epoch, CAST(id / 10 AS FLOAT) AS f,
+    CAST(id / 10 AS DECIMAL(10, 2)) AS p, date_add(DATE '2024-01-01', CAST(id AS INT)) AS day,
+    concat(CASE WHEN id < 10 THEN 'ann' WHEN id < 20 THEN 'bob late' ELSE 'cy' END, IF(id = 25, ' it''s', '')) AS c
+"""
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Four files of ten rows, one of them late, with statistics of that; other tables beside it as views."""
+    folder = tmp_path_factory.mktemp("alike")
+    path, state = str(folder / "t"), str(folder / "state")
+    rows = spark.range(40).selectExpr(*(f"{item}" for item in _items(ROWS)))
+    rows.repartitionByRange(4, "id").sortWithinPartitions("id").write.format("delta").save(path)
+    snapshot = open_table(spark, path)
+    queries = []
+    for condition in (LATE, "c LIKE '%it_s%'"):
+        scans = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
+        assert not isinstance(scans, Unusable)
+        queries += [LoggedQuery("t", scan.predicate) for scan in scans]
+    gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
+    spark.sql(f"CREATE TABLE flights USING delta LOCATION '{path}'")
+    spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 40, 3)").write.parquet(str(folder / "v"))
+    spark.read.parquet(str(folder / "v")).createOrReplaceTempView("v")
+    try:
+        yield path, state
+    finally:
+        spark.sql("DROP TABLE flights")
+        spark.catalog.dropTempView("v")
+
+
+def _items(columns: str) -> list[str]:
+    found, depth, start = [], 0, 0
+    for i, letter in enumerate(columns):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if letter == "," and not depth:
+            found.append(columns[start:i])
+            start = i + 1
+    return [*found, columns[start:]]
+
+
+@contextmanager
+def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
+    before = {key: spark.conf.get(key, None) for key in settings}
+    for key, value in settings.items():
+        spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        for key, old in before.items():
+            if old is None:
+                spark.conf.unset(key)
+            else:
+                spark.conf.set(key, old)
+
+
+def _same(spark: SparkSession, table: tuple[str, str], condition: str) -> int:
+    """Compares `scan` and `sql` with plain reads; returns the files that are read."""
+    path, state = table
+    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
+    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected, condition
+    statement = f"SELECT * FROM delta.`{path}` WHERE {condition}"
+    assert sorted(map(str, zorder_pipeline.sql(spark, statement, state=state).collect())) == expected, condition
+    return zorder_pipeline.explain(spark, path, condition, state=state).files_read
+
+
+def test_the_table_is_one_whose_files_are_left_out(spark: SparkSession, table: tuple[str, str]) -> None:
+    assert _same(spark, table, LATE) == 1
+    assert _same(spark, table, f"c = 'ann' OR {LATE}") == 2
+
+
+@pytest.mark.parametrize(("condition", "read"), [("c = '${who}' OR " + LATE, 4), (r"c = '$\{who}' OR " + LATE, 1)])
+def test_variables_are_left_to_spark(spark: SparkSession, table: tuple[str, str], condition: str, read: int) -> None:
+    with _set(spark, {"who": "ann"}):
+        assert _same(spark, table, condition) == read
+
+
+@pytest.mark.parametrize(
+    ("setting", "condition"),
+    [
+        ("spark.sql.parser.escapedStringLiterals", r"c = 'a\nn' OR " + LATE),
+        ("spark.sql.legacy.consecutiveStringLiterals.enabled", "c = 'cy it''s' OR " + LATE),
+        ("spark.sql.ansi.doubleQuotedIdentifiers", 'c = "c" OR ' + LATE),
+    ],
+)
+def test_a_session_that_reads_sql_in_its_own_way_is_left_to_spark(
+    spark: SparkSession, table: tuple[str, str], setting: str, condition: str
+) -> None:
+    both = {setting: "true", "spark.sql.ansi.enabled": "true"}
+    with _set(spark, both):
+        assert _same(spark, table, condition) == 4
