@@ -39,7 +39,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         queries += [LoggedQuery("t", scan.predicate) for scan in scans]
     gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
     spark.sql(f"CREATE TABLE flights USING delta LOCATION '{path}'")
-    spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 40, 3)").write.parquet(str(folder / "v"))
+    spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 60, 3)").write.parquet(str(folder / "v"))
     spark.read.parquet(str(folder / "v")).createOrReplaceTempView("v")
     try:
         yield path, state
@@ -108,3 +108,23 @@ def test_a_session_that_reads_sql_in_its_own_way_is_left_to_spark(
     both = {setting: "true", "spark.sql.ansi.enabled": "true"}
     with _set(spark, both):
         assert _same(spark, table, condition) == 4
+
+
+STATEMENTS = [
+    "WITH Flights AS (SELECT * FROM {t} WHERE x = 0) SELECT count(*) FROM flights WHERE {late}",
+    "SELECT v.n FROM v LEFT ANTI JOIN flights f ON v.id = f.id WHERE {late}",
+    "SELECT v.n FROM v LEFT SEMI JOIN flights f ON v.id = f.id WHERE {late}",
+    "SELECT v.n FROM v JOIN (flights f JOIN v w ON f.id = w.id) ON v.id = f.id WHERE f.{late}",
+    "SELECT v.n FROM v LEFT JOIN (flights f JOIN v w USING (id)) ON v.n = f.x WHERE ifnull(f.c, 'late') LIKE '%late%'",
+    "SELECT * FROM (SELECT id, x, c FROM flights) UNPIVOT (c FOR x IN (c)) WHERE {late}",
+    "SELECT * FROM (SELECT x, c FROM flights) PIVOT (count(c) FOR x IN (0 AS c)) WHERE c LIKE '%late%' OR c > 0",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_names_mean_what_they_mean_to_spark(spark: SparkSession, table: tuple[str, str], statement: str) -> None:
+    path, state = table
+    text = statement.format(t=f"delta.`{path}`", late=LATE)
+    expected = sorted(map(str, spark.sql(text).collect()))
+    assert expected
+    assert sorted(map(str, zorder_pipeline.sql(spark, text, state=state).collect())) == expected

@@ -209,7 +209,7 @@ def _chosen(
     aliases = {reference.name: place for reference in mine if (place := where[reference.text]) is not None}
     schemas = {location: known.snapshot.schema for location, known in opened.items()}
     zone = next(iter(opened.values())).zone
-    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone)
+    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone, sure=True)
     if isinstance(scans, Unusable):
         return {}
     result = {}
@@ -231,7 +231,11 @@ def understood(known: KnownFiles, condition: str) -> Predicate:
         return And(())
     schemas = {TABLE: known.snapshot.schema}
     found = parse_statement(
-        f"SELECT * FROM {TABLE} WHERE ({condition}\n)", aliases={TABLE: TABLE}, schemas=schemas, zone=known.zone
+        f"SELECT * FROM {TABLE} WHERE ({condition}\n)",
+        aliases={TABLE: TABLE},
+        schemas=schemas,
+        zone=known.zone,
+        sure=True,
     )
     return And(()) if isinstance(found, Unusable) or len(found) != 1 else found[0].predicate
 

@@ -13,6 +13,7 @@ from sqlglot.optimizer.scope import traverse_scope
 from zorder_pipeline.model.predicate import VARIABLE
 
 from .dialects import dialect_of
+from .names import with_uniform_names
 from .sql import MAX_LENGTH
 
 __all__ = ["Reference", "references", "respelled", "with_names"]
@@ -53,11 +54,11 @@ def references(statement: str) -> tuple[Reference, ...]:
     try:
         trees = sqlglot.parse(statement, read=dialect_of("spark"))
         tree = trees[0] if len(trees) == 1 else None
-        if not isinstance(tree, exp.Query):
+        if not isinstance(tree, exp.Query) or tree.find(exp.TableSample):  # other files are another sample
             return ()
         tables = {
             id(source): source
-            for scope in traverse_scope(tree)
+            for scope in traverse_scope(with_uniform_names(tree))
             for source in scope.sources.values()
             if isinstance(source, exp.Table)
         }

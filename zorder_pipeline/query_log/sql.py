@@ -15,6 +15,7 @@ from zorder_pipeline.model.schema import TableSchema
 from .catalog import Catalog
 from .dialects import dialect_of
 from .joins import flat
+from .names import with_uniform_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
@@ -52,6 +53,7 @@ def parse_statement(
     timestamp: int | None = None,
     zone: str = "UTC",
     parameters: Parameters | None = None,
+    sure: bool = False,
 ) -> tuple[Scan, ...] | Unusable:
     """The scans of a statement, or why there are none.
 
@@ -62,11 +64,12 @@ def parse_statement(
         timestamp: when it ran, microseconds since 1970 UTC: relative time is resolved by it.
         zone: its session's time zone.
         parameters: of a prepared statement, by name or in order.
+        sure: as of `zorder_pipeline.query_log.catalog.Catalog`.
 
     >>> parse_statement("SELECT a FROM t WHERE b > 5 AND c LIKE 'x%'")[0].predicate.to_sql()
     "b > 5 AND startswith(c, 'x')"
     """
-    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect)
+    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect, sure)
     recipes = read_statement(statement, catalog, parameters)
     if isinstance(recipes, Unusable):
         return recipes
@@ -117,7 +120,7 @@ def _together(trees: list[exp.Expr], catalog: Catalog) -> tuple[Recipe, ...] | U
 def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
     if not isinstance(root, _READING) or (isinstance(root, exp.Create) and root.kind not in ("TABLE", None)):
         return Unusable(_kind(root), ignored=True)
-    root = catalog.with_views(root)
+    root = with_uniform_names(catalog.with_views(root))
     if recipes := tuple(_scans(root, catalog)):
         return recipes
     if isinstance(root, exp.Create | exp.Insert | exp.Cache):
