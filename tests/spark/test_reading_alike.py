@@ -16,10 +16,12 @@ from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
 
+ZONE = "America/New_York"
 LATE = "c LIKE '%late%'"
 ROWS = """
     id, CAST(id DIV 10 AS INT) AS x, CAST(1500000000 + id AS INT) AS epoch, CAST(id / 10 AS FLOAT) AS f,
     CAST(id / 10 AS DECIMAL(10, 2)) AS p, date_add(DATE '2024-01-01', CAST(id AS INT)) AS day,
+    timestamp_seconds(1710046800 + 3600 * id) AS ts,
     concat(CASE WHEN id < 10 THEN 'ann' WHEN id < 20 THEN 'bob late' ELSE 'cy' END, IF(id = 25, ' it''s', '')) AS c
 """
 
@@ -37,12 +39,15 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
         scans = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
         assert not isinstance(scans, Unusable)
         queries += [LoggedQuery("t", scan.predicate) for scan in scans]
-    gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
+    for ansi in ("false", "true"):  # statistics count in the kind of session in which they were gathered
+        with _set(spark, {"spark.sql.ansi.enabled": ansi, "spark.sql.session.timeZone": ZONE}):
+            gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
     spark.sql(f"CREATE TABLE flights USING delta LOCATION '{path}'")
     spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 60, 3)").write.parquet(str(folder / "v"))
     spark.read.parquet(str(folder / "v")).createOrReplaceTempView("v")
     try:
-        yield path, state
+        with _set(spark, {"spark.sql.session.timeZone": ZONE}):
+            yield path, state
     finally:
         spark.sql("DROP TABLE flights")
         spark.catalog.dropTempView("v")
@@ -128,3 +133,28 @@ def test_names_mean_what_they_mean_to_spark(spark: SparkSession, table: tuple[st
     expected = sorted(map(str, spark.sql(text).collect()))
     assert expected
     assert sorted(map(str, zorder_pipeline.sql(spark, text, state=state).collect())) == expected
+
+
+CONSTANTS = [
+    "f >= 1.9F",
+    "f BETWEEN 1.9F AND 1.95F",
+    "p >= CAST(1.94 AS DECIMAL(10, 1))",
+    "CAST(day AS TIMESTAMP) < '2024-01-11 12:00:00'",
+    "day <= to_date('2024-01-02', 'yyyy-dd-MM')",
+    "ts <= TIMESTAMP '2024-03-10 00:00:00' + INTERVAL 10 HOURS",
+]
+
+
+@pytest.mark.parametrize("condition", CONSTANTS)
+def test_constants_have_the_value_that_spark_gives_them(
+    spark: SparkSession, table: tuple[str, str], condition: str
+) -> None:
+    _found(spark, table, f"{condition} AND {LATE}")
+
+
+def _found(spark: SparkSession, table: tuple[str, str], condition: str) -> None:
+    """Compares a scan, which a wrong reading would leave without rows, with a plain read."""
+    path, state = table
+    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
+    assert expected
+    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected

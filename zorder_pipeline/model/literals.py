@@ -128,13 +128,21 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
             return TypedLiteral(days)  # Spark casts the string to a date, dropping its time
         if family == "timestamp":
             return TypedLiteral(_instant(local, part["z"] or zone))
-        if part["z"] and kind != "string":
-            local = _local(_instant(local, part["z"]), zone)  # a column without zone meets an instant
+        if kind in ("timestamp", "timestamp_ntz"):  # a column without zone becomes an instant
+            local = _local(_instant(local, part["z"]), zone) if part["z"] else local
+            if not _steady(local, zone):
+                return None
     except (ValueError, OverflowError, KeyError):
         return None
     if family == "timestamp_ntz":
         return TypedLiteral(local)
     return TypedLiteral(local // 86_400_000_000, exact=local % 86_400_000_000 == 0)
+
+
+def _steady(local: int, zone: str) -> bool:
+    """Whether the zone keeps its offset around a local time: elsewhere local times lie as their instants do."""
+    moment = _EPOCH + timedelta(microseconds=local)
+    return len({_offset(zone, moment + timedelta(days=days)) for days in (-1, 0, 1)}) == 1
 
 
 def _instant(local: int, zone: str) -> int:

@@ -221,7 +221,7 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     left = left.unnest()
     name = context.column(left)
     if name is None:
-        name = column_behind_cast(left, _finder(context))
+        name = column_behind_cast(left, literal, _finder(context))
     if name is not None:
         return Comparison(name, op, (literal,))
     if literal.kind == "null":

@@ -18,7 +18,8 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
-from .constants import DATE_TYPES, MOMENT_TYPES, Clock, fold
+from .constants import Clock, fold
+from .literals import DATE_TYPES, MOMENT_TYPES
 
 __all__ = ["Find", "column_behind_cast", "solved"]
 
@@ -28,8 +29,8 @@ DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def column_behind_cast(node: exp.Expr, find: Find) -> str | None:
-    """The column under a widening cast, which Spark takes off the column before it pushes the filter down."""
+def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | None:
+    """The column under a widening cast, where Spark's comparison with ``literal`` is one of the column itself."""
     found = find(node.this) if isinstance(node, exp.Cast) else None
     if found is None or found[1] is None or not isinstance(node, exp.Cast):
         return None
@@ -37,7 +38,7 @@ def column_behind_cast(node: exp.Expr, find: Find) -> str | None:
     family, to = column.value_type.family, node.to.this
     if family == "integer" and to in exp.DataType.INTEGER_TYPES:
         return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
-    if family == "date" and to in MOMENT_TYPES:
+    if family == "date" and to in MOMENT_TYPES and literal.kind != "string":  # of which the column would drop the time
         return name
     return None
 
