@@ -158,3 +158,17 @@ def _found(spark: SparkSession, table: tuple[str, str], condition: str) -> None:
     expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
     assert expected
     assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected
+
+
+@pytest.mark.parametrize("condition", ["epoch * 2 < 0", f"x >= '1.5' AND {LATE}", f"f >= '1.9' AND {LATE}"])
+def test_without_ansi_mode_numbers_wrap_around_and_strings_are_cut(
+    spark: SparkSession, table: tuple[str, str], condition: str
+) -> None:
+    with _set(spark, {"spark.sql.ansi.enabled": "false"}):
+        _found(spark, table, condition)
+
+
+def test_statistics_serve_without_ansi_mode_too(spark: SparkSession, table: tuple[str, str]) -> None:
+    path, state = table
+    with _set(spark, {"spark.sql.ansi.enabled": "false"}):
+        assert zorder_pipeline.explain(spark, path, LATE, state=state).files_read == 1

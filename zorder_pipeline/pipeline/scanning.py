@@ -23,7 +23,7 @@ from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout.chosen_files import delta_location, same_plan
 from zorder_pipeline.relayout.snapshot import open_table
 
-from .agreement import read_alike
+from .agreement import read_alike, reads_ansi
 from .known_files import KnownFiles, known_files, state_of
 
 if TYPE_CHECKING:
@@ -209,7 +209,8 @@ def _chosen(
     aliases = {reference.name: place for reference in mine if (place := where[reference.text]) is not None}
     schemas = {location: known.snapshot.schema for location, known in opened.items()}
     zone = next(iter(opened.values())).zone
-    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone, sure=True)
+    ansi = reads_ansi(next(iter(opened.values())).snapshot.spark)
+    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone, sure=True, ansi=ansi)
     if isinstance(scans, Unusable):
         return {}
     result = {}
@@ -236,6 +237,7 @@ def understood(known: KnownFiles, condition: str) -> Predicate:
         schemas=schemas,
         zone=known.zone,
         sure=True,
+        ansi=reads_ansi(known.snapshot.spark),
     )
     return And(()) if isinstance(found, Unusable) or len(found) != 1 else found[0].predicate
 

@@ -31,6 +31,7 @@ class Catalog:
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
         sure: what is read decides which files are left out, so that nothing is presumed of tables without a schema.
+        ansi: statements are read as in Spark's ANSI mode, where an overflow or a malformed number is an error.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -38,6 +39,7 @@ class Catalog:
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
     sure: bool = False
+    ansi: bool = True
 
     @staticmethod
     def of(

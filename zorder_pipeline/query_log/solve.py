@@ -26,6 +26,7 @@ __all__ = ["Find", "column_behind_cast", "solved"]
 Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
 """Name and, where known, schema entry of the table's column that a node is."""
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
+MOST_DIGITS = 38
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
@@ -47,12 +48,16 @@ def _width(kind: exp.DType) -> int:
     return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
 
 
-def solved(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
-    for solver in (_year, _trunc, _day_of, _prefix, _linear):
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool = True) -> Predicate | None:
+    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved.
+
+    Args:
+        ansi: an overflow is an error, as in Spark's ANSI mode; otherwise whole numbers wrap around.
+    """
+    for solver in (_year, _trunc, _day_of, _prefix):
         if (result := solver(left.unnest(), op, literal, find)) is not None:
             return result
-    return None
+    return _linear(left.unnest(), op, literal, find, ansi)
 
 
 def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -110,12 +115,10 @@ def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     return Comparison(found[0], op, (literal,), derived=True, solved=True)
 
 
-def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    """``k * column + m`` against a number, exactly, for whole numbers and decimals.
-
-    Assumes that an overflow is an error, as in Spark's ANSI mode.
-    """
+def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -> Predicate | None:
+    """``k * column + m`` against a number, exactly, for whole numbers and decimals that Spark need not round."""
     slope, offset, node = Fraction(1), Fraction(0), left
+    digits = 0
     clock = Clock()
     while (found := find(node)) is None:
         step = _step(node, clock)
@@ -123,8 +126,14 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
             return None
         node, factor, shift = step
         slope, offset = slope * factor, offset + slope * shift
+        digits += max(len(str(number)) for step in (factor, shift) for number in (step.numerator, step.denominator)) + 1
     name, column = found
     if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
+        return None
+    whole = column.value_type.family == "integer"
+    if whole and not ansi:
+        return None
+    if _decimal_digits(column) + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:
         target = (Fraction(Decimal(literal.text)) - offset) / slope
@@ -132,7 +141,19 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
         return None
     if slope < 0:
         op = FLIPPED[op]
-    return _bounded(name, op, target, whole=column.value_type.family == "integer")
+    return _bounded(name, op, target, whole)
+
+
+def _decimal_digits(column: Column) -> int:
+    low, high = column.value_type.bounds or (0, 0)
+    return len(str(max(-low, high)))
+
+
+def _of_its_kind(literal: Literal, column: Column) -> bool:
+    """Whether Spark compares without a detour by doubles or strings."""
+    if re.search(r"[eE]", literal.text):
+        return column.type in ("tinyint", "smallint", "int")
+    return literal.kind == "number" or column.value_type.family == "integer"
 
 
 def _step(node: exp.Expr, clock: Clock) -> tuple[exp.Expr, Fraction, Fraction] | None:
