@@ -172,3 +172,15 @@ def test_statistics_serve_without_ansi_mode_too(spark: SparkSession, table: tupl
     path, state = table
     with _set(spark, {"spark.sql.ansi.enabled": "false"}):
         assert zorder_pipeline.explain(spark, path, LATE, state=state).files_read == 1
+
+
+def test_what_cannot_be_read_is_left_to_spark(
+    spark: SparkSession, table: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert _same(spark, table, f"date_trunc('DAY', ts) = '9999-12-31' OR {LATE}") == 4
+
+    def broken(*_: object, **__: object) -> None:
+        raise OverflowError("date value out of range")
+
+    monkeypatch.setattr("zorder_pipeline.pipeline.scanning.parse_statement", broken)
+    assert _same(spark, table, LATE) == 4

@@ -16,6 +16,7 @@ from .values import Value, ValueType
 __all__ = ["TypedLiteral", "type_literal"]
 
 _EPOCH = datetime(1970, 1, 1)
+_FIRST, _LAST = datetime(1, 1, 2), datetime(9999, 12, 30)
 _MOMENT = re.compile(
     r"(?P<y>[+-]?\d{4,6})(?:-(?P<mo>\d{1,2})(?:-(?P<d>\d{1,2})"
     r"(?:[T ](?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?:[.](?P<f>\d{1,9}))?)?"
@@ -141,8 +142,15 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
 
 def _steady(local: int, zone: str) -> bool:
     """Whether the zone keeps its offset around a local time: elsewhere local times lie as their instants do."""
+    if _fixed(zone):
+        return True
     moment = _EPOCH + timedelta(microseconds=local)
-    return len({_offset(zone, moment + timedelta(days=days)) for days in (-1, 0, 1)}) == 1
+    around = (min(max(moment, _FIRST), _LAST) + timedelta(days=days) for days in (-1, 0, 1))
+    return len({_offset(zone, near) for near in around}) == 1
+
+
+def _fixed(zone: str) -> bool:
+    return zone[:1] in ("+", "-") or zone in ("Z", "UTC", "GMT")
 
 
 def _instant(local: int, zone: str) -> int:
@@ -151,7 +159,7 @@ def _instant(local: int, zone: str) -> int:
 
 
 def _local(instant: int, zone: str) -> int:
-    if zone[0] in "+-" or zone in ("Z", "UTC", "GMT"):
+    if _fixed(zone):
         return instant + _offset(zone, _EPOCH)
     moment = (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
     return instant + _microseconds(moment.utcoffset())

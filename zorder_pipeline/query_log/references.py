@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
 from zorder_pipeline.model.predicate import VARIABLE
 
 from .dialects import dialect_of
 from .names import with_uniform_names
-from .sql import MAX_LENGTH
+from .sql import BROKEN, MAX_LENGTH
 
 __all__ = ["Reference", "references", "respelled", "with_names"]
 
@@ -62,7 +61,7 @@ def references(statement: str) -> tuple[Reference, ...]:
             for source in scope.sources.values()
             if isinstance(source, exp.Table)
         }
-    except (SqlglotError, RecursionError, ValueError, AttributeError, KeyError, TypeError, IndexError):
+    except (*BROKEN, RecursionError):
         return ()
     found = (_reference(table, statement) for table in tables.values())
     return tuple(sorted((item for item in found if item is not None), key=lambda item: item.start))
@@ -105,6 +104,6 @@ def respelled(text: str) -> str | None:
         if len(trees) != 1 or trees[0] is None:
             return None
         again = trees[0].sql(dialect="spark", comments=False)
-    except (SqlglotError, RecursionError, ValueError, AttributeError):
+    except (*BROKEN, RecursionError):
         return None
     return None if VARIABLE in again else again

@@ -87,7 +87,10 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate |
         return None
     if unit == "WEEK" and op not in ("=", ">=", "<="):
         return None  # some dialects' weeks begin on Sunday: only these ranges cover both
-    end = _unit_end(start, unit)
+    try:
+        end = _unit_end(start, unit)
+    except OverflowError:  # the last unit that dates can tell
+        return None
     return _period(found[0], op, start, end) if end is not None else None
 
 
@@ -215,7 +218,11 @@ def _period(name: str, op: str, start: dt.date, end: dt.date, solved: bool = Tru
 
 
 def _unit_end(start: dt.date, unit: str) -> dt.date | None:
-    """The first day after the unit that begins at ``start``; None when no such unit begins there."""
+    """The first day after the unit that begins at ``start``; None when no such unit begins there.
+
+    Raises:
+        OverflowError: it is later than dates can be.
+    """
     match unit:
         case "DAY" | "DD":
             return start + dt.timedelta(days=1)
@@ -225,8 +232,8 @@ def _unit_end(start: dt.date, unit: str) -> dt.date | None:
             return (start + dt.timedelta(days=32)).replace(day=1)
         case "QUARTER" if start.day == 1 and start.month in (1, 4, 7, 10):
             return (start + dt.timedelta(days=95)).replace(day=1)
-        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1 and start.year < 9999:
-            return start.replace(year=start.year + 1)
+        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1:
+            return (start + dt.timedelta(days=366)).replace(day=1)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.schema import TableSchema
 
@@ -19,13 +20,15 @@ from .names import with_uniform_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
-__all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement"]
+__all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
 
 MAX_LENGTH = 200_000
 MAX_DEPTH = 400
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
+BROKEN = (SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError)
+"""What a statement that nobody thought of ends in."""
 _PARENTHESIS = re.compile(r"[()\[\]]")
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
@@ -74,10 +77,17 @@ def parse_statement(
     recipes = read_statement(statement, catalog, parameters)
     if isinstance(recipes, Unusable):
         return recipes
+    return scans_of(recipes, timestamp, zone)
+
+
+def scans_of(recipes: Sequence[Recipe], timestamp: int | None, zone: str) -> tuple[Scan, ...] | Unusable:
+    """The scans of recipes with their literals as they are now; one statement's failure is not the log's."""
     try:
         return tuple(recipe.scan(timestamp, zone) for recipe in recipes)
     except RecursionError:
         return Unusable("too_deeply_nested", ignored=False)
+    except BROKEN:
+        return Unusable("unsupported", ignored=False)
 
 
 def read_statement(
@@ -99,7 +109,7 @@ def read_statement(
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
         return Unusable("parse_error", ignored=False)
-    except (sqlglot.errors.SqlglotError, ValueError, AttributeError, KeyError, TypeError, IndexError):
+    except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:
         return Unusable("too_deeply_nested", ignored=False)

@@ -69,6 +69,8 @@ def test_a_timestamp_without_zone_is_read_in_the_sessions_zone() -> None:
         ("timestamp", "2024-11-05 01:30:00-05:00", True),
         ("string", "2024-03-10 03:05:00", True),
         ("date", "2024-03-10", True),
+        ("timestamp_ntz", "9999-12-31 23:59:59", True),
+        ("timestamp_ntz", "0001-01-01 00:00:00", True),
     ],
 )
 def test_near_a_change_of_the_clocks_local_times_do_not_lie_as_instants_do(kind: str, text: str, known: bool) -> None:
