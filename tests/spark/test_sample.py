@@ -114,3 +114,14 @@ def test_a_column_that_is_called_like_the_metadata(spark: SparkSession, tmp_path
     spark.range(0, 100, 1, 1).selectExpr("id AS _metadata").write.format("delta").save(str(tmp_path / "t"))
     sample = take_sample(spark, open_table(spark, str(tmp_path / "t")), ["_metadata"], rows=100, seed=0, total_rows=100)
     assert sample.columns["_metadata"].values.tolist() == list(range(100))
+
+
+def test_an_expression_that_fails_on_a_row_is_left_out(spark: SparkSession, table: TableSnapshot) -> None:
+    asked = {
+        "half": ("id / 2", "double"),
+        "none": ("1 / (id - 77) > 0", "boolean"),
+        "text": ("CAST(region AS INT)", "int"),
+    }
+    sample = take_sample(spark, table, ["id"], rows=ROWS, seed=0, total_rows=ROWS - 10, expressions=asked)
+    assert list(sample.columns) == ["id", "half"]
+    assert np.array_equal(sample.columns["half"].values, sample.columns["id"].values / 2)

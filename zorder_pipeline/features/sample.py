@@ -17,7 +17,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType, canonical_array
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["Files", "Sample", "SampleColumn", "Snapshot", "chosen_files", "take_sample"]
 
@@ -134,7 +134,8 @@ def take_sample(
         columns: names as in ``snapshot.schema``; those whose type has no order (maps, arrays) are left out.
         rows: rows wanted; at least ``total_rows`` takes every row.
         total_rows: live rows of the table.
-        expressions: SQL and Spark type of what is to be sampled besides, by the name that it gets.
+        expressions: SQL and Spark type of what is to be sampled besides, by the name that it gets; one that fails on
+            some row (a cast under ANSI rules) is left out.
 
     Raises:
         TableError: the table has no such column.
@@ -158,9 +159,8 @@ def take_sample(
         number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
         frame = frame.where(number < F.lit(int(rows / scanned * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
-    more = expressions or {}
-    asked += [F.expr(sql).alias(f"e{i}") for i, (sql, _) in enumerate(more.values())]
-    table = frame.select(path.alias("path"), place.alias("place"), *asked).toArrow()
+    asked = [path.alias("path"), place.alias("place"), *asked]
+    more, table = _evaluated(frame, asked, expressions or {})
     file, paths = _numbered(table["path"])
     order = np.lexsort((table["place"].to_numpy(), file))
     result: dict[str, SampleColumn] = {}
@@ -171,6 +171,33 @@ def take_sample(
         values, valid = canonical_array(table[f"e{i}"], ValueType.parse(type_name))
         result[name] = SampleColumn(values[order], valid[order])
     return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some), paths)
+
+
+def _evaluated(
+    frame: DataFrame, asked: Sequence[Column], more: Mapping[str, tuple[str, str]]
+) -> tuple[Mapping[str, tuple[str, str]], pa.Table]:
+    """The expressions that fail on no row, and the rows with their values."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    def working(some: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
+        try:
+            frame.agg(*(F.bit_xor(F.xxhash64(F.expr(sql))) for sql, _ in some.values())).collect()
+        except PySparkException:
+            items, half = list(some.items()), len(some) // 2
+            return working(dict(items[:half])) | working(dict(items[half:])) if half else {}
+        return dict(some)
+
+    def rows(some: Mapping[str, tuple[str, str]]) -> pa.Table:
+        return frame.select(*asked, *(F.expr(sql).alias(f"e{i}") for i, (sql, _) in enumerate(some.values()))).toArrow()
+
+    try:
+        return more, rows(more)
+    except PySparkException:
+        if not more:
+            raise
+    more = working(more)
+    return more, rows(more)
 
 
 def chosen_files(files: Files, most_bytes: int, seed: int) -> npt.NDArray[np.int64]:

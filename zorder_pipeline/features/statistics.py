@@ -16,6 +16,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.spark_sql import boxes_sql, column_sql
+from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.workload import LoggedQuery
 
 from .expressions import LOOKED_UP, ExpressionCandidate, compared_with
@@ -33,8 +34,8 @@ _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>
 ROUNDED = ("double", "float")
 TIMES = ("timestamp", "timestamp_ntz")
 NO_LESS = {"<": "<=", ">": ">="}
-_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, bool]]
-"""Kind and name of a feature to the column that stands for it, and whether its values may be rounded."""
+_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
+"""Kind and name of a feature to the column that stands for it, and the feature's type."""
 TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
@@ -158,7 +159,7 @@ def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
     "c LIKE '%x%' AND f = true AND c IS NOT NULL"
     """
     names: _Names = {
-        (feature.kind, _normal(feature.name)): (column, feature.type in ROUNDED)
+        (feature.kind, _normal(feature.name)): (column, feature.type)
         for feature, column in columns.items()
         if feature.kind != "column"
     }
@@ -205,5 +206,14 @@ def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
             yield Comparison(inner[0], "=", (FALSE,))
     if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
         subject, op, literals = compared
-        if (named := names.get(("expression", subject))) is not None:
-            yield Comparison(named[0], NO_LESS.get(op, op) if named[1] else op, literals)
+        named = names.get(("expression", subject))
+        if named is not None and all(_alike(literal, op, named[1]) for literal in literals):
+            yield Comparison(named[0], NO_LESS.get(op, op) if named[1] in ROUNDED else op, literals)
+
+
+def _alike(literal: Literal, op: str, feature_type: str) -> bool:
+    """Whether a literal is typed by the feature alone, whatever the session's rules of casts are."""
+    family = ValueType.parse(feature_type).family
+    if literal.kind == "string":
+        return family == "string" or (family in ("date", "timestamp", "timestamp_ntz") and op != "in")
+    return literal.kind != "number" or "e" not in literal.text.lower() or family == "float"

@@ -15,6 +15,9 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.errors import PlanError
+
+from .predicate import VARIABLE
 from .schema import Column, TableSchema
 from .values import Value
 from .zone_map import ColumnZones
@@ -62,7 +65,10 @@ class Feature:
 
         Raises:
             TypeError, KeyError: the data is no feature.
+            PlanError: Spark would not evaluate the text that stands there.
         """
+        if data["kind"] != "column" and VARIABLE in data["sql"]:
+            raise PlanError(f"a statistic of the plan holds {VARIABLE}, which Spark replaces; learn it again")
         return Feature(**{**data, "columns": tuple(data["columns"])})
 
 

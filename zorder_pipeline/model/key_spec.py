@@ -16,6 +16,7 @@ from typing import Any
 from zorder_pipeline.errors import PlanError
 
 from .cut_tree import LEAF, CutTree
+from .predicate import VARIABLE
 from .values import Value, ValueType, value_from_json, value_to_json
 
 __all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec"]
@@ -206,6 +207,10 @@ class KeySpec:
                 )
                 for f in data["features"]
             )
+            if any(VARIABLE in feature.expression for feature in features):
+                raise PlanError(
+                    f"an expression of the plan's layout holds {VARIABLE}, which Spark replaces; learn it again"
+                )
             tree = CutTree.from_json(data["tree"]) if data.get("tree") else None
             return KeySpec(features, tuple(data["order"]), data["curve"], tuple(data["tie_break"]), tree)
         except (KeyError, TypeError) as error:

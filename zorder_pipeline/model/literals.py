@@ -16,6 +16,7 @@ from .values import Value, ValueType
 __all__ = ["TypedLiteral", "type_literal"]
 
 _EPOCH = datetime(1970, 1, 1)
+_FIRST, _LAST = datetime(1, 1, 2), datetime(9999, 12, 30)
 _MOMENT = re.compile(
     r"(?P<y>[+-]?\d{4,6})(?:-(?P<mo>\d{1,2})(?:-(?P<d>\d{1,2})"
     r"(?:[T ](?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?:[.](?P<f>\d{1,9}))?)?"
@@ -128,13 +129,28 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
             return TypedLiteral(days)  # Spark casts the string to a date, dropping its time
         if family == "timestamp":
             return TypedLiteral(_instant(local, part["z"] or zone))
-        if part["z"] and kind != "string":
-            local = _local(_instant(local, part["z"]), zone)  # a column without zone meets an instant
+        if kind in ("timestamp", "timestamp_ntz"):  # a column without zone becomes an instant
+            local = _local(_instant(local, part["z"]), zone) if part["z"] else local
+            if not _steady(local, zone):
+                return None
     except (ValueError, OverflowError, KeyError):
         return None
     if family == "timestamp_ntz":
         return TypedLiteral(local)
     return TypedLiteral(local // 86_400_000_000, exact=local % 86_400_000_000 == 0)
+
+
+def _steady(local: int, zone: str) -> bool:
+    """Whether the zone keeps its offset around a local time: elsewhere local times lie as their instants do."""
+    if _fixed(zone):
+        return True
+    moment = _EPOCH + timedelta(microseconds=local)
+    around = (min(max(moment, _FIRST), _LAST) + timedelta(days=days) for days in (-1, 0, 1))
+    return len({_offset(zone, near) for near in around}) == 1
+
+
+def _fixed(zone: str) -> bool:
+    return zone[:1] in ("+", "-") or zone in ("Z", "UTC", "GMT")
 
 
 def _instant(local: int, zone: str) -> int:
@@ -143,7 +159,7 @@ def _instant(local: int, zone: str) -> int:
 
 
 def _local(instant: int, zone: str) -> int:
-    if zone[0] in "+-" or zone in ("Z", "UTC", "GMT"):
+    if _fixed(zone):
         return instant + _offset(zone, _EPOCH)
     moment = (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
     return instant + _microseconds(moment.utcoffset())

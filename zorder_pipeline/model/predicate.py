@@ -11,12 +11,15 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["And", "Comparison", "Literal", "Opaque", "Or", "Predicate", "comparisons"]
+__all__ = ["VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate", "comparisons"]
 __all__ += ["predicate_from_json", "predicate_to_json"]
 
 FORMAT = 1
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 _HIDDEN = "?"
+VARIABLE = "${"
+"""What Spark puts a setting, or a variable of the driver's environment, in the place of, within quotes too, before it
+parses a text: text from a log that holds it is never evaluated."""
 
 
 @dataclass(frozen=True)
@@ -183,7 +186,8 @@ def predicate_from_json(data: dict[str, Any]) -> Predicate:
     if "or" in data:
         return Or(tuple(predicate_from_json(child) for child in data["or"]))
     if "opaque" in data:
-        return Opaque(data["opaque"], tuple(data["columns"]), data.get("expression", ""))
+        expression = data.get("expression", "")
+        return Opaque(data["opaque"], tuple(data["columns"]), "" if VARIABLE in expression else expression)
     if "column" not in data:
         raise ValueError(f"no predicate: {sorted(data)}")
     literals = tuple(Literal(kind, text) for kind, text in data["literals"])

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.features.never_failing import never_failing
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
@@ -180,15 +181,17 @@ def _sampled(
     added = tuple(Column(name, feature.type) for feature, name in names.items() if feature.kind != "column")
     schema = TableSchema((*snapshot.schema.columns, *added))
     columns = dict(sample.arrays)
+    names = {f: name for f, name in names.items() if f.kind == "column" or name in columns}  # what fails on no row
     rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
-    predicates = [feature for feature in names if feature.kind == "predicate"]
+    safe = {f: sql for f in names if f.kind != "column" and (sql := never_failing(f.sql, snapshot.schema)) is not None}
+    predicates = [feature for feature in safe if feature.kind == "predicate"]
     truth = [columns[names[f]][0].astype(np.bool_) & columns[names[f]][1] for f in predicates]
     chosen = chosen_bits(predicates, truth, MOST_BITS)
-    expressions = {names[predicates[j]]: predicates[j].sql for j in chosen}
-    expressions |= {names[f]: f.sql for f in names if f.kind == "expression"}
+    expressions = {names[predicates[j]]: safe[predicates[j]] for j in chosen}
+    expressions |= {names[f]: sql for f, sql in safe.items() if f.kind == "expression"}
     sop = None
     if chosen:
-        features = [predicates[j] for j in chosen]
+        features = [replace(predicates[j], sql=safe[predicates[j]]) for j in chosen]
         codes = vectors_of([truth[j] for j in chosen])
         distinct, counts = np.unique(codes, return_counts=True)
         sop = Sop.learn(features, Vectors.of_codes(distinct, counts.astype(np.int64), len(chosen)), rows_per_file)

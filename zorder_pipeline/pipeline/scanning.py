@@ -6,11 +6,12 @@ and the reader of query logs do not understand alike. Results are those of a pla
 
 from __future__ import annotations
 
+import logging
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -23,6 +24,7 @@ from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.relayout.chosen_files import delta_location, same_plan
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .agreement import read_alike, reads_ansi
 from .known_files import KnownFiles, known_files, state_of
 
 if TYPE_CHECKING:
@@ -31,6 +33,8 @@ if TYPE_CHECKING:
 __all__ = ["ScanReport", "explain", "report_on", "scan", "sql", "understood"]
 
 TABLE = "__zorder_table"
+_T = TypeVar("_T")
+_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -104,12 +108,12 @@ def scan(
     """
     known = known_files(spark, open_table(spark, table, version), state_of(spark, state))
     plain = known.snapshot.read
-    asked = understood(known, predicate)
-    mask = known.tests.matching(known.boxes(asked))
-    if not _fewer(known, [asked], mask):
+    mask = _whatever(lambda: _fewer(known, [understood(known, predicate)]))
+    again = respelled(predicate) if mask is not None else None
+    if mask is None or again is None:
         return plain().where(predicate)
     rows = known.chosen.read(_paths(known, mask))
-    if (again := respelled(predicate)) is None or not same_plan(rows.where(predicate), rows.where(again)):
+    if not _whatever(lambda: same_plan(rows.where(predicate), rows.where(again))):
         return plain().where(predicate)
     return rows.where(predicate)
 
@@ -163,7 +167,7 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
         zorder_pipeline.sql(spark, "SELECT count(*) FROM flights WHERE comment LIKE '%delayed%'", state="/data/state")
     """
     plain = spark.sql(statement)
-    found = references(statement)
+    found = references(statement) if read_alike(spark, statement) else ()
     if not found:
         return plain
     where = {text: delta_location(spark, text) for text in {reference.text for reference in found}}
@@ -174,7 +178,7 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
         except TableError:
             continue
     mine = [reference for reference in found if where[reference.text] in opened]
-    chosen = _chosen(statement, mine, where, opened)
+    chosen = _whatever(lambda: _chosen(statement, mine, where, opened)) or {}
     again = respelled(statement) if chosen else None
     if again is None:
         return plain
@@ -208,7 +212,8 @@ def _chosen(
     aliases = {reference.name: place for reference in mine if (place := where[reference.text]) is not None}
     schemas = {location: known.snapshot.schema for location, known in opened.items()}
     zone = next(iter(opened.values())).zone
-    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone)
+    ansi = reads_ansi(next(iter(opened.values())).snapshot.spark)
+    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone, sure=True, ansi=ansi)
     if isinstance(scans, Unusable):
         return {}
     result = {}
@@ -216,30 +221,47 @@ def _chosen(
         predicates = [item.predicate for item in scans if item.table == location]
         if len(predicates) < sum(where[reference.text] == location for reference in mine):
             continue
-        mask = np.zeros(len(known.snapshot.files()), dtype=np.bool_)
-        for predicate in predicates:
-            mask |= known.tests.matching(known.boxes(predicate))
-        if _fewer(known, predicates, mask):
+        if (mask := _fewer(known, predicates)) is not None:
             result[location] = mask
     return result
 
 
 def understood(known: KnownFiles, condition: str) -> Predicate:
     """The condition as far as it is understood."""
-    schemas = {TABLE: known.snapshot.schema}
+    return _whatever(lambda: _understood(known, condition)) or And(())
+
+
+def _understood(known: KnownFiles, condition: str) -> Predicate | None:
+    if not read_alike(known.snapshot.spark, condition):
+        return None
     found = parse_statement(
-        f"SELECT * FROM {TABLE} WHERE ({condition}\n)", aliases={TABLE: TABLE}, schemas=schemas, zone=known.zone
+        f"SELECT * FROM {TABLE} WHERE ({condition}\n)",
+        aliases={TABLE: TABLE},
+        schemas={TABLE: known.snapshot.schema},
+        zone=known.zone,
+        sure=True,
+        ansi=reads_ansi(known.snapshot.spark),
     )
-    return And(()) if isinstance(found, Unusable) or len(found) != 1 else found[0].predicate
+    return None if isinstance(found, Unusable) or len(found) != 1 else found[0].predicate
 
 
-def _fewer(known: KnownFiles, predicates: Sequence[Predicate], mask: Mask) -> bool:
-    """Whether the files are fewer than those that Delta's own selection would read: else it is left to Delta."""
+def _whatever(read: Callable[[], _T]) -> _T | None:
+    """What is made of a statement; None of one that nobody thought of, which Spark may yet answer."""
+    try:
+        return read()
+    except Exception:
+        _log.warning("a statement is left to Spark: it could not be read", exc_info=True)
+        return None
+
+
+def _fewer(known: KnownFiles, predicates: Sequence[Predicate]) -> Mask | None:
+    """The files that may match, if they are fewer than Delta's own selection would read: else it is left to Delta."""
+    mask, delta = np.zeros((2, len(known.snapshot.files())), dtype=np.bool_)
     zones = known.snapshot.files().zone_map()
-    delta = np.zeros(len(mask), dtype=np.bool_)
     for predicate in predicates:
+        mask |= known.tests.matching(known.boxes(predicate))
         delta |= zones.matching(known.delta_boxes(predicate))
-    return bool(mask.sum() < delta.sum())
+    return mask if mask.sum() < delta.sum() else None
 
 
 def _paths(known: KnownFiles, mask: Mask) -> list[str]:

@@ -30,12 +30,16 @@ class Catalog:
         schemas: schema by table.
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
+        sure: what is read decides which files are left out, so that nothing is presumed of tables without a schema.
+        ansi: statements are read as in Spark's ANSI mode, where an overflow or a malformed number is an error.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
+    sure: bool = False
+    ansi: bool = True
 
     @staticmethod
     def of(

@@ -31,6 +31,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
+NUMBERS = ("integer", "decimal", "float")
 MAX_IN = 5_000
 SQL_LIKE_SIMPLE = re.compile(r"[^_%]+%[^_%]*")
 """Patterns that Spark's optimizer turns into StartsWith (and EndsWith), which Delta's statistics answer."""
@@ -44,16 +45,38 @@ class Context:
         resolve: the column's name when it belongs to the table in question, else None.
         clock: when the statement ran, for relative time; notes what could not be resolved.
         type_of: the table's column of that name, where the schema is known.
+        ansi: as of `zorder_pipeline.query_log.catalog.Catalog`.
     """
 
     resolve: Callable[[exp.Column], str | None]
     clock: Clock
     type_of: Callable[[str], Column | None] = lambda _: None
+    ansi: bool = True
 
     def column(self, node: exp.Expr) -> str | None:
         """Name of the table's column that ``node`` is."""
         node = node.unnest()
         return self.resolve(node) if isinstance(node, exp.Column) else None
+
+    def family(self, name: str) -> str:
+        """Family of the column's type, "" where it is not known."""
+        column = self.type_of(name)
+        return column.value_type.family if column is not None else ""
+
+    def compared(self, name: str, op: str, literals: tuple[Literal, ...], derived: bool = False) -> Comparison | None:
+        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do.
+
+        Without ANSI mode a string is cut to the column's whole number, in IN the column becomes a string, and a
+        whole number that meets a float becomes one.
+        """
+        family = self.family(name)
+        texts = not self.ansi and any(literal.kind == "string" for literal in literals)
+        if texts and (family in NUMBERS or (op == "in" and family not in ("string", ""))):
+            return None
+        real = [literal.kind == "number" and "e" in literal.text.lower() for literal in literals]
+        if any(real) and (not all(real) or (not self.ansi and family == "integer")):
+            return None
+        return Comparison(name, op, literals, derived)
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
@@ -115,6 +138,10 @@ def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
         return TRUE  # a join, not a filter
     if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp):
         context.clock.missed = True
+    if not context.ansi and isinstance(node, (*COMPARISONS, exp.Between, exp.In)):
+        sides = (node.this, node.args.get("expression"))
+        if any(isinstance(side, exp.Expr) and context.column(side) for side in sides) and node.find(exp.Literal):
+            return Opaque(_form(node, len(mine)), mine)  # a statistic of this text is of what it says in ANSI mode
     whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
     return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))
 
@@ -135,7 +162,7 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
         case exp.Between() if not node.args.get("symmetric"):
             low, high = fold(node.args["low"], context.clock), fold(node.args["high"], context.clock)
             if low is not None and high is not None and column is not None:
-                return Comparison(column, "between", (low, high))
+                return context.compared(column, "between", (low, high))
             parts = [
                 _comparison(node.this, op, bound, context)
                 for op, bound in ((">=", node.args["low"]), ("<=", node.args["high"]))
@@ -154,7 +181,7 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
         case exp.Is() if column is not None and isinstance(node.expression, exp.Boolean):
             truth = "true" if node.expression.this else "false"
             return Comparison(column, "<=>", (Literal("boolean", truth),))
-        case exp.Like() if column is not None:
+        case exp.Like() if column is not None and context.family(column) in ("string", ""):
             return _like(node, column, context)
         case exp.StartsWith() if column is not None:
             prefix = fold(node.expression, context.clock)
@@ -169,7 +196,7 @@ def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
         return _in_tuples(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
     present = tuple(value for value in values if value is not None)
-    return Comparison(column, "in", present) if len(present) == len(values) else None
+    return context.compared(column, "in", present) if len(present) == len(values) else None
 
 
 def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
@@ -183,8 +210,9 @@ def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
     for i, item in enumerate(node.this.expressions):
         values = [fold(row[i], context.clock) for row in rows]
         present = tuple(dict.fromkeys(value for value in values if value is not None))
-        if (name := context.column(item)) is not None and None not in values:
-            parts.append(Comparison(name, "in", present, derived=True))
+        name = context.column(item)
+        if name is not None and None not in values and (told := context.compared(name, "in", present, derived=True)):
+            parts.append(told)
     return And(tuple(parts)) if parts else None
 
 
@@ -221,12 +249,12 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
     left = left.unnest()
     name = context.column(left)
     if name is None:
-        name = column_behind_cast(left, _finder(context))
+        name = column_behind_cast(left, literal, _finder(context))
     if name is not None:
-        return Comparison(name, op, (literal,))
+        return context.compared(name, op, (literal,))
     if literal.kind == "null":
         return None
-    return solved(left, op, literal, _finder(context))
+    return solved(left, op, literal, _finder(context), context.ansi)
 
 
 def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:

@@ -11,6 +11,8 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from zorder_pipeline.model.predicate import VARIABLE
+
 __all__ = ["MAX_EXPRESSION", "rebuilt"]
 
 MAX_EXPRESSION = 2_000
@@ -35,6 +37,8 @@ ALLOWED = frozenset(
 
 def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     """The condition in Spark SQL over the table's own column names; "" unless every node of it is allow-listed.
+
+    A text in which Spark would substitute variables is none, whatever it was in the log.
 
     Args:
         name_of: name of the table's column that a node is, or None.
@@ -63,4 +67,4 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
         text = copy.sql(dialect="spark", comments=False)
     except (SqlglotError, ValueError, RecursionError):
         return ""
-    return text if len(text) <= MAX_EXPRESSION else ""
+    return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text else ""

@@ -10,6 +10,7 @@ from sqlglot import exp
 __all__ = ["Joins", "equalities", "flat", "passed_on"]
 
 MAX_PASSED = 200
+HALF = ("SEMI", "ANTI")
 PASSING = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Like, exp.StartsWith)
 
 
@@ -21,43 +22,71 @@ class Joins:
         optional: sources that an outer join may fill with nulls.
         on: each ON condition with the sources whose rows it restricts.
         using: lower-case names of the columns that USING makes equal.
+        hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
+        first: the sources that FROM begins with.
+        natural: whether a NATURAL join makes columns equal that it does not name.
     """
 
     optional: set[str] = field(default_factory=set)
     on: list[tuple[exp.Expr, frozenset[str]]] = field(default_factory=list)
     using: dict[str, list[str]] = field(default_factory=dict)
+    hidden: set[str] = field(default_factory=set)
+    first: frozenset[str] = frozenset()
+    natural: bool = False
 
     @staticmethod
     def of(select: exp.Expr) -> Joins:
         """Read off the joins of ``select``."""
         found = Joins()
         first = select.args.get("from_")
-        seen = {first.this.alias_or_name} if first is not None else set()
+        seen = found._inside(first.this) if first is not None else set()
+        found.first = frozenset(seen)
         for join in select.args.get("joins") or []:
-            found._add(join, seen)
-            seen.add(join.this.alias_or_name)
+            seen |= found._add(join, seen)
         return found
 
-    def _add(self, join: exp.Join, seen: set[str]) -> None:
-        name, side, kind = join.this.alias_or_name, (join.side or "").upper(), (join.kind or "").upper()
+    def _add(self, join: exp.Join, seen: set[str]) -> set[str]:
+        """Note a join with what stands before it; the sources that it adds to what later ones see."""
+        names, side, kind = self._inside(join.this), (join.side or "").upper(), (join.kind or "").upper()
+        half = kind in HALF
+        self.natural = self.natural or (join.method or "").upper() == "NATURAL"
+        if half:
+            self.hidden |= seen if side == "RIGHT" else names
         restricted: set[str]
         if side == "FULL":
-            self.optional |= seen | {name}
+            self.optional |= seen | names
             restricted = set()
-        elif side == "RIGHT" and kind not in ("SEMI", "ANTI"):
+        elif side == "RIGHT" and not half:
             self.optional |= seen
             restricted = set(seen)
-        elif kind == "ANTI" or (side == "LEFT" and kind != "SEMI"):
-            if kind != "ANTI":
-                self.optional.add(name)
-            restricted = {name}
+        elif kind == "ANTI":
+            restricted = set(seen) if side == "RIGHT" else names
+        elif side == "LEFT" and not half:
+            self.optional |= names
+            restricted = names
         else:
-            restricted = seen | {name}
+            restricted = seen | names
         if (on := join.args.get("on")) is not None:
             self.on.append((on, frozenset(restricted)))
-        for column in join.args.get("using") or []:
+        for column in () if half else join.args.get("using") or []:
             sides = self.using.setdefault(column.name.lower(), sorted(seen)[:1])
-            sides.append(name)
+            sides += sorted(names)
+        return set() if half and side != "RIGHT" else names
+
+    def _inside(self, node: exp.Expr) -> set[str]:
+        """The sources in one side of a join, which may be joins in parentheses; what these may fill is optional."""
+        names = {node.alias_or_name}
+        if isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren):
+            names |= self._inside(node.this)
+        for join in node.args.get("joins") or []:
+            more, half = self._inside(join.this), (join.kind or "").upper() in HALF
+            self.natural = self.natural or (join.method or "").upper() == "NATURAL"
+            if half:
+                self.hidden |= names if (join.side or "").upper() == "RIGHT" else more
+            elif join.side:
+                self.optional |= names | more
+            names |= more
+        return names
 
     def restricting(self, alias: str) -> Iterator[exp.Expr]:
         """ON conditions that hold for every row that is needed from ``alias``."""

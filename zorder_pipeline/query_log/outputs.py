@@ -7,7 +7,7 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-__all__ = ["FOREIGN", "group_keys", "lets_through", "safe_output", "select_of", "sources_of", "substituted"]
+__all__ = ["FOREIGN", "group_keys", "lets_through", "reshaped", "safe_output", "select_of", "sources_of", "substituted"]
 
 FOREIGN = "__foreign__"
 BLOCKING = ("limit", "offset", "qualify", "windows", "pivots", "match")
@@ -54,6 +54,20 @@ def lets_through(scope: Scope) -> bool:
     if distinct is not None and distinct.args.get("on"):
         return False
     return not any(item.find(exp.Window, exp.Explode, exp.UDTF) for item in select.expressions)
+
+
+def reshaped(scope: Scope) -> bool:
+    """Whether a PIVOT, UNPIVOT or sample stands between what FROM names and what the SELECT filters."""
+    nodes = [scope.expression.args.get("from_"), *(scope.expression.args.get("joins") or [])]
+    items = [node.this for node in nodes if node is not None]
+    while items:
+        node = items.pop()
+        if node.args.get("pivots") or node.args.get("sample"):
+            return True
+        items += [join.this for join in node.args.get("joins") or []]
+        if isinstance(node, exp.Subquery | exp.Paren) and isinstance(node.this, exp.Table | exp.Subquery | exp.Paren):
+            items.append(node.this)
+    return False
 
 
 def group_keys(select: exp.Expr) -> list[exp.Expr] | None:

@@ -7,10 +7,13 @@ from dataclasses import dataclass
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 from sqlglot.optimizer.scope import traverse_scope
 
-from .sql import MAX_LENGTH
+from zorder_pipeline.model.predicate import VARIABLE
+
+from .dialects import dialect_of
+from .names import with_uniform_names
+from .sql import BROKEN, MAX_LENGTH
 
 __all__ = ["Reference", "references", "respelled", "with_names"]
 
@@ -48,17 +51,17 @@ def references(statement: str) -> tuple[Reference, ...]:
     if len(statement) > MAX_LENGTH:
         return ()
     try:
-        trees = sqlglot.parse(statement, read="spark")
+        trees = sqlglot.parse(statement, read=dialect_of("spark"))
         tree = trees[0] if len(trees) == 1 else None
-        if not isinstance(tree, exp.Query):
+        if not isinstance(tree, exp.Query) or tree.find(exp.TableSample):  # other files are another sample
             return ()
         tables = {
             id(source): source
-            for scope in traverse_scope(tree)
+            for scope in traverse_scope(with_uniform_names(tree))
             for source in scope.sources.values()
             if isinstance(source, exp.Table)
         }
-    except (SqlglotError, RecursionError, ValueError, AttributeError, KeyError, TypeError, IndexError):
+    except (*BROKEN, RecursionError):
         return ()
     found = (_reference(table, statement) for table in tables.values())
     return tuple(sorted((item for item in found if item is not None), key=lambda item: item.start))
@@ -97,7 +100,10 @@ def respelled(text: str) -> str | None:
     Whoever relies on that understanding lets Spark compare the two.
     """
     try:
-        trees = sqlglot.parse(text, read="spark")
-        return trees[0].sql(dialect="spark", comments=False) if len(trees) == 1 and trees[0] is not None else None
-    except (SqlglotError, RecursionError, ValueError, AttributeError):
+        trees = sqlglot.parse(text, read=dialect_of("spark"))
+        if len(trees) != 1 or trees[0] is None:
+            return None
+        again = trees[0].sql(dialect="spark", comments=False)
+    except (*BROKEN, RecursionError):
         return None
+    return None if VARIABLE in again else again

@@ -43,7 +43,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         for alias, source in sources_of(scope).items():
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:
-                    yield source_reader.recipe(alias, name, reshaped=bool(source.args.get("pivots")))
+                    yield source_reader.recipe(alias, name, pivoted=bool(source.args.get("pivots")))
             elif isinstance(source, Scope):
                 handed.setdefault(id(source), []).append(source_reader.for_derived(alias, source))
 

@@ -7,7 +7,7 @@ from sqlglot.optimizer.scope import Scope
 
 from .catalog import Catalog
 from .joins import Joins, equalities, flat, passed_on
-from .outputs import FOREIGN, group_keys, lets_through, safe_output, select_of, sources_of, substituted
+from .outputs import FOREIGN, group_keys, lets_through, reshaped, safe_output, select_of, sources_of, substituted
 from .recipe import Recipe
 
 __all__ = ["Select"]
@@ -34,18 +34,26 @@ class Select:
         named = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
 
         def key(column: exp.Column) -> exp.Expr | None:
-            found = column if column in keys else named.get(column.name.lower()) if not column.table else None
-            return found if found in keys else None
+            called = named.get(column.name.lower(), column) if not column.table else column
+            if column in keys and called != column:
+                return None  # two things of one name
+            return called if called in keys else None
 
         return [substituted(part, key) for part in parts]
 
     def conditions(self, alias: str) -> list[exp.Expr]:
         """Conditions that hold for every row that is needed from ``alias``."""
-        return [*self.where, *self.joins.restricting(alias)]
+        where = self.where
+        if alias in self.joins.hidden:  # WHERE cannot name it: what has no qualifier is another source's
+            others = self.names - {alias.lower()}
+            where = [
+                substituted(part, lambda column: column if column.table.lower() in others else None) for part in where
+            ]
+        return [*where, *self.joins.restricting(alias)]
 
-    def recipe(self, alias: str, table: str, reshaped: bool) -> Recipe:
+    def recipe(self, alias: str, table: str, pivoted: bool) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes."""
-        found = [] if reshaped else self.conditions(alias)
+        found = [] if pivoted else self.conditions(alias)
         pairs = equalities(found, self.joins.using)
 
         def same_type(column: exp.Column, other: exp.Column) -> bool:
@@ -65,6 +73,8 @@ class Select:
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
         """Conditions on a derived table, in terms of its own sources."""
+        if reshaped(self.scope):
+            return []
         if source.set_operation_scopes:
             outputs = {item.alias_or_name.lower(): item for item in select_of(source).expressions}
             starred = any(item.is_star for item in outputs.values())
@@ -88,7 +98,8 @@ class Select:
         moved = []
         conditions = self.conditions(alias)
         columns = equalities(conditions, self.joins.using)
-        implied = passed_on(conditions, columns, lambda column, _: column.table.lower() == alias.lower())
+        said = [] if self.catalog.sure else conditions  # nobody knows here whether both columns are of one type
+        implied = passed_on(said, columns, lambda column, _: column.table.lower() == alias.lower())
         for part in [*conditions, *implied]:
             if alias in self.joins.optional and not _rejects_null(part):
                 continue
@@ -110,11 +121,25 @@ class Select:
             found = schema.find(path) if schema is not None else None
             return found.name if found is not None else None
         if column.name.lower() in self.joins.using:
-            return self._named(column.name, table)
+            return self._named(column.name, table) if self._merged(column, alias) else None
         if schema is None:
             return column.name.lower() if len(self.names) == 1 and not self._lateral(column) else None
+        if self.joins.natural and not self._merged(column, alias):
+            return None
         found = schema.find(column.name)
         return found.name if found is not None and not self._elsewhere(column, alias) else None
+
+    def _merged(self, column: exp.Column, alias: str) -> bool:
+        """Whether a column that a join made of several is this source's, or of one type in all of them."""
+        if alias in self.joins.first and alias not in self.joins.optional:
+            return True
+        types = set()
+        for source in self.sources.values():
+            known = self.catalog.schemas.get(self.catalog.find(source) or "") if isinstance(source, exp.Table) else None
+            found = known.find(column.name) if known is not None else None
+            types.add(found.type if found is not None else "" if known is not None else None)
+        unknown = None in types and self.catalog.sure
+        return not unknown and len(types - {None, ""}) <= 1
 
     def _type(self, column: exp.Column) -> str | None:
         """Type of a column of any source, where it is known."""
@@ -138,7 +163,7 @@ class Select:
     def _elsewhere(self, column: exp.Column, alias: str) -> bool:
         """Whether another source may have a column of that name, too."""
         for name, source in self.sources.items():
-            if name == alias:
+            if name == alias or name in self.joins.hidden:
                 continue
             if isinstance(source, Scope):
                 items = select_of(source).expressions if isinstance(source.expression, exp.Query) else []

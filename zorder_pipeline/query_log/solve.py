@@ -18,18 +18,20 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
-from .constants import DATE_TYPES, MOMENT_TYPES, Clock, fold
+from .constants import Clock, fold
+from .literals import DATE_TYPES, MOMENT_TYPES
 
 __all__ = ["Find", "column_behind_cast", "solved"]
 
 Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
 """Name and, where known, schema entry of the table's column that a node is."""
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
+MOST_DIGITS = 38
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
-def column_behind_cast(node: exp.Expr, find: Find) -> str | None:
-    """The column under a widening cast, which Spark takes off the column before it pushes the filter down."""
+def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | None:
+    """The column under a widening cast, where Spark's comparison with ``literal`` is one of the column itself."""
     found = find(node.this) if isinstance(node, exp.Cast) else None
     if found is None or found[1] is None or not isinstance(node, exp.Cast):
         return None
@@ -37,7 +39,7 @@ def column_behind_cast(node: exp.Expr, find: Find) -> str | None:
     family, to = column.value_type.family, node.to.this
     if family == "integer" and to in exp.DataType.INTEGER_TYPES:
         return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
-    if family == "date" and to in MOMENT_TYPES:
+    if family == "date" and to in MOMENT_TYPES and literal.kind != "string":  # of which the column would drop the time
         return name
     return None
 
@@ -46,12 +48,16 @@ def _width(kind: exp.DType) -> int:
     return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
 
 
-def solved(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
-    for solver in (_year, _trunc, _day_of, _prefix, _linear):
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool = True) -> Predicate | None:
+    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved.
+
+    Args:
+        ansi: an overflow is an error, as in Spark's ANSI mode; otherwise whole numbers wrap around.
+    """
+    for solver in (_year, _trunc, _day_of, _prefix):
         if (result := solver(left.unnest(), op, literal, find)) is not None:
             return result
-    return None
+    return _linear(left.unnest(), op, literal, find, ansi)
 
 
 def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -81,7 +87,10 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate |
         return None
     if unit == "WEEK" and op not in ("=", ">=", "<="):
         return None  # some dialects' weeks begin on Sunday: only these ranges cover both
-    end = _unit_end(start, unit)
+    try:
+        end = _unit_end(start, unit)
+    except OverflowError:  # the last unit that dates can tell
+        return None
     return _period(found[0], op, start, end) if end is not None else None
 
 
@@ -109,12 +118,10 @@ def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     return Comparison(found[0], op, (literal,), derived=True, solved=True)
 
 
-def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
-    """``k * column + m`` against a number, exactly, for whole numbers and decimals.
-
-    Assumes that an overflow is an error, as in Spark's ANSI mode.
-    """
+def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -> Predicate | None:
+    """``k * column + m`` against a number, exactly, for whole numbers and decimals that Spark need not round."""
     slope, offset, node = Fraction(1), Fraction(0), left
+    digits = 0
     clock = Clock()
     while (found := find(node)) is None:
         step = _step(node, clock)
@@ -122,8 +129,14 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
             return None
         node, factor, shift = step
         slope, offset = slope * factor, offset + slope * shift
+        digits += max(len(str(number)) for step in (factor, shift) for number in (step.numerator, step.denominator)) + 1
     name, column = found
     if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
+        return None
+    whole = column.value_type.family == "integer"
+    if whole and not ansi:
+        return None
+    if _decimal_digits(column) + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:
         target = (Fraction(Decimal(literal.text)) - offset) / slope
@@ -131,7 +144,19 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
         return None
     if slope < 0:
         op = FLIPPED[op]
-    return _bounded(name, op, target, whole=column.value_type.family == "integer")
+    return _bounded(name, op, target, whole)
+
+
+def _decimal_digits(column: Column) -> int:
+    low, high = column.value_type.bounds or (0, 0)
+    return len(str(max(-low, high)))
+
+
+def _of_its_kind(literal: Literal, column: Column) -> bool:
+    """Whether Spark compares without a detour by doubles or strings."""
+    if re.search(r"[eE]", literal.text):
+        return column.type in ("tinyint", "smallint", "int")
+    return literal.kind == "number" or column.value_type.family == "integer"
 
 
 def _step(node: exp.Expr, clock: Clock) -> tuple[exp.Expr, Fraction, Fraction] | None:
@@ -193,7 +218,11 @@ def _period(name: str, op: str, start: dt.date, end: dt.date, solved: bool = Tru
 
 
 def _unit_end(start: dt.date, unit: str) -> dt.date | None:
-    """The first day after the unit that begins at ``start``; None when no such unit begins there."""
+    """The first day after the unit that begins at ``start``; None when no such unit begins there.
+
+    Raises:
+        OverflowError: it is later than dates can be.
+    """
     match unit:
         case "DAY" | "DD":
             return start + dt.timedelta(days=1)
@@ -203,8 +232,8 @@ def _unit_end(start: dt.date, unit: str) -> dt.date | None:
             return (start + dt.timedelta(days=32)).replace(day=1)
         case "QUARTER" if start.day == 1 and start.month in (1, 4, 7, 10):
             return (start + dt.timedelta(days=95)).replace(day=1)
-        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1 and start.year < 9999:
-            return start.replace(year=start.year + 1)
+        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1:
+            return (start + dt.timedelta(days=366)).replace(day=1)
     return None
 
 

@@ -9,22 +9,26 @@ from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
+from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
 from .dialects import dialect_of
 from .joins import flat
+from .names import with_uniform_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
-__all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement"]
+__all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
 
 MAX_LENGTH = 200_000
 MAX_DEPTH = 400
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
+BROKEN = (SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError)
+"""What a statement that nobody thought of ends in."""
 _PARENTHESIS = re.compile(r"[()\[\]]")
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
@@ -52,6 +56,8 @@ def parse_statement(
     timestamp: int | None = None,
     zone: str = "UTC",
     parameters: Parameters | None = None,
+    sure: bool = False,
+    ansi: bool = True,
 ) -> tuple[Scan, ...] | Unusable:
     """The scans of a statement, or why there are none.
 
@@ -62,18 +68,26 @@ def parse_statement(
         timestamp: when it ran, microseconds since 1970 UTC: relative time is resolved by it.
         zone: its session's time zone.
         parameters: of a prepared statement, by name or in order.
+        sure, ansi: as of `zorder_pipeline.query_log.catalog.Catalog`.
 
     >>> parse_statement("SELECT a FROM t WHERE b > 5 AND c LIKE 'x%'")[0].predicate.to_sql()
     "b > 5 AND startswith(c, 'x')"
     """
-    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect)
+    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect, sure, ansi)
     recipes = read_statement(statement, catalog, parameters)
     if isinstance(recipes, Unusable):
         return recipes
+    return scans_of(recipes, timestamp, zone)
+
+
+def scans_of(recipes: Sequence[Recipe], timestamp: int | None, zone: str) -> tuple[Scan, ...] | Unusable:
+    """The scans of recipes with their literals as they are now; one statement's failure is not the log's."""
     try:
         return tuple(recipe.scan(timestamp, zone) for recipe in recipes)
     except RecursionError:
         return Unusable("too_deeply_nested", ignored=False)
+    except BROKEN:
+        return Unusable("unsupported", ignored=False)
 
 
 def read_statement(
@@ -95,7 +109,7 @@ def read_statement(
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
         return Unusable("parse_error", ignored=False)
-    except (sqlglot.errors.SqlglotError, ValueError, AttributeError, KeyError, TypeError, IndexError):
+    except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:
         return Unusable("too_deeply_nested", ignored=False)
@@ -117,7 +131,7 @@ def _together(trees: list[exp.Expr], catalog: Catalog) -> tuple[Recipe, ...] | U
 def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
     if not isinstance(root, _READING) or (isinstance(root, exp.Create) and root.kind not in ("TABLE", None)):
         return Unusable(_kind(root), ignored=True)
-    root = catalog.with_views(root)
+    root = with_uniform_names(catalog.with_views(root))
     if recipes := tuple(_scans(root, catalog)):
         return recipes
     if isinstance(root, exp.Create | exp.Insert | exp.Cache):

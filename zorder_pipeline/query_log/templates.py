@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from .catalog import Catalog
 from .dialects import dialect_of
 from .recipe import Recipe, Scan
-from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement
+from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement, scans_of
 
 __all__ = ["Parser", "Template", "template_of"]
 
@@ -47,12 +47,12 @@ class Template:
     recipes: tuple[Recipe, ...]
     slots: dict[int, list[exp.Literal]]
 
-    def scans(self, literals: list[Token], timestamp: int | None, zone: str) -> tuple[Scan, ...]:
-        """The scans of a statement of this template."""
+    def scans(self, literals: list[Token], timestamp: int | None, zone: str) -> tuple[Scan, ...] | Unusable:
+        """The scans of a statement of this template, or why there are none."""
         for number, nodes in self.slots.items():
             for node in nodes:
                 node.set("this", literals[number].text)
-        return tuple(recipe.scan(timestamp, zone) for recipe in self.recipes)
+        return scans_of(self.recipes, timestamp, zone)
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import PLAN_VERSION, Plan, Promise, read_plan, write_plan
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -48,6 +49,15 @@ def test_a_bad_plan_file_gets_one_sentence(tmp_path: Path, text: str | None, mes
     with pytest.raises(PlanError, match=message) as caught:
         read_plan(path)
     assert "\n" not in str(caught.value)
+
+
+def test_a_plan_that_computes_by_what_spark_would_replace_is_refused() -> None:
+    spec = dataclasses.replace(SPEC.features[1], expression="c LIKE '%${env:HOME}%'")
+    plan = dataclasses.replace(PLAN, spec=dataclasses.replace(SPEC, features=(SPEC.features[0], spec)))
+    feature = Feature("x", "predicate", "boolean", "c LIKE '%${env:HOME}%'", ("c",))
+    for bad in (plan, dataclasses.replace(PLAN, statistics=(feature,))):
+        with pytest.raises(PlanError, match=r"holds \$\{, which Spark replaces"):
+            Plan.from_json(json.loads(json.dumps(bad.to_json())))
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,26 @@ def test_a_timestamp_without_zone_is_read_in_the_sessions_zone() -> None:
     assert found == TypedLiteral(5 * 3_600_000_000)
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "known"),
+    [
+        ("timestamp_ntz", "2024-03-10 03:05:00", False),
+        ("timestamp", "2024-11-03 01:30:00-05:00", False),
+        ("timestamp", "2024-11-05 01:30:00-05:00", True),
+        ("string", "2024-03-10 03:05:00", True),
+        ("date", "2024-03-10", True),
+        ("timestamp_ntz", "9999-12-31 23:59:59", True),
+        ("timestamp_ntz", "0001-01-01 00:00:00", True),
+    ],
+)
+def test_near_a_change_of_the_clocks_local_times_do_not_lie_as_instants_do(kind: str, text: str, known: bool) -> None:
+    for zone, expected in (("America/New_York", known), ("UTC", True), ("-05:00", True)):
+        found = type_literal(Literal(kind, text), ValueType("timestamp_ntz"), zone)
+        assert (found is not None) == expected
+    on_day = type_literal(Literal("timestamp", "2024-03-10 12:00:00Z"), ValueType("date"), "America/New_York")
+    assert on_day is None
+
+
 def holds(predicate: Predicate, row: dict) -> bool | None:
     """SQL's three-valued evaluation over integers, the oracle."""
     match predicate:

@@ -31,6 +31,15 @@ def test_references_are_replaced_and_nothing_else(statement: str, expected: str)
     )
 
 
+@pytest.mark.parametrize("text", ["c = '${x}'", r"c = '$\{x}'", r"c = '\${x}'", "`${x}` = 1"])
+def test_a_text_in_which_spark_would_replace_variables_is_not_respelled(text: str) -> None:
+    assert respelled(text) is None
+
+
+def test_strings_are_respelled_as_they_are_understood() -> None:
+    assert respelled("c = 'it''s'") == r"c = 'it\'s'"
+
+
 def test_respelling_is_none_where_nothing_is_understood() -> None:
     assert respelled("a BETWEEN") is None
     assert respelled("a  !=  1") == "a <> 1"

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import yaml
 
+from zorder_pipeline.model.predicate import Opaque, predicate_from_json, predicate_to_json
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.recipe import Recipe, Scan
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 from zorder_pipeline.query_log.templates import Parser, Template, template_of
 
@@ -34,6 +36,42 @@ def _described(found: Any) -> dict[str, Any]:
     return {
         "scans": [{scan.table: scan.predicate.to_sql()} | ({"partial": True} if scan.partial else {}) for scan in found]
     }
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["c LIKE '%${env:HOME}%'", r"c LIKE '%$\{system:user.name}%'", "upper(c) = '${x}'", "c LIKE 'a_${x}'"],
+)
+def test_text_in_which_spark_would_replace_variables_is_never_evaluated(condition: str) -> None:
+    found = parse_statement(f"SELECT * FROM t WHERE {condition}", aliases=ALIASES, schemas=SCHEMAS)
+    assert not isinstance(found, Unusable)
+    assert "expression" not in str(predicate_to_json(found[0].predicate))
+    old = predicate_from_json({"opaque": "like", "columns": ["c"], "expression": "c LIKE '%${x}%'"})
+    assert old == Opaque("like", ("c",))
+
+
+@pytest.mark.parametrize("unit", ["DAY", "WEEK", "MONTH", "QUARTER", "YEAR"])
+def test_the_last_unit_that_dates_can_tell_is_read(unit: str) -> None:
+    for day in ("9999-12-31", "9999-12-27", "9999-12-01", "9999-10-01", "9999-01-01", "0000-00-00"):
+        for op in ("=", "<", ">="):
+            statement = f"SELECT * FROM t WHERE date_trunc('{unit}', ts) {op} '{day}' AND a = 1"
+            found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
+            assert not isinstance(found, Unusable)
+            assert "a = 1" in found[0].predicate.to_sql()
+
+
+def test_a_statement_that_nobody_thought_of_is_counted_and_the_rest_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Recipe, timestamp: int | None, zone: str) -> Scan:
+        raise OverflowError("date value out of range")
+
+    parser = Parser(Catalog(ALIASES, SCHEMAS))
+    assert not isinstance(parser.scans("SELECT * FROM t WHERE a = 1"), Unusable)
+    assert not isinstance(parser.scans("SELECT * FROM t WHERE a = 2"), Unusable)
+    with monkeypatch.context() as patched:
+        patched.setattr(Recipe, "scan", broken)
+        for statement in ("SELECT * FROM t WHERE a = 3", "SELECT * FROM t WHERE b = 1"):
+            assert parser.scans(statement) == Unusable("unsupported", ignored=False)
+    assert not isinstance(parser.scans("SELECT * FROM t WHERE a = 4"), Unusable)
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["statement"][:70])

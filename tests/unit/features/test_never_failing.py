@@ -1,0 +1,44 @@
+"""Expressions of keys: null where they would fail, or no part of a key."""
+
+from __future__ import annotations
+
+import pytest
+
+from zorder_pipeline.features.never_failing import never_failing
+from zorder_pipeline.model.schema import Column, TableSchema
+
+TYPES = {"a": "int", "b": "int", "c": "string", "d": "date", "f": "double", "flag": "boolean"}
+SCHEMA = TableSchema(tuple(Column(name, kind) for name, kind in TYPES.items()))
+LOW = "(coalesce((`a` IS NOT NULL AND `a` >= CAST('5' AS BIGINT)), false))"
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("a / b > 3", "TRY_DIVIDE(a, b) > 3"),
+        ("a + b * 2 < 5", "TRY_ADD(a, TRY_MULTIPLY(b, 2)) < 5"),
+        ("a - b", "TRY_SUBTRACT(a, b)"),
+        ("a % b = 3", "TRY_MOD(a, b) = 3"),
+        ("CAST(c AS INT) > 5", "TRY_CAST(c AS INT) > 5"),
+        ("NOT (CAST(c AS INT) / a > 5)", "NOT (TRY_DIVIDE(TRY_CAST(c AS INT), a) > 5)"),
+        ("c LIKE '%x%'", "c LIKE '%x%'"),
+        ("c > '5'", "c > '5'"),
+        ("UPPER(c) IN ('A', 'B')", "UPPER(c) IN ('A', 'B')"),
+        ("MONTH(d) = 3", "MONTH(d) = 3"),
+        ("ROUND(f) = 2", "ROUND(f) = 2"),
+        ("flag AND a < b", "flag AND a < b"),
+        (LOW, LOW),
+        ("c > 5", None),
+        ("c IN (1, 2)", None),
+        ("c + 1 > 3", None),
+        ("SUBSTRING(c, 1, 2) + 1 > 4", None),
+        ("c = a", None),
+        ("MONTH(c) = 3", None),
+        ("a DIV b > 2", None),
+        ("-a > 3", None),
+        ("ABS(a) > 2", None),
+        ("a >", None),
+    ],
+)
+def test_what_could_fail_on_a_row_is_tried_or_left_out(sql: str, expected: str | None) -> None:
+    assert never_failing(sql, SCHEMA) == expected

@@ -1,0 +1,55 @@
+"""Dates and local times, moved by intervals as Spark moves them."""
+
+from __future__ import annotations
+
+import calendar
+import datetime as dt
+from zoneinfo import ZoneInfo
+
+__all__ = ["moved"]
+
+DAY = 86_400
+SPANS = {"DAY": DAY, "WEEK": 7 * DAY, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def moved(start: dt.date, count: int, unit: str, zone: str) -> dt.date | None:
+    """``start`` and ``count`` units; a local time of ``zone`` where there is a time of day.
+
+    Days and longer units are added to the local time, shorter ones to the instant. None where the zone's offset changes
+    in between, or is not told by the local time, so that these differ.
+
+    Raises:
+        ValueError, OverflowError, LookupError: there is no such day or zone.
+
+    >>> moved(dt.datetime(2024, 3, 1), 5, "HOURS", "America/New_York")
+    datetime.datetime(2024, 3, 1, 5, 0)
+    >>> moved(dt.datetime(2024, 3, 10), 5, "HOURS", "America/New_York")
+    """
+    unit = unit.upper().removesuffix("S")
+    found: dt.date
+    if unit in MONTHS:
+        month = start.year * 12 + start.month - 1 + count * MONTHS[unit]
+        year, month = divmod(month, 12)
+        day = min(start.day, calendar.monthrange(year, month + 1)[1])
+        found = start.replace(year=year, month=month + 1, day=day)
+    elif unit in SPANS:
+        if not isinstance(start, dt.datetime) and SPANS[unit] < DAY:
+            start = dt.datetime(start.year, start.month, start.day)
+        found = start + dt.timedelta(seconds=count * SPANS[unit])
+    else:
+        return None
+    if not isinstance(start, dt.datetime) or not isinstance(found, dt.datetime):
+        return found
+    before, after = _offset(start, zone), _offset(found, zone)
+    steady = after is not None and (before == after or unit in MONTHS or SPANS[unit] >= DAY)
+    return found if steady else None
+
+
+def _offset(local: dt.datetime, zone: str) -> dt.timedelta | None:
+    """Offset from UTC of a local time; None of one that the zone has twice or not at all."""
+    if zone in ("UTC", "GMT", "Z") or zone[:1] in ("+", "-"):
+        return dt.timedelta(0)
+    here = ZoneInfo(zone)
+    first, second = (local.replace(tzinfo=here, fold=fold).utcoffset() for fold in (0, 1))
+    return first if first == second else None
