@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -238,6 +239,23 @@ def test_writers_of_all_kinds_and_relayouts_lose_and_double_no_row(
     race.run(2, 0, [(spec_for("k"), spec_for("id", "k"))])
     kinds = check(race, samples=5)
     assert kinds["WRITE"] > 1
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_rows_that_spark_holds_in_its_cache_do_not_come_back(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = create(spark, tmp_path / "t", partitioned=True, files=2)
+    cached = spark.read.format("delta").load(path).cache()
+    try:
+        assert cached.count() == 2000
+        DeltaTable(path).update(updates={"v": "9"}, predicate="id < 100")
+        assert spark.read.format("delta").load(path).where("v = 9").count() == 0, "nothing is read from the cache"
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 2000
+        assert sum(row[2] == 9 for row in rows_at(spark, path, 2)) == 100
+    finally:
+        cached.unpersist()
 
 
 # ---------------------------------------------------------------------------------------------- proof and rollback

@@ -62,9 +62,14 @@ class PublicCommitter:
         return self.current.version
 
     def input_rows(self) -> DataFrame:
-        """Live rows of the partitions, of whatever version is the newest when they are read."""
+        """Live rows of the partitions, of whatever version is the newest when they are read; never of Spark's cache."""
+        from pyspark.sql import functions as F
+
         with set_for_a_while(self.spark, AS_STORED):
-            return self.spark.read.format("delta").load(self.current.location).where(self.where)
+            rows = self.spark.read.format("delta").load(self.current.location)
+        # what somebody cached of the table may be old: a condition that no cached plan has, and that costs nothing
+        path = rows.metadataColumn("_metadata").getField("file_path")
+        return rows.where(path.isNotNull() & F.lit(uuid.uuid4().hex).isNotNull()).where(self.where)
 
     def replace(self, rows: DataFrame, how: Replacement) -> Written:
         """Overwrite, then verify; a commit that changed something is taken back when nobody has committed since."""
