@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from typing import Any
 
 import pytest
 from deltalake import DeltaTable
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.delta_feature_cases import CASES, Case, made
@@ -27,7 +28,8 @@ from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import LearnSettings
-from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout import public_commit, rewrite
+from zorder_pipeline.relayout import rollback as rollbacks
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.history import history_of
@@ -301,8 +303,6 @@ def test_a_wrong_commit_that_others_have_built_on_is_left_to_people(
 def test_an_overwrite_that_fails_after_its_commit_counts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyspark.sql import DataFrameWriter
-
     path, save = create(spark, tmp_path / "t"), DataFrameWriter.save
 
     def broken(self: DataFrameWriter, *args: Any) -> None:
@@ -311,6 +311,94 @@ def test_an_overwrite_that_fails_after_its_commit_counts(
 
     monkeypatch.setattr(DataFrameWriter, "save", broken)
     assert relaid(spark, path).version == 1
+
+
+def aged(path: str) -> None:
+    """Let the table's commits be 60 days old: more than removed files are kept."""
+    for entry in (Path(path) / "_delta_log").glob("*.json"):
+        os.utime(entry, (time.time() - 60 * 86400,) * 2)
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_a_table_that_nobody_wrote_for_long_is_verified_and_can_be_taken_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committer: str
+) -> None:
+    path = create(spark, tmp_path / "t", partitioned=True, files=2)
+    before = rows_at(spark, path)
+    aged(path)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    snapshot = open_table(spark, path, committer=committer)
+    assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash", bin_bytes=1).version == 3
+    assert rollback(spark, path, committer=committer).restored_version == 0
+    assert rows_at(spark, path) == before
+    changed(monkeypatch, lambda rows: rows.where("id != 77"))
+    if committer == "public":
+        with pytest.raises(VerificationError, match="version 5 was taken back"):
+            relaid(spark, path, full=True)
+    assert rows_at(spark, path) == before
+
+
+def test_a_rollback_brings_back_what_others_commit_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create(spark, tmp_path / "t")
+    relaid(spark, path)
+    late = [f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)"]
+    look = rollbacks._before_last_relayout
+
+    def slow(snapshot: TableSnapshot) -> int:
+        found = look(snapshot)
+        if late:
+            spark.sql(late.pop())
+        return found
+
+    monkeypatch.setattr(rollbacks, "_before_last_relayout", slow)
+    told = "did not last: others committed version 2 of .* at that moment, and version 4 brought these back"
+    with pytest.raises(LostRaceError, match=told):
+        rollback(spark, path)
+    assert spark.read.format("delta").load(path).where("id = 7000").count() == 1
+    assert rollback(spark, path, 0).version == 5
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "told"),
+    [
+        ("save", ConnectionError("dead"), "is not known, nor verified: .* shows 'zorder layout [^']*' as the userMeta"),
+        ("_verify", TableError("gone"), r"version 1 of .* was committed and not verified \(gone\): .* RESTORE TABLE"),
+        ("_verify", KeyboardInterrupt(), "version 1 of .* not verified: .* also removes whatever was committed after"),
+    ],
+)
+def test_whatever_fails_from_the_commit_on_says_what_is_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, told: str
+) -> None:
+    def failing(*args: Any, **options: Any) -> None:
+        raise error
+
+    path = create(spark, tmp_path / "t")
+    monkeypatch.setattr(DataFrameWriter if step == "save" else PublicCommitter, step, failing)
+    with pytest.raises((VerificationError, KeyboardInterrupt)) as caught:
+        relaid(spark, path)
+    assert re.search(told, " ".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_history_that_cannot_be_read_after_the_commit_hides_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: bool
+) -> None:
+    path, asked = create(spark, tmp_path / "t"), []
+
+    def failing(snapshot: TableSnapshot, limit: int | None = None) -> Any:
+        asked.append(limit)
+        if len(asked) > wrong:
+            raise ConnectionError("dead")
+        return history_of(snapshot, limit)
+
+    changed(monkeypatch, lambda rows: rows.where("id != 77") if wrong else rows)
+    monkeypatch.setattr(public_commit, "history_of", failing)
+    told = "1999 rows were there .*version 1 was left as it is, as it could not be taken back" if wrong else "not known"
+    with pytest.raises(VerificationError, match=told):
+        relaid(spark, path)
 
 
 # ------------------------------------------------------------------------------------------------------- features

@@ -12,8 +12,10 @@ from zorder_pipeline.errors import LostRaceError, TableError
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
-__all__ = ["cause", "first_line", "lost_races", "told_plainly"]
+__all__ = ["answered", "cause", "first_line", "lost_races", "told_plainly"]
 
+BROKEN = ("SparkConnectGrpcException", "RetriesExceeded")
+"""What Spark Connect raises, itself and not by a class of its own, when no answer of the server came."""
 CONNECT = re.compile(r"\(io\.delta\.exceptions\.(\w+)\)")
 """How Spark Connect begins to tell an exception of Delta's, whose class it does not know."""
 
@@ -37,6 +39,14 @@ def lost_races(location: str) -> Iterator[None]:
         if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
             raise LostRaceError(_race(location, name)) from error
         raise
+
+
+def answered(error: BaseException) -> bool:
+    """Whether a failure is Spark's answer, so it has ended; a broken line or an interruption may leave it at work."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JJavaError | PySparkException) and type(error).__name__ not in BROKEN
 
 
 def _race(location: str, name: str) -> str:

@@ -11,11 +11,11 @@ from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
-from .failures import first_line, lost_races
+from .failures import answered, first_line, lost_races
 from .history import history_of
 from .public_snapshot import PublicSnapshot
-from .session_conf import AS_STORED, set_for_a_while
-from .sessions import sql_name
+from .restoring import LOOKED_AT, restore, restore_sql
+from .session_conf import ANY_AGE, AS_STORED, set_for_a_while
 from .verify import content_hash
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PublicCommitter"]
 
-LOOKED_AT = 100
-"""Commits among which ours is sought."""
+COSTS = "which also removes whatever was committed after it"
+"""What a RESTORE by hand does besides."""
 AS_GIVEN = {
     "spark.databricks.delta.autoCompact.enabled": "false",
     # the rows were read by the same condition; checking it again would evaluate it for each row
@@ -76,25 +76,28 @@ class PublicCommitter:
         location = self.current.location
         label = f"{how.label} {uuid.uuid4().hex[:12]}"
         writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
-        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN}):
-            with lost_races(location):
-                try:
-                    writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
-                except Exception as error:
-                    # a connection may break after the commit, a hook after it may fail
-                    if self._commit(label) is None:
-                        raise self._told(error) from error
-            commit = self._commit(label)
-            if commit is None:
-                raise LostRaceError(f"the rows to rewrite in {location} were deleted meanwhile; nothing was committed")
+        failure: BaseException | None = None
+        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN, **ANY_AGE}):
+            try:
+                writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
+            except BaseException as error:  # a connection may break after the commit, a hook after it may fail
+                failure = error
+            commit = self._outcome(label, failure)
             version = int(commit["version"])
+            left = f"version {version} of {location} was committed and not verified"
+            way_out = f"look at it, or run {restore_sql(location, version - 1)}, {COSTS}"
+            if failure is not None and not isinstance(failure, Exception):
+                failure.add_note(f"{left}: {way_out}")
+                raise failure
             try:
                 self._verify(version, how.verify)
-            except ZorderError:
+            except (LostRaceError, VerificationError):
                 raise
             except Exception as error:
-                why = f"version {version} of {location} could not be verified ({first_line(str(error))})"
-                raise VerificationError(f"{why}; look at it, or run {self._restore(version)}") from error
+                raise VerificationError(f"{left} ({first_line(str(error))}): {way_out}") from error
+            except BaseException as error:
+                error.add_note(f"{left}: {way_out}")
+                raise
         figures = commit["operationMetrics"] or {}
         removed, added, removed_bytes, added_bytes, count = (
             int(figures.get(name, 0))
@@ -102,10 +105,36 @@ class PublicCommitter:
         )
         return Written(version, removed, added, removed_bytes, added_bytes, count)
 
-    def _commit(self, label: str) -> Row | None:
-        """The history's row of the commit of this label."""
-        found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
-        return found[0] if found else None
+    def _outcome(self, label: str, failure: BaseException | None) -> Row:
+        """The history's row of the commit of this label, or the error that says why there is none.
+
+        Args:
+            failure: what the overwrite ended with.
+        """
+        location = self.current.location
+        unknown = (
+            f"whether {location} was rewritten is not known, nor verified: DESCRIBE HISTORY shows {label!r} as the "
+            "userMetadata of the commit if it was, also later"
+        )
+        try:
+            found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
+        except BaseException as error:
+            first = error if failure is None else failure
+            if not isinstance(first, Exception):
+                first.add_note(unknown)
+                raise first from error
+            raise VerificationError(f"{unknown} ({first_line(str(first))})") from error
+        if found:
+            return found[0]
+        if failure is None:
+            raise LostRaceError(f"the rows to rewrite in {location} were deleted meanwhile; nothing was committed")
+        if not isinstance(failure, Exception):
+            failure.add_note(unknown)
+            raise failure
+        with lost_races(location):
+            if not answered(failure):
+                raise VerificationError(f"{unknown} ({first_line(str(failure))})") from failure
+            raise self._told(failure) from failure
 
     def _told(self, error: Exception) -> Exception:
         """A failure of the overwrite in words that help."""
@@ -144,26 +173,19 @@ class PublicCommitter:
 
     def _take_back(self, version: int, why: str, kind: type[ZorderError] = VerificationError) -> NoReturn:
         """Restore the version before ours unless others have committed since; raise what came of it."""
-        newest = int(history_of(self.current, 1)[0]["version"])
-        left = f"others have committed up to version {newest} since" if newest != version else ""
-        if not left:
-            try:
-                self.spark.sql(self._restore(version)).collect()
-            except Exception as error:
-                left = f"it could not be taken back ({first_line(str(error))})"
+        left = ""
+        try:
+            newest = int(history_of(self.current, 1)[0]["version"])
+            if newest != version:
+                left = f"others have committed up to version {newest} since"
+            else:
+                left = restore(self.current, version - 1, version)
+        except Exception as error:
+            left = f"it could not be taken back ({first_line(str(error))})"
         if left:
+            statement = restore_sql(self.current.location, version - 1)
             raise VerificationError(
                 f"{why}; version {version} was left as it is, as {left}: bring back what is missing from version "
-                f"{version - 1}, or run {self._restore(version)}"
-            )
-        restored = next(row for row in history_of(self.current, LOOKED_AT) if row["operation"] == "RESTORE")
-        if (last := int(restored["readVersion"])) != version:
-            raise VerificationError(
-                f"{why}; version {version} was taken back, and with it what others committed at that moment: bring "
-                f"back theirs from versions {version + 1} to {last}"
+                f"{version - 1}, or run {statement}, {COSTS}"
             )
         raise kind(f"{why}; version {version} was taken back, the table lies again as at version {version - 1}")
-
-    def _restore(self, version: int) -> str:
-        """The statement that takes a version back."""
-        return f"RESTORE TABLE {sql_name(self.current.location)} TO VERSION AS OF {version - 1}"

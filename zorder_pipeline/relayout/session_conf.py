@@ -10,7 +10,10 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["AS_STORED", "COMPILED", "set_for_a_while"]
+__all__ = ["ANY_AGE", "AS_STORED", "COMPILED", "set_for_a_while"]
+
+ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
+"""Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
 
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
