@@ -32,6 +32,7 @@ from zorder_pipeline.relayout import public_commit, rewrite
 from zorder_pipeline.relayout import rollback as rollbacks
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
+from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.public_commit import PublicCommitter
 from zorder_pipeline.relayout.rewrite import RelayoutResult
@@ -227,6 +228,49 @@ def test_a_column_that_is_added_meanwhile_keeps_its_values(
 
 
 @pytest.mark.slow
+def test_a_column_that_is_dropped_and_added_again_meanwhile_does_not_get_its_values_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create(spark, tmp_path / "t", {"delta.columnMapping.mode": "name"})
+
+    def swap(rows: DataFrame) -> DataFrame:
+        spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN v")
+        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN v BIGINT AFTER k")
+        return rows
+
+    changed(monkeypatch, swap)
+    assert relaid(spark, path).rows == 2000
+    assert spark.read.format("delta").load(path).where("v IS NOT NULL").count() == 0
+
+
+def test_a_table_that_is_emptied_after_the_plan_has_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path / "t")
+    planned = opened(spark, path)
+    spark.sql(f"DELETE FROM delta.`{path}`")
+    assert not relayout(spark, path, spec_for("k"), snapshot=planned).committed
+    assert opened(spark, path).version == 1
+
+
+def test_the_session_s_own_transaction_and_skipping_are_not_the_relayout_s(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, save, names = create(spark, tmp_path / "t"), DataFrameWriter.save, ("stats.skipping", "write.txnAppId")
+    own = dict(zip((*names, "write.txnVersion"), ("false", "nightly", "1"), strict=True))
+    seen = []
+
+    def spied(self: DataFrameWriter, *args: Any) -> None:
+        seen.append([spark.conf.get(f"spark.databricks.delta.{name}", None) for name in names])
+        save(self, *args)
+
+    with session_conf(spark, {f"spark.databricks.delta.{name}": value for name, value in own.items()}):
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)")
+        monkeypatch.setattr(DataFrameWriter, "save", spied)
+        assert relaid(spark, path).rows == 2001
+        assert spark.conf.get("spark.databricks.delta.write.txnAppId") == "nightly"
+    assert seen == [["true", None]]
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_writers_of_all_kinds_and_relayouts_lose_and_double_no_row(
@@ -418,6 +462,15 @@ def test_a_property_that_it_cannot_keep_is_refused(spark: SparkSession, tmp_path
     assert opened(spark, path).version == 0
 
 
+def test_a_property_that_is_set_after_the_plan_in_any_writing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path / "t")
+    planned = opened(spark, path)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.appendOnly = 'True')")
+    with pytest.raises(UnsupportedTableError, match="may not replace its files"):
+        relayout(spark, path, spec_for("k"), snapshot=planned)
+    assert opened(spark, path).version == 1
+
+
 def test_identity_columns_and_liquid_clustering_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     path, liquid = f"{tmp_path}/t", f"{tmp_path}/liquid"
     spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT, i BIGINT GENERATED ALWAYS AS IDENTITY) USING delta")
@@ -450,6 +503,8 @@ def test_merging_alone_and_unknown_committers_are_refused(
     monkeypatch.setattr(snapshots, "has_jvm", lambda spark: False)
     with pytest.raises(UnsupportedTableError, match=r"merging files .* Delta's OPTIMIZE"):
         pipeline.compact(spark, path)
+    with pytest.raises(UnsupportedTableError, match=r"merging files .* committer: transaction, or Delta's OPTIMIZE"):
+        rewrite.rewrite(opened(spark, path), Compaction(2000))
     with pytest.raises(UnsupportedTableError, match=r"by public API alone, .* committer: transaction"):
         ChosenFiles(open_table(spark, path)).read([])
 

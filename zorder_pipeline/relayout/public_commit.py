@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError, ZorderError
@@ -11,7 +11,7 @@ from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
-from .failures import answered, first_line, lost_races
+from .failures import answered, first_line, lost_races, of_zones
 from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql
@@ -25,12 +25,19 @@ __all__ = ["PublicCommitter"]
 
 COSTS = "which also removes whatever was committed after it"
 """What a RESTORE by hand does besides."""
-AS_GIVEN = {
+AS_GIVEN: dict[str, str | None] = {
     "spark.databricks.delta.autoCompact.enabled": "false",
     # the rows were read by the same condition; checking it again would evaluate it for each row
     "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
+    # without it what is read is not held to the version that is overwritten
+    "spark.databricks.delta.stats.skipping": "true",
+    # the session's own are for its own commits: one of theirs may be skipped for ours, or ours for one of theirs
+    "spark.databricks.delta.write.txnAppId": None,
+    "spark.databricks.delta.write.txnVersion": None,
 }
-"""What would undo the files as they are given, or cost much."""
+"""What would undo the files as they are given, mix versions, or cost much."""
+RESHAPING = ("COLUMN", "SCHEMA", "REPLACE", "RESTORE", "CLONE")
+"""Words in the operations that may swap columns of one name and type, which no comparison of schemas shows."""
 OPTIONS = {"dataChange": "false", "optimizeWrite": "false", "mergeSchema": "false", "overwriteSchema": "false"}
 
 
@@ -46,6 +53,7 @@ class PublicCommitter:
 
     Raises:
         LostRaceError: the table has another schema now.
+        UnsupportedTableError: it may not be rewritten any more.
     """
 
     def __init__(self, snapshot: PublicSnapshot, partitions: Collection[tuple[str | None, ...]]) -> None:
@@ -55,6 +63,9 @@ class PublicCommitter:
         newest = snapshot.newest()
         if newest.table_id != snapshot.table_id or newest.schema.fingerprint != snapshot.schema.fingerprint:
             raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
+        if (reason := newest.unsupported()) is not None:
+            raise UnsupportedTableError(reason)
+        self.known = newest.version
 
     @property
     def read_version(self) -> int:
@@ -82,7 +93,7 @@ class PublicCommitter:
                 writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
             except BaseException as error:  # a connection may break after the commit, a hook after it may fail
                 failure = error
-            commit = self._outcome(label, failure)
+            commit = self._outcome(label, failure, how.conf)
             version = int(commit["version"])
             left = f"version {version} of {location} was committed and not verified"
             way_out = f"look at it, or run {restore_sql(location, version - 1)}, {COSTS}"
@@ -105,11 +116,12 @@ class PublicCommitter:
         )
         return Written(version, removed, added, removed_bytes, added_bytes, count)
 
-    def _outcome(self, label: str, failure: BaseException | None) -> Row:
+    def _outcome(self, label: str, failure: BaseException | None, conf: Mapping[str, str]) -> Row:
         """The history's row of the commit of this label, or the error that says why there is none.
 
         Args:
             failure: what the overwrite ended with.
+            conf: the settings that it had.
         """
         location = self.current.location
         unknown = (
@@ -134,9 +146,9 @@ class PublicCommitter:
         with lost_races(location):
             if not answered(failure):
                 raise VerificationError(f"{unknown} ({first_line(str(failure))})") from failure
-            raise self._told(failure) from failure
+            raise self._told(failure, conf) from failure
 
-    def _told(self, error: Exception) -> Exception:
+    def _told(self, error: Exception, conf: Mapping[str, str]) -> Exception:
         """A failure of the overwrite in words that help."""
         location = self.current.location
         if "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT" in str(error):
@@ -147,8 +159,8 @@ class PublicCommitter:
         if "DELTA_REPLACE_WHERE_MISMATCH" not in str(error):
             return error
         return TableError(
-            f"{location} could not be written: its rows violate a constraint of it (a generated column "
-            "may depend on the time zone: set spark.sql.session.timeZone to its writers'); nothing was committed"
+            f"{location} could not be written: its rows violate a constraint of it ({of_zones(conf)}); nothing was "
+            "committed"
         )
 
     def _verify(self, version: int, mode: str) -> None:
@@ -159,7 +171,9 @@ class PublicCommitter:
             VerificationError: the rows differ.
         """
         before, after = self.current.at(version - 1), self.current.at(version)
-        if before.schema.fingerprint != self.current.schema.fingerprint:
+        between = [row for row in history_of(self.current, LOOKED_AT) if self.known < row["version"] < version]
+        reshaped = any(word in row["operation"] for row in between for word in RESHAPING)
+        if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
         counts = before.read().count(), after.read().count()
         if counts[0] != counts[1]:
