@@ -494,6 +494,61 @@ def test_a_generated_column_of_another_time_zone_is_refused(spark: SparkSession,
         laid_out(spark, path)
 
 
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_timestamps_of_partitions_that_name_no_zone_are_refused(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path, told = (
+        f"{tmp_path}/t",
+        "partition column at name no time zone .e.g. 2025-01-01.(05:00:00|10:00:00.000000Z as).*timeZone of its writers",
+    )
+    at = "timestamp'2025-01-01 05:00:00' + make_dt_interval(id % 2) AS at, timestamp_ntz'2025-01-01 05:00:00' AS plain"
+    old = {"spark.databricks.delta.write.utcTimestampPartitionValues": "false"}
+    with session_conf(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        with session_conf(spark, old):
+            columns = f"{ROWS}, id, {at}"
+            spark.sql(
+                f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (at, plain) AS {columns} FROM range(400)"
+            )
+        before = content(spark, path)
+        with pytest.raises(UnsupportedTableError, match=told):
+            relayout(spark, path, spec_for("k"), snapshot=open_table(spark, path, committer=committer))
+        assert open_table(spark, path).version == 0
+        spark.read.format("delta").load(path).write.format("delta").mode("overwrite").save(path)
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 400
+        assert content(spark, path) == before
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_generated_columns_beside_a_timestamp_partition_are_written_in_the_session_s_zone(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = f"{tmp_path}/t"
+    columns = "(k BIGINT, id BIGINT, at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))"
+    with session_conf(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        spark.sql(f"CREATE TABLE delta.`{path}` {columns} USING delta PARTITIONED BY (at)")
+        insert = f"INSERT INTO delta.`{path}` (k, id, at)"
+        spark.sql(f"{insert} {ROWS}, id, timestamp'2025-11-01 22:00:00' + make_dt_interval(id % 2) FROM range(400)")
+        before = content(spark, path)
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 400
+        assert content(spark, path) == before
+        spark.sql(f"{insert} VALUES (1, 1, timestamp'2025-11-05 22:00:00'), (1, 1, timestamp'2025-11-02T05:30:00Z')")
+        with (
+            session_conf(spark, {"spark.sql.session.timeZone": "Europe/Paris"}),
+            pytest.raises(TableError, match=r"set spark.sql.session.timeZone to its writers'"),
+        ):
+            relayout(spark, path, spec_for("k"), snapshot=open_table(spark, path, committer=committer), full=True)
+        snapshot = open_table(spark, path, committer=committer)
+        with pytest.raises(
+            TableError, match=r"hour that comes twice in the session's, .* in UTC; leave that one out by"
+        ):
+            relayout(spark, path, spec_for("k"), snapshot=snapshot, full=True)
+        done = relayout(spark, path, spec_for("k"), snapshot=snapshot, where="at > '2025-11-04'", full=True)
+        assert (done.committed, done.rows) == (True, 1)
+
+
 def test_merging_alone_and_unknown_committers_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

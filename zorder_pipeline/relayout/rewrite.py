@@ -17,6 +17,7 @@ from .commit import Transaction
 from .committer import Committer, Replacement
 from .failures import told_plainly
 from .file_list import FileList
+from .instants import refuse_zoneless, writing_zone
 from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
@@ -219,6 +220,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
     files = snapshot.files()
     committer = _committer(snapshot, chosen)
     _refuse_changed_inputs(committer, snapshot, chosen)
+    refuse_zoneless(snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
     safety.progress(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
     rows = committer.input_rows()
@@ -228,9 +230,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:
         conf["parquet.block.size"] = str(safety.row_group_bytes)
-    if any(leaf.column.partition and leaf.column.type == "timestamp" for leaf in snapshot.leaves):
-        # Delta reads partition values back from folders' names, and an hour that comes twice has one name elsewhere
-        conf["spark.sql.session.timeZone"] = "UTC"
+    conf |= writing_zone(snapshot, chosen)
     done = committer.replace(
         ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)),
         Replacement(arranged.tags, job.columns, job.label, safety.verify, conf),
