@@ -15,7 +15,7 @@ from .failures import answered, first_line, lost_races, of_zones
 from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql
-from .session_conf import ANY_AGE, AS_STORED, set_for_a_while
+from .session_conf import AS_STORED, set_for_a_while
 from .verify import content_hash
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class PublicCommitter:
         label = f"{how.label} {uuid.uuid4().hex[:12]}"
         writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
         failure: BaseException | None = None
-        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN, **ANY_AGE}):
+        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN}):
             try:
                 writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
             except BaseException as error:  # a connection may break after the commit, a hook after it may fail
@@ -187,13 +187,13 @@ class PublicCommitter:
 
     def _take_back(self, version: int, why: str, kind: type[ZorderError] = VerificationError) -> NoReturn:
         """Restore the version before ours unless others have committed since; raise what came of it."""
-        left = ""
+        left = raced = ""
         try:
             newest = int(history_of(self.current, 1)[0]["version"])
             if newest != version:
                 left = f"others have committed up to version {newest} since"
             else:
-                left = restore(self.current, version - 1, version)
+                raced = restore(self.current, version - 1, version)
         except Exception as error:
             left = f"it could not be taken back ({first_line(str(error))})"
         if left:
@@ -201,5 +201,9 @@ class PublicCommitter:
             raise VerificationError(
                 f"{why}; version {version} was left as it is, as {left}: bring back what is missing from version "
                 f"{version - 1}, or run {statement}, {COSTS}"
+            )
+        if raced:
+            raise VerificationError(
+                f"{why}; while version {version} was taken back, {raced}; what was before is in version {version - 1}"
             )
         raise kind(f"{why}; version {version} was taken back, the table lies again as at version {version - 1}")

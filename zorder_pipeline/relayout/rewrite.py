@@ -22,7 +22,7 @@ from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import COMPILED, set_for_a_while
+from .session_conf import ANY_AGE, COMPILED, set_for_a_while
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -188,7 +188,7 @@ def _bin(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safet
         if not len(chosen):
             break
         try:
-            with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, COMPILED):
+            with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, {**COMPILED, **ANY_AGE}):
                 return _attempt(snapshot, chosen, job, safety)
         except LostRaceError:
             if attempt == ATTEMPTS:
