@@ -75,7 +75,7 @@ def of_zones(conf: Mapping[str, str]) -> str:
     if ZONE in conf:
         return (
             f"a generated column may depend on the time zone: a partition lies in an hour that comes twice in the "
-            f"session's, so the files were written in {conf[ZONE]}; leave that one out by --where"
+            f"session's, as far as is known, so files are written in {conf[ZONE]}; leave that one out by --where"
         )
     return f"a generated column may depend on the time zone: set {ZONE} to its writers'"
 

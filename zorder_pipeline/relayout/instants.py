@@ -20,6 +20,8 @@ __all__ = ["is_ambiguous", "refuse_zoneless", "writing_zone"]
 
 ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
+FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
+"""A zone that is an offset, in which no hour comes twice."""
 ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""
 
@@ -42,6 +44,8 @@ def is_ambiguous(text: str, zone: str) -> bool:
     >>> is_ambiguous("2025-11-02T06:30:00Z", "America/New_York"), is_ambiguous("2025-11-02T09:30:00Z", "Asia/Tokyo")
     (True, False)
     """
+    if FIXED.fullmatch(zone):
+        return False
     try:
         local = datetime.fromisoformat(text).astimezone(ZoneInfo(zone))
     except (ValueError, OSError, OverflowError, KeyError):
