@@ -43,4 +43,4 @@ class LostRaceError(ZorderError):
 
 
 class VerificationError(ZorderError):
-    """The rewritten rows differ from the input rows; nothing was committed."""
+    """The rewritten rows differ from the input rows, or could not be compared; the sentence says what is committed."""

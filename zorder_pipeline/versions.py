@@ -45,7 +45,7 @@ def check_pair(spark: str, delta: str) -> None:
         raise UnsupportedTableError(
             f"this session has Spark {spark} with Delta {delta}; supported are {supported_text()}: install such "
             "versions of pyspark and delta-spark, name such a Delta in spark.jars.packages, or choose committer: "
-            "public, which needs no inner parts"
+            "public, which needs no inner parts, where a command has it (apply, learn, layout, inspect, rollback)"
         )
 
 

@@ -10,13 +10,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Candidate, Plan
 from zorder_pipeline.pipeline.previews import cutter_of
+from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
@@ -120,6 +121,22 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
 
 
 @pytest.mark.slow
+def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, rules = make(spark, tmp_path / "t"), str(tmp_path / "state"), pipeline.Rules(approval="changes")
+    plan = promising(spark, path)
+    merge = replace(plan, spec=None, action=COMPACTION, target_file_rows=4000)
+    Approvals(spark, state).ask("sales", merge, (), 0)
+    pipeline.answer_request(spark, state, "sales", by="asha")
+    options = {"name": "sales", "gate": BUSY, "rules": rules, "state": state}
+    ready = pipeline.judge_table(spark, path, plan, **options)
+    assert (ready.decision.cause, ready.plan) == ("approved_by_hand", merge)
+    with pytest.raises(UnsupportedTableError, match=r"merging files of .* needs Delta's own transaction"):
+        pipeline.carry_out(spark, ready, state=state, committer="public")
+    assert open_table(spark, path).version == 0
+    public = pipeline.judge_table(spark, path, plan, committer="public", **options)
+    assert (public.decision.cause, public.plan) == ("awaiting_approval", plan)
+
+
 def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:
     path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
     plan, rules = promising(spark, path), pipeline.Rules(approval="changes")

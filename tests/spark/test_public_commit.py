@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -14,7 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from deltalake import DeltaTable
+from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
 from pyspark.sql import functions as F
 
 from tests.spark.delta_feature_cases import CASES, Case, made
@@ -26,9 +28,11 @@ from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import LearnSettings
-from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout import public_commit, rewrite
+from zorder_pipeline.relayout import rollback as rollbacks
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
+from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.public_commit import PublicCommitter
 from zorder_pipeline.relayout.rewrite import RelayoutResult
@@ -224,6 +228,49 @@ def test_a_column_that_is_added_meanwhile_keeps_its_values(
 
 
 @pytest.mark.slow
+def test_a_column_that_is_dropped_and_added_again_meanwhile_does_not_get_its_values_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create(spark, tmp_path / "t", {"delta.columnMapping.mode": "name"})
+
+    def swap(rows: DataFrame) -> DataFrame:
+        spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN v")
+        spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMN v BIGINT AFTER k")
+        return rows
+
+    changed(monkeypatch, swap)
+    assert relaid(spark, path).rows == 2000
+    assert spark.read.format("delta").load(path).where("v IS NOT NULL").count() == 0
+
+
+def test_a_table_that_is_emptied_after_the_plan_has_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path / "t")
+    planned = opened(spark, path)
+    spark.sql(f"DELETE FROM delta.`{path}`")
+    assert not relayout(spark, path, spec_for("k"), snapshot=planned).committed
+    assert opened(spark, path).version == 1
+
+
+def test_the_session_s_own_transaction_and_skipping_are_not_the_relayout_s(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, save, names = create(spark, tmp_path / "t"), DataFrameWriter.save, ("stats.skipping", "write.txnAppId")
+    own = dict(zip((*names, "write.txnVersion"), ("false", "nightly", "1"), strict=True))
+    seen = []
+
+    def spied(self: DataFrameWriter, *args: Any) -> None:
+        seen.append([spark.conf.get(f"spark.databricks.delta.{name}", None) for name in names])
+        save(self, *args)
+
+    with session_conf(spark, {f"spark.databricks.delta.{name}": value for name, value in own.items()}):
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)")
+        monkeypatch.setattr(DataFrameWriter, "save", spied)
+        assert relaid(spark, path).rows == 2001
+        assert spark.conf.get("spark.databricks.delta.write.txnAppId") == "nightly"
+    assert seen == [["true", None]]
+
+
+@pytest.mark.slow
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize("partitioned", [False, True])
 def test_writers_of_all_kinds_and_relayouts_lose_and_double_no_row(
@@ -238,6 +285,23 @@ def test_writers_of_all_kinds_and_relayouts_lose_and_double_no_row(
     race.run(2, 0, [(spec_for("k"), spec_for("id", "k"))])
     kinds = check(race, samples=5)
     assert kinds["WRITE"] > 1
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_rows_that_spark_holds_in_its_cache_do_not_come_back(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = create(spark, tmp_path / "t", partitioned=True, files=2)
+    cached = spark.read.format("delta").load(path).cache()
+    try:
+        assert cached.count() == 2000
+        DeltaTable(path).update(updates={"v": "9"}, predicate="id < 100")
+        assert spark.read.format("delta").load(path).where("v = 9").count() == 0, "nothing is read from the cache"
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 2000
+        assert sum(row[2] == 9 for row in rows_at(spark, path, 2)) == 100
+    finally:
+        cached.unpersist()
 
 
 # ---------------------------------------------------------------------------------------------- proof and rollback
@@ -280,11 +344,27 @@ def test_a_wrong_commit_that_others_have_built_on_is_left_to_people(
 
 
 @pytest.mark.slow
+def test_taking_back_brings_back_what_others_commit_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, take = create(spark, tmp_path / "t"), public_commit.restore
+
+    def late(*args: Any) -> str:
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)")
+        return take(*args)
+
+    changed(monkeypatch, lambda rows: rows.where("id != 77"))
+    monkeypatch.setattr(public_commit, "restore", late)
+    told = "while version 1 was taken back, others committed version 2 .* version 4 brought these back; .* in version 0"
+    with pytest.raises(VerificationError, match=told):
+        relaid(spark, path)
+    assert spark.read.format("delta").load(path).where("id = 7000").count() == 1
+
+
+@pytest.mark.slow
 def test_an_overwrite_that_fails_after_its_commit_counts(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from pyspark.sql import DataFrameWriter
-
     path, save = create(spark, tmp_path / "t"), DataFrameWriter.save
 
     def broken(self: DataFrameWriter, *args: Any) -> None:
@@ -293,6 +373,96 @@ def test_an_overwrite_that_fails_after_its_commit_counts(
 
     monkeypatch.setattr(DataFrameWriter, "save", broken)
     assert relaid(spark, path).version == 1
+
+
+def aged(path: str) -> None:
+    """Let the table's commits be 60 days old: more than removed files are kept."""
+    for entry in (Path(path) / "_delta_log").glob("*.json"):
+        os.utime(entry, (time.time() - 60 * 86400,) * 2)
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_a_table_that_nobody_wrote_for_long_is_verified_and_can_be_taken_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committer: str
+) -> None:
+    path = f"{tmp_path}/t"
+    columns = f"{ROWS}, id, 0L AS v, timestamp_seconds(1750000000 + id % 3 * 86400) AS p"
+    spark.sql(f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (p) AS {columns} FROM range(400)")
+    before = rows_at(spark, path)
+    aged(path)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+    snapshot = open_table(spark, path, committer=committer)
+    assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash", bin_bytes=1).version == 3
+    assert rollback(spark, path, committer=committer).restored_version == 0
+    assert rows_at(spark, path) == before
+    changed(monkeypatch, lambda rows: rows.where("id != 77"))
+    if committer == "public":
+        with pytest.raises(VerificationError, match="version 5 was taken back"):
+            relaid(spark, path, full=True)
+    assert rows_at(spark, path) == before
+
+
+def test_a_rollback_brings_back_what_others_commit_meanwhile(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = create(spark, tmp_path / "t")
+    relaid(spark, path)
+    late = [f"INSERT INTO delta.`{path}` VALUES (7000, 5, 0, 0)"]
+    look = rollbacks._before_last_relayout
+
+    def slow(snapshot: TableSnapshot) -> int:
+        found = look(snapshot)
+        if late:
+            spark.sql(late.pop())
+        return found
+
+    monkeypatch.setattr(rollbacks, "_before_last_relayout", slow)
+    told = "did not last: others committed version 2 of .* at that moment, and version 4 brought these back"
+    with pytest.raises(LostRaceError, match=told):
+        rollback(spark, path)
+    assert spark.read.format("delta").load(path).where("id = 7000").count() == 1
+    assert rollback(spark, path, 0).version == 5
+
+
+@pytest.mark.parametrize(
+    ("step", "error", "told"),
+    [
+        ("save", ConnectionError("dead"), "is not known, nor verified: .* shows 'zorder layout [^']*' as the userMeta"),
+        ("_verify", TableError("gone"), r"version 1 of .* was committed and not verified \(gone\): .* RESTORE TABLE"),
+        ("_verify", KeyboardInterrupt(), "version 1 of .* not verified: .* also removes whatever was committed after"),
+    ],
+)
+def test_whatever_fails_from_the_commit_on_says_what_is_there(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str, error: BaseException, told: str
+) -> None:
+    def failing(*args: Any, **options: Any) -> None:
+        raise error
+
+    path = create(spark, tmp_path / "t")
+    monkeypatch.setattr(DataFrameWriter if step == "save" else PublicCommitter, step, failing)
+    with pytest.raises((VerificationError, KeyboardInterrupt)) as caught:
+        relaid(spark, path)
+    assert re.search(told, " ".join([str(caught.value), *getattr(caught.value, "__notes__", ())]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wrong", [False, True])
+def test_a_history_that_cannot_be_read_after_the_commit_hides_nothing(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wrong: bool
+) -> None:
+    path, asked = create(spark, tmp_path / "t"), []
+
+    def failing(snapshot: TableSnapshot, limit: int | None = None) -> Any:
+        asked.append(limit)
+        if len(asked) > wrong:
+            raise ConnectionError("dead")
+        return history_of(snapshot, limit)
+
+    changed(monkeypatch, lambda rows: rows.where("id != 77") if wrong else rows)
+    monkeypatch.setattr(public_commit, "history_of", failing)
+    told = "1999 rows were there .*version 1 was left as it is, as it could not be taken back" if wrong else "not known"
+    with pytest.raises(VerificationError, match=told):
+        relaid(spark, path)
 
 
 # ------------------------------------------------------------------------------------------------------- features
@@ -310,6 +480,15 @@ def test_a_property_that_it_cannot_keep_is_refused(spark: SparkSession, tmp_path
     with pytest.raises(UnsupportedTableError, match=REFUSED[setting]):
         laid_out(spark, path)
     assert opened(spark, path).version == 0
+
+
+def test_a_property_that_is_set_after_the_plan_in_any_writing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = create(spark, tmp_path / "t")
+    planned = opened(spark, path)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.appendOnly = 'True')")
+    with pytest.raises(UnsupportedTableError, match="may not replace its files"):
+        relayout(spark, path, spec_for("k"), snapshot=planned)
+    assert opened(spark, path).version == 1
 
 
 def test_identity_columns_and_liquid_clustering_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -335,6 +514,61 @@ def test_a_generated_column_of_another_time_zone_is_refused(spark: SparkSession,
         laid_out(spark, path)
 
 
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_timestamps_of_partitions_that_name_no_zone_are_refused(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path, told = (
+        f"{tmp_path}/t",
+        "partition column at name no time zone .e.g. 2025-01-01.(05:00:00|10:00:00.000000Z as).*timeZone of its",
+    )
+    at = "timestamp'2025-01-01 05:00:00' + make_dt_interval(id % 2) AS at, timestamp_ntz'2025-01-01 05:00:00' AS plain"
+    old = {"spark.databricks.delta.write.utcTimestampPartitionValues": "false"}
+    with session_conf(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        with session_conf(spark, old):
+            columns = f"{ROWS}, id, {at}"
+            spark.sql(
+                f"CREATE TABLE delta.`{path}` USING delta PARTITIONED BY (at, plain) AS {columns} FROM range(400)"
+            )
+        before = content(spark, path)
+        with pytest.raises(UnsupportedTableError, match=told):
+            relayout(spark, path, spec_for("k"), snapshot=open_table(spark, path, committer=committer))
+        assert open_table(spark, path).version == 0
+        spark.read.format("delta").load(path).write.format("delta").mode("overwrite").save(path)
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 400
+        assert content(spark, path) == before
+
+
+@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+def test_generated_columns_beside_a_timestamp_partition_are_written_in_the_session_s_zone(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = f"{tmp_path}/t"
+    columns = "(k BIGINT, id BIGINT, at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))"
+    with session_conf(spark, {"spark.sql.session.timeZone": "America/New_York"}):
+        spark.sql(f"CREATE TABLE delta.`{path}` {columns} USING delta PARTITIONED BY (at)")
+        insert = f"INSERT INTO delta.`{path}` (k, id, at)"
+        spark.sql(f"{insert} {ROWS}, id, timestamp'2025-11-01 22:00:00' + make_dt_interval(id % 2) FROM range(400)")
+        before = content(spark, path)
+        snapshot = open_table(spark, path, committer=committer)
+        assert relayout(spark, path, spec_for("k"), snapshot=snapshot, verify="hash").rows == 400
+        assert content(spark, path) == before
+        spark.sql(f"{insert} VALUES (1, 1, timestamp'2025-11-05 22:00:00'), (1, 1, timestamp'2025-11-02T05:30:00Z')")
+        with (
+            session_conf(spark, {"spark.sql.session.timeZone": "Europe/Paris"}),
+            pytest.raises(TableError, match=r"set spark.sql.session.timeZone to its writers'"),
+        ):
+            relayout(spark, path, spec_for("k"), snapshot=open_table(spark, path, committer=committer), full=True)
+        snapshot = open_table(spark, path, committer=committer)
+        with pytest.raises(
+            TableError, match=r"hour that comes twice in the session's, .* in UTC; leave that one out by"
+        ):
+            relayout(spark, path, spec_for("k"), snapshot=snapshot, full=True)
+        done = relayout(spark, path, spec_for("k"), snapshot=snapshot, where="at > '2025-11-04'", full=True)
+        assert (done.committed, done.rows) == (True, 1)
+
+
 def test_merging_alone_and_unknown_committers_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -344,6 +578,8 @@ def test_merging_alone_and_unknown_committers_are_refused(
     monkeypatch.setattr(snapshots, "has_jvm", lambda spark: False)
     with pytest.raises(UnsupportedTableError, match=r"merging files .* Delta's OPTIMIZE"):
         pipeline.compact(spark, path)
+    with pytest.raises(UnsupportedTableError, match=r"merging files .* committer: transaction, or Delta's OPTIMIZE"):
+        rewrite.rewrite(opened(spark, path), Compaction(2000))
     with pytest.raises(UnsupportedTableError, match=r"by public API alone, .* committer: transaction"):
         ChosenFiles(open_table(spark, path)).read([])
 

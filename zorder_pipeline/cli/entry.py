@@ -69,8 +69,10 @@ def main() -> None:
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
-    except (click.exceptions.Abort, KeyboardInterrupt):
-        _fail("interrupted; what was not committed by then is undone, and the same command goes on", INTERRUPTED)
+    except (click.exceptions.Abort, KeyboardInterrupt) as error:
+        notes = getattr(error.__cause__ or error, "__notes__", ())  # what an interrupted step says of itself
+        told = " ".join(notes) or "what was not committed by then is undone, and the same command goes on"
+        _fail(f"interrupted; {told}", INTERRUPTED)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Exception as error:

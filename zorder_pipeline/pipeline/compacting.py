@@ -53,11 +53,6 @@ def compact(
     snapshot = open_table(spark, table)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
-    if snapshot.whole_partitions:
-        raise UnsupportedTableError(
-            f"merging files of {snapshot.location} needs Delta's own transaction, which a Spark Connect session does "
-            "not have; use a classic session, or Delta's OPTIMIZE"
-        )
     settings = settings or LearnSettings()
     job = Compaction(compact_rows(snapshot, settings), not (settings.target_file_rows or settings.target_file_bytes))
     safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)

@@ -227,6 +227,8 @@ def _with_approval(
     approvals = Approvals(spark, state)
     request = approvals.newest(snapshot.table_id)
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
+    if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
+        open_request = None  # it was asked of a session that can merge files, and waits for one
     if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now)):
         approvals.settle(open_request, *gone)
         open_request = None

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key
@@ -87,8 +88,10 @@ class Clustering:
         share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
         if share < 1:
             cuts = cut(histogram_of(keyed.sample(share, seed=0), partitions, share), self.cutter)
-        if share == 1 or not surely_bounded(cuts, self.target_rows):
+        if share == 1 or not cuts or not surely_bounded(cuts, self.target_rows):
             cuts = cut(histogram_of(keyed, partitions), self.cutter)
+        if not cuts:
+            raise LostRaceError(f"the rows to rewrite in {snapshot.location} were deleted meanwhile; run it again")
         highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
         targeted, ranges = routed(keyed, cuts, partitions, highest)
         by = [column_sql((name,)) for name in (*partitions, KEY)]

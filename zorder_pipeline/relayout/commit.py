@@ -18,7 +18,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
-from .failures import cause, first_line, lost_races
+from .failures import cause, first_line, lost_races, of_zones
 from .session_conf import AS_STORED, set_for_a_while
 from .sessions import activate, jvm
 from .snapshot import TableSnapshot, snapshot_of
@@ -127,8 +127,7 @@ class Transaction:
                 if "InvariantViolation" not in java.getClass().getName():
                     raise TableError(f"{location} could not be written: {cause(java)}; nothing changed") from error
                 raise TableError(
-                    f"{location} could not be written: {first_line(java.getMessage())} "
-                    "(a generated column may depend on the time zone: set spark.sql.session.timeZone to its writers')"
+                    f"{location} could not be written: {first_line(java.getMessage())} ({of_zones(conf)})"
                 ) from error
         return self._frame(self.written)
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import TableError, UnsupportedTableError
 
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
@@ -67,7 +67,16 @@ class Compaction:
         return ()
 
     def select(self, snapshot: TableSnapshot, where: str | None) -> Indices:
-        """The files of `groups_of`."""
+        """The files of `groups_of`.
+
+        Raises:
+            UnsupportedTableError: only whole partitions of the table can be replaced.
+        """
+        if snapshot.whole_partitions:
+            raise UnsupportedTableError(
+                f"merging files of {snapshot.location} needs Delta's own transaction, which a Spark Connect session or "
+                "committer: public does not have; use a classic session and committer: transaction, or Delta's OPTIMIZE"
+            )
         files = snapshot.files()
         groups = groups_of(files, in_partitions(snapshot, files, where), self.target_rows, self.keep_ours)
         return np.array(sorted(i for group in groups for i in group), dtype=np.int64)

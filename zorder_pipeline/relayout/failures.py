@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError
@@ -12,8 +12,12 @@ from zorder_pipeline.errors import LostRaceError, TableError
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
-__all__ = ["cause", "first_line", "lost_races", "told_plainly"]
+__all__ = ["ZONE", "answered", "cause", "first_line", "lost_races", "of_zones", "told_plainly"]
 
+ZONE = "spark.sql.session.timeZone"
+
+BROKEN = ("SparkConnectGrpcException", "RetriesExceeded")
+"""What Spark Connect raises, itself and not by a class of its own, when no answer of the server came."""
 CONNECT = re.compile(r"\(io\.delta\.exceptions\.(\w+)\)")
 """How Spark Connect begins to tell an exception of Delta's, whose class it does not know."""
 
@@ -39,6 +43,14 @@ def lost_races(location: str) -> Iterator[None]:
         raise
 
 
+def answered(error: BaseException) -> bool:
+    """Whether a failure is Spark's answer, so it has ended; a broken line or an interruption may leave it at work."""
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JJavaError | PySparkException) and type(error).__name__ not in BROKEN
+
+
 def _race(location: str, name: str) -> str:
     kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
     return (
@@ -56,6 +68,16 @@ def cause(error: JavaObject) -> str:
 def first_line(text: str) -> str:
     """The first line of a message, at most 300 characters of it."""
     return (text.strip().splitlines() or ["no message"])[0][:300]
+
+
+def of_zones(conf: Mapping[str, str]) -> str:
+    """What a violated constraint may come from, and what helps, by the settings that files were written with."""
+    if ZONE in conf:
+        return (
+            f"a generated column may depend on the time zone: a partition lies in an hour that comes twice in the "
+            f"session's, as far as is known, so files are written in {conf[ZONE]}; leave that one out by --where"
+        )
+    return f"a generated column may depend on the time zone: set {ZONE} to its writers'"
 
 
 @contextlib.contextmanager

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError, ZorderError
@@ -11,11 +11,11 @@ from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
-from .failures import first_line, lost_races
+from .failures import answered, first_line, lost_races, of_zones
 from .history import history_of
 from .public_snapshot import PublicSnapshot
+from .restoring import LOOKED_AT, restore, restore_sql
 from .session_conf import AS_STORED, set_for_a_while
-from .sessions import sql_name
 from .verify import content_hash
 
 if TYPE_CHECKING:
@@ -23,14 +23,21 @@ if TYPE_CHECKING:
 
 __all__ = ["PublicCommitter"]
 
-LOOKED_AT = 100
-"""Commits among which ours is sought."""
-AS_GIVEN = {
+COSTS = "which also removes whatever was committed after it"
+"""What a RESTORE by hand does besides."""
+AS_GIVEN: dict[str, str | None] = {
     "spark.databricks.delta.autoCompact.enabled": "false",
     # the rows were read by the same condition; checking it again would evaluate it for each row
     "spark.databricks.delta.replaceWhere.constraintCheck.enabled": "false",
+    # without it what is read is not held to the version that is overwritten
+    "spark.databricks.delta.stats.skipping": "true",
+    # the session's own are for its own commits: one of theirs may be skipped for ours, or ours for one of theirs
+    "spark.databricks.delta.write.txnAppId": None,
+    "spark.databricks.delta.write.txnVersion": None,
 }
-"""What would undo the files as they are given, or cost much."""
+"""What would undo the files as they are given, mix versions, or cost much."""
+RESHAPING = ("COLUMN", "SCHEMA", "REPLACE", "RESTORE", "CLONE")
+"""Words in the operations that may swap columns of one name and type, which no comparison of schemas shows."""
 OPTIONS = {"dataChange": "false", "optimizeWrite": "false", "mergeSchema": "false", "overwriteSchema": "false"}
 
 
@@ -46,6 +53,7 @@ class PublicCommitter:
 
     Raises:
         LostRaceError: the table has another schema now.
+        UnsupportedTableError: it may not be rewritten any more.
     """
 
     def __init__(self, snapshot: PublicSnapshot, partitions: Collection[tuple[str | None, ...]]) -> None:
@@ -55,6 +63,9 @@ class PublicCommitter:
         newest = snapshot.newest()
         if newest.table_id != snapshot.table_id or newest.schema.fingerprint != snapshot.schema.fingerprint:
             raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
+        if (reason := newest.unsupported()) is not None:
+            raise UnsupportedTableError(reason)
+        self.known = newest.version
 
     @property
     def read_version(self) -> int:
@@ -62,34 +73,42 @@ class PublicCommitter:
         return self.current.version
 
     def input_rows(self) -> DataFrame:
-        """Live rows of the partitions, of whatever version is the newest when they are read."""
+        """Live rows of the partitions, of whatever version is the newest when they are read; never of Spark's cache."""
+        from pyspark.sql import functions as F
+
         with set_for_a_while(self.spark, AS_STORED):
-            return self.spark.read.format("delta").load(self.current.location).where(self.where)
+            rows = self.spark.read.format("delta").load(self.current.location)
+        # what somebody cached of the table may be old: a condition that no cached plan has, and that costs nothing
+        path = rows.metadataColumn("_metadata").getField("file_path")
+        return rows.where(path.isNotNull() & F.lit(uuid.uuid4().hex).isNotNull()).where(self.where)
 
     def replace(self, rows: DataFrame, how: Replacement) -> Written:
         """Overwrite, then verify; a commit that changed something is taken back when nobody has committed since."""
         location = self.current.location
         label = f"{how.label} {uuid.uuid4().hex[:12]}"
         writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
+        failure: BaseException | None = None
         with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN}):
-            with lost_races(location):
-                try:
-                    writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
-                except Exception as error:
-                    # a connection may break after the commit, a hook after it may fail
-                    if self._commit(label) is None:
-                        raise self._told(error) from error
-            commit = self._commit(label)
-            if commit is None:
-                raise LostRaceError(f"the rows to rewrite in {location} were deleted meanwhile; nothing was committed")
+            try:
+                writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
+            except BaseException as error:  # a connection may break after the commit, a hook after it may fail
+                failure = error
+            commit = self._outcome(label, failure, how.conf)
             version = int(commit["version"])
+            left = f"version {version} of {location} was committed and not verified"
+            way_out = f"look at it, or run {restore_sql(location, version - 1)}, {COSTS}"
+            if failure is not None and not isinstance(failure, Exception):
+                failure.add_note(f"{left}: {way_out}")
+                raise failure
             try:
                 self._verify(version, how.verify)
-            except ZorderError:
+            except (LostRaceError, VerificationError):
                 raise
             except Exception as error:
-                why = f"version {version} of {location} could not be verified ({first_line(str(error))})"
-                raise VerificationError(f"{why}; look at it, or run {self._restore(version)}") from error
+                raise VerificationError(f"{left} ({first_line(str(error))}): {way_out}") from error
+            except BaseException as error:
+                error.add_note(f"{left}: {way_out}")
+                raise
         figures = commit["operationMetrics"] or {}
         removed, added, removed_bytes, added_bytes, count = (
             int(figures.get(name, 0))
@@ -97,12 +116,39 @@ class PublicCommitter:
         )
         return Written(version, removed, added, removed_bytes, added_bytes, count)
 
-    def _commit(self, label: str) -> Row | None:
-        """The history's row of the commit of this label."""
-        found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
-        return found[0] if found else None
+    def _outcome(self, label: str, failure: BaseException | None, conf: Mapping[str, str]) -> Row:
+        """The history's row of the commit of this label, or the error that says why there is none.
 
-    def _told(self, error: Exception) -> Exception:
+        Args:
+            failure: what the overwrite ended with.
+            conf: the settings that it had.
+        """
+        location = self.current.location
+        unknown = (
+            f"whether {location} was rewritten is not known, nor verified: DESCRIBE HISTORY shows {label!r} as the "
+            "userMetadata of the commit if it was, also later"
+        )
+        try:
+            found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
+        except BaseException as error:
+            first = error if failure is None else failure
+            if not isinstance(first, Exception):
+                first.add_note(unknown)
+                raise first from error
+            raise VerificationError(f"{unknown} ({first_line(str(first))})") from error
+        if found:
+            return found[0]
+        if failure is None:
+            raise LostRaceError(f"the rows to rewrite in {location} were deleted meanwhile; nothing was committed")
+        if not isinstance(failure, Exception):
+            failure.add_note(unknown)
+            raise failure
+        with lost_races(location):
+            if not answered(failure):
+                raise VerificationError(f"{unknown} ({first_line(str(failure))})") from failure
+            raise self._told(failure, conf) from failure
+
+    def _told(self, error: Exception, conf: Mapping[str, str]) -> Exception:
         """A failure of the overwrite in words that help."""
         location = self.current.location
         if "DELTA_IDENTITY_COLUMNS_EXPLICIT_INSERT" in str(error):
@@ -113,8 +159,8 @@ class PublicCommitter:
         if "DELTA_REPLACE_WHERE_MISMATCH" not in str(error):
             return error
         return TableError(
-            f"{location} could not be written: its rows violate a constraint of it (a generated column "
-            "may depend on the time zone: set spark.sql.session.timeZone to its writers'); nothing was committed"
+            f"{location} could not be written: its rows violate a constraint of it ({of_zones(conf)}); nothing was "
+            "committed"
         )
 
     def _verify(self, version: int, mode: str) -> None:
@@ -125,7 +171,9 @@ class PublicCommitter:
             VerificationError: the rows differ.
         """
         before, after = self.current.at(version - 1), self.current.at(version)
-        if before.schema.fingerprint != self.current.schema.fingerprint:
+        between = [row for row in history_of(self.current, LOOKED_AT) if self.known < row["version"] < version]
+        reshaped = any(word in row["operation"] for row in between for word in RESHAPING)
+        if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
         counts = before.read().count(), after.read().count()
         if counts[0] != counts[1]:
@@ -139,26 +187,23 @@ class PublicCommitter:
 
     def _take_back(self, version: int, why: str, kind: type[ZorderError] = VerificationError) -> NoReturn:
         """Restore the version before ours unless others have committed since; raise what came of it."""
-        newest = int(history_of(self.current, 1)[0]["version"])
-        left = f"others have committed up to version {newest} since" if newest != version else ""
-        if not left:
-            try:
-                self.spark.sql(self._restore(version)).collect()
-            except Exception as error:
-                left = f"it could not be taken back ({first_line(str(error))})"
+        left = raced = ""
+        try:
+            newest = int(history_of(self.current, 1)[0]["version"])
+            if newest != version:
+                left = f"others have committed up to version {newest} since"
+            else:
+                raced = restore(self.current, version - 1, version)
+        except Exception as error:
+            left = f"it could not be taken back ({first_line(str(error))})"
         if left:
+            statement = restore_sql(self.current.location, version - 1)
             raise VerificationError(
                 f"{why}; version {version} was left as it is, as {left}: bring back what is missing from version "
-                f"{version - 1}, or run {self._restore(version)}"
+                f"{version - 1}, or run {statement}, {COSTS}"
             )
-        restored = next(row for row in history_of(self.current, LOOKED_AT) if row["operation"] == "RESTORE")
-        if (last := int(restored["readVersion"])) != version:
+        if raced:
             raise VerificationError(
-                f"{why}; version {version} was taken back, and with it what others committed at that moment: bring "
-                f"back theirs from versions {version + 1} to {last}"
+                f"{why}; while version {version} was taken back, {raced}; what was before is in version {version - 1}"
             )
         raise kind(f"{why}; version {version} was taken back, the table lies again as at version {version - 1}")
-
-    def _restore(self, version: int) -> str:
-        """The statement that takes a version back."""
-        return f"RESTORE TABLE {sql_name(self.current.location)} TO VERSION AS OF {version - 1}"

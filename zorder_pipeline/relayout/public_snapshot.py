@@ -66,7 +66,7 @@ class PublicSnapshot(TableSnapshot):
         if (found := super().unsupported()) is not None:
             return found
         for name, why in REFUSED.items():
-            if self.properties.get(name) == "true":
+            if self.properties.get(name, "").lower() == "true":
                 return (
                     f"{self.location} has {name} = true, and a relayout by public API {why}; use a classic Spark "
                     "session and committer: transaction"
@@ -119,10 +119,9 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
 
     name = sql_name(table)
     try:
-        detail = spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]
-        if detail["format"] != "delta":
-            raise TableError(no_table(table))
+        # the history first: what is set meanwhile is seen in the detail, then
         newest = int(spark.sql(f"DESCRIBE HISTORY {name} LIMIT 1").collect()[0]["version"])
+        detail = spark.sql(f"DESCRIBE DETAIL {name}").collect()[0]
         if version is not None and version > newest:
             raise TableError(f"table {table} has no version {version}; the newest is {newest}")
         wanted = newest if version is None else version
@@ -131,7 +130,7 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         )
     except PySparkException as error:
         first = first_line(str(error)).rstrip(".")
-        if "DELTA_MISSING_DELTA_TABLE" in first:
+        if "DELTA_MISSING_DELTA_TABLE" in first or "DELTA_TABLE_ONLY_OPERATION" in first:
             raise TableError(no_table(table)) from error
         if "DELTA_UNSUPPORTED_FEATURES" in first:
             raise UnsupportedTableError(

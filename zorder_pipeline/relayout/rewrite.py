@@ -17,11 +17,12 @@ from .commit import Transaction
 from .committer import Committer, Replacement
 from .failures import told_plainly
 from .file_list import FileList
+from .instants import refuse_zoneless, writing_zone
 from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import COMPILED, set_for_a_while
+from .session_conf import ANY_AGE, COMPILED, set_for_a_while
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def _bin(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safet
         if not len(chosen):
             break
         try:
-            with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, COMPILED):
+            with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, {**COMPILED, **ANY_AGE}):
                 return _attempt(snapshot, chosen, job, safety)
         except LostRaceError:
             if attempt == ATTEMPTS:
@@ -219,6 +220,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
     files = snapshot.files()
     committer = _committer(snapshot, chosen)
     _refuse_changed_inputs(committer, snapshot, chosen)
+    refuse_zoneless(snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
     safety.progress(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
     rows = committer.input_rows()
@@ -228,9 +230,7 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
     conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:
         conf["parquet.block.size"] = str(safety.row_group_bytes)
-    if any(leaf.column.partition and leaf.column.type == "timestamp" for leaf in snapshot.leaves):
-        # Delta reads partition values back from folders' names, and an hour that comes twice has one name elsewhere
-        conf["spark.sql.session.timeZone"] = "UTC"
+    conf |= writing_zone(snapshot, chosen)
     done = committer.replace(
         ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)),
         Replacement(arranged.tags, job.columns, job.label, safety.verify, conf),

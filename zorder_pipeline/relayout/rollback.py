@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import LostRaceError, TableError
 
 from .failures import lost_races
 from .history import history_of, rewrote
-from .sessions import sql_name
+from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
 
     Raises:
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
+        LostRaceError: others committed while the table was restored; says what became of their commits.
     """
     snapshot = open_table(spark, table, committer=committer)
     if to_version is None:
@@ -43,7 +44,9 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
     elif to_version >= snapshot.version:
         raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
     with lost_races(snapshot.location):
-        spark.sql(f"RESTORE TABLE {sql_name(snapshot.location)} TO VERSION AS OF {int(to_version)}").collect()
+        raced = restore(snapshot, int(to_version), snapshot.version)
+    if raced:
+        raise LostRaceError(f"the rollback to version {to_version} did not last: {raced}; run it again")
     return Rollback(to_version, snapshot.newest().version)
 
 

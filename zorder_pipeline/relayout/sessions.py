@@ -13,7 +13,17 @@ from zorder_pipeline.model.spark_sql import column_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["activate", "has_jvm", "is_delta_table", "is_path", "jvm", "no_table", "session_versions", "sql_name"]
+__all__ = [
+    "activate",
+    "has_jvm",
+    "is_delta_table",
+    "is_path",
+    "jvm",
+    "no_table",
+    "session_id",
+    "session_versions",
+    "sql_name",
+]
 
 SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 """What a URI begins with."""
@@ -69,6 +79,11 @@ def no_table(folder: str) -> str:
         convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
         return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
     return f"{folder} is no Delta table; give the folder that holds _delta_log, or a catalog name"
+
+
+def session_id(spark: SparkSession) -> str:
+    """What tells a session from others, whichever Python object stands for it."""
+    return str(spark._jsparkSession.sessionUUID() if has_jvm(spark) else spark.session_id)  # type: ignore[attr-defined]
 
 
 def session_versions(spark: SparkSession) -> tuple[str, str]:

@@ -1,0 +1,51 @@
+"""Settings for a while: several sessions and users of them at once, and settings that are refused."""
+
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.relayout.session_conf import set_for_a_while
+
+pytestmark = pytest.mark.spark
+NAME, OTHER = "spark.sql.files.maxRecordsPerFile", "spark.sql.parquet.filterPushdown"
+
+
+def test_each_session_gets_its_own_settings_back_from_the_last_of_its_users(spark: SparkSession) -> None:
+    one, other = spark.newSession(), spark.newSession()
+    one.conf.set(NAME, "7")
+    blocks = [
+        set_for_a_while(session, {NAME: "1", OTHER: None})
+        for session in (one, other, SparkSession(one.sparkContext, one._jsparkSession))
+    ]
+    for block in blocks:
+        block.__enter__()
+    assert (one.conf.get(NAME), other.conf.get(NAME)) == ("1", "1")
+    blocks[0].__exit__(None, None, None)
+    assert one.conf.get(NAME) == "1"
+    for block in blocks[1:]:
+        block.__exit__(None, None, None)
+    assert (one.conf.get(NAME), other.conf.get(NAME)) == ("7", "0")
+
+
+def test_a_setting_that_is_refused_leaves_the_others_as_they_were(spark: SparkSession) -> None:
+    session = spark.newSession()
+    for _ in range(2):
+        with pytest.raises(PySparkException), set_for_a_while(session, {NAME: "1", "spark.sql.warehouse.dir": "x"}):
+            raise AssertionError
+    assert session.conf.get(NAME) == "0"
+
+
+def test_what_a_block_did_counts_when_its_session_has_died(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = spark.newSession()
+
+    def dead(key: str, *_: str) -> None:
+        raise ConnectionError(key)
+
+    with set_for_a_while(session, {NAME: "1", OTHER: "false"}):
+        for name in ("set", "unset"):
+            monkeypatch.setattr(session.conf, name, dead)
+    monkeypatch.undo()
+    with set_for_a_while(session, {NAME: "2"}):
+        assert session.conf.get(NAME) == "2"

@@ -1,0 +1,99 @@
+"""Partitions by TIMESTAMP: values that name no time zone, and the zone that new files are written in."""
+
+from __future__ import annotations
+
+import re
+from datetime import datetime
+from zoneinfo import ZoneInfo
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.model.spark_sql import column_sql
+
+from .failures import ZONE
+from .session_conf import set_for_a_while
+from .snapshot import TableSnapshot
+
+__all__ = ["is_ambiguous", "refuse_zoneless", "writing_zone"]
+
+ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+"""How the text of an instant ends that all readers read alike."""
+FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
+"""A zone that is an offset, in which no hour comes twice."""
+ELSEWHERE = ("+11:11", "-11:11")
+"""Offsets of no place; the second is for sessions that have the first."""
+
+Chosen = npt.NDArray[np.int64]
+
+
+def writing_zone(snapshot: TableSnapshot, chosen: Chosen) -> dict[str, str]:
+    """The setting in which new files of the chosen ones' partitions are written: the session's zone where that will do.
+
+    Delta reads the values back from the names of folders, and an hour that comes twice has one name.
+    """
+    zone, files = snapshot.spark.conf.get(ZONE, None) or "", snapshot.files()
+    texts = {files.partitions[i][place] for place in _places(snapshot) for i in chosen}
+    return {ZONE: "UTC"} if any(is_ambiguous(text, zone) for text in texts if text) else {}
+
+
+def is_ambiguous(text: str, zone: str) -> bool:
+    """Whether an instant's local time in a zone is also another's; also where that cannot be told.
+
+    >>> is_ambiguous("2025-11-02T06:30:00Z", "America/New_York"), is_ambiguous("2025-11-02T09:30:00Z", "Asia/Tokyo")
+    (True, False)
+    """
+    if FIXED.fullmatch(zone):
+        return False
+    try:
+        local = datetime.fromisoformat(text).astimezone(ZoneInfo(zone))
+    except (ValueError, OSError, OverflowError, KeyError):
+        return True
+    return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()
+
+
+def refuse_zoneless(snapshot: TableSnapshot, chosen: Chosen) -> None:
+    """Refuse partitions by TIMESTAMP whose values name no zone: each reader takes its own, so a rewrite shifts them.
+
+    Raises:
+        UnsupportedTableError: among those of the chosen files there is one; by public API, in the whole table.
+    """
+    for place in _places(snapshot):
+        if (found := _zoneless(snapshot, chosen, place)) is not None:
+            name = snapshot.partition_columns[place]
+            raise UnsupportedTableError(
+                f"{snapshot.location} cannot be rewritten: values of its partition column {name} name no time zone "
+                f"(e.g. {found}), so every reader takes them in its own, and new files would fix one; overwrite the "
+                f"table by Delta 3.3 or newer in a session with {ZONE} of its writers first, which names it"
+            )
+
+
+def _places(snapshot: TableSnapshot) -> list[int]:
+    """Which partition columns are timestamps, by their places."""
+    types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
+    return [place for place, name in enumerate(snapshot.partition_columns) if types[name] == "timestamp"]
+
+
+def _zoneless(snapshot: TableSnapshot, chosen: Chosen, place: int) -> str | None:
+    """A value without a zone."""
+    from pyspark.sql import functions as F
+
+    files = snapshot.files()
+    if not snapshot.whole_partitions:
+        texts = {files.partitions[i][place] for i in chosen}
+        return next((text for text in sorted(filter(None, texts)) if not ZONED.search(text)), None)
+    # no public API tells the text, but an instant is the same in every session
+    known = {values[place] for values in files.partitions}
+    zone = ELSEWHERE[snapshot.spark.conf.get(ZONE, None) == ELSEWHERE[0]]
+    with set_for_a_while(snapshot.spark, {ZONE: zone}):
+        rows = snapshot.read()
+        origin = rows.metadataColumn("_metadata").getField("file_path")  # so that nothing comes from Spark's cache
+        column = F.unix_micros(F.col(column_sql((snapshot.partition_columns[place],)))).alias("micros")
+        there = set(rows.where(origin.isNotNull()).select(column).distinct().toArrow()["micros"].to_pylist())
+    moved = {text for text in known if text is not None and _micros(text) not in there}
+    return f"{min(moved)} as read here" if moved else None
+
+
+def _micros(text: str) -> int:
+    return int(np.datetime64(text.removesuffix("Z"), "us").astype(np.int64))

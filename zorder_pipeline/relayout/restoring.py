@@ -1,0 +1,65 @@
+"""RESTORE of a table, which sees whom it would undo: others may commit after the history was looked at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .history import history_of
+from .session_conf import ANY_AGE, set_for_a_while
+from .sessions import sql_name
+
+if TYPE_CHECKING:
+    from .snapshot import TableSnapshot
+
+__all__ = ["restore", "restore_sql"]
+
+LOOKED_AT = 100
+"""Commits among which ours is sought."""
+
+
+def restore_sql(location: str, version: int) -> str:
+    """The statement that brings a version of a table back."""
+    return f"RESTORE TABLE {sql_name(location)} TO VERSION AS OF {version}"
+
+
+def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
+    """RESTORE a table, and undo that when it has undone commits that nobody had looked at.
+
+    Args:
+        seen: the table's newest version when it was decided to restore it.
+
+    Returns:
+        What became of those commits, in words; "" when there were none and the table lies as at ``to_version``.
+    """
+    made, replaced = _restored(snapshot, to_version)
+    if replaced == seen:
+        return ""
+    theirs = f"others committed {_versions(seen + 1, replaced)} of {snapshot.location} at that moment"
+    again = restore_sql(snapshot.location, replaced)
+    if (newest := int(history_of(snapshot, 1)[0]["version"])) != made:
+        return (
+            f"{theirs}, which version {made} removed, and {_versions(made + 1, newest)} came since: bring back theirs "
+            f"from version {replaced}, or run {again}, which removes what came since"
+        )
+    try:
+        undone, read = _restored(snapshot, replaced)
+    except Exception:
+        return f"{theirs}, which version {made} removed: run {again} to bring them back"
+    if read == made:
+        return f"{theirs}, and version {undone} brought these back"
+    return (
+        f"{theirs}, and version {undone} brought these back but removed {_versions(made + 1, read)} of others: bring "
+        "back theirs from there"
+    )
+
+
+def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
+    """RESTORE a table; the version that this made, and the one that it replaced."""
+    with set_for_a_while(snapshot.spark, ANY_AGE):
+        snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
+    row = next(row for row in history_of(snapshot, LOOKED_AT) if row["operation"] == "RESTORE")
+    return int(row["version"]), int(row["readVersion"])
+
+
+def _versions(first: int, last: int) -> str:
+    return f"version {first}" if first == last else f"versions {first} to {last}"
