@@ -1,7 +1,10 @@
 """What the program says when it is interrupted."""
 
+import io
+
 import click
 import pytest
+from rich.console import Console
 
 from zorder_pipeline.cli import entry
 
@@ -11,7 +14,7 @@ from zorder_pipeline.cli import entry
     [((), "what was not committed by then is undone"), (("version 1 of t was committed",), "version 1 of t was")],
 )
 def test_an_interruption_is_told_with_what_the_step_says_of_itself(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], notes: tuple[str, ...], told: str
+    monkeypatch: pytest.MonkeyPatch, notes: tuple[str, ...], told: str
 ) -> None:
     def interrupted(**_: object) -> None:
         error = KeyboardInterrupt()
@@ -19,10 +22,12 @@ def test_an_interruption_is_told_with_what_the_step_says_of_itself(
             error.add_note(note)
         raise click.exceptions.Abort from error
 
+    page = io.StringIO()
     monkeypatch.setattr(entry.zorder, "main", interrupted)
+    monkeypatch.setattr(entry, "err", Console(file=page))
     with pytest.raises(SystemExit) as caught:
         entry.main()
     assert caught.value.code == entry.INTERRUPTED
-    said = " ".join(capsys.readouterr().err.split())
+    said = " ".join(page.getvalue().split())
     assert told in said
     assert ("is undone" in said) == (not notes)
