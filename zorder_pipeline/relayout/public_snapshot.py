@@ -130,7 +130,7 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         )
     except PySparkException as error:
         first = first_line(str(error)).rstrip(".")
-        if "DELTA_MISSING_DELTA_TABLE" in first or "DELTA_TABLE_ONLY_OPERATION" in first:
+        if "DELTA_MISSING_DELTA_TABLE" in first:
             raise TableError(no_table(table)) from error
         if "DELTA_UNSUPPORTED_FEATURES" in first:
             raise UnsupportedTableError(
