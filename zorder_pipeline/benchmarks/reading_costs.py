@@ -37,7 +37,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     from zorder_pipeline.pipeline.known_files import known_files
     from zorder_pipeline.pipeline.scanning import understood
     from zorder_pipeline.reading.file_stats import FileStats
-    from zorder_pipeline.reading.gather import STATS, session_of
+    from zorder_pipeline.reading.gather import STATS
+    from zorder_pipeline.reading.session import session_of
     from zorder_pipeline.relayout.snapshot import open_table
 
     progress(f"pruning {PRUNED_FILES:,} files")

@@ -15,8 +15,8 @@ from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
-from zorder_pipeline.reading.gather import session_of, zone_of
 from zorder_pipeline.reading.prune import FileTests, without_hulls
+from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 

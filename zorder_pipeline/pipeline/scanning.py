@@ -249,8 +249,9 @@ def _whatever(read: Callable[[], _T]) -> _T | None:
     """What is made of a statement; None of one that nobody thought of, which Spark may yet answer."""
     try:
         return read()
-    except Exception:
-        _log.warning("a statement is left to Spark: it could not be read", exc_info=True)
+    except Exception as error:
+        _log.warning("a statement is left to Spark: reading it failed (%s)", type(error).__name__)
+        _log.debug("how it failed", exc_info=True)
         return None
 
 

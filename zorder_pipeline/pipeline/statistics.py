@@ -19,7 +19,8 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
-from zorder_pipeline.reading.gather import evaluable, gather, session_of, zone_of
+from zorder_pipeline.reading.gather import evaluable, gather
+from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 

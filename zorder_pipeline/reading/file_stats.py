@@ -112,7 +112,7 @@ class FileStats:
 
         Args:
             version: table version that the files were read from.
-            session: see `zorder_pipeline.reading.gather.session_of`.
+            session: see `zorder_pipeline.reading.session.session_of`.
             stats: rows as `STATS`, ``file`` being the path of the AddFile action.
             vectors: id of the deletion vector that each file had.
             stored_as: see `Gathered.under`.

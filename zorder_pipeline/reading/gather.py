@@ -18,15 +18,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import ValueType, canonical_array
 
+from .session import zone_of
+
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-__all__ = ["STATS", "evaluable", "gather", "session_of", "stored_columns", "zone_of"]
+__all__ = ["STATS", "evaluable", "gather", "stored_columns"]
 
 BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
@@ -36,11 +37,6 @@ LOOKED_AT, FEW = 1000, 256
 """Rows by which columns of few values are told, and combinations of values that are few."""
 WIDE_DIGITS = 18
 """Digits of a decimal beyond which its unscaled value does not fit 64 bits."""
-SETTINGS = (
-    *("spark.sql.caseSensitive", "spark.sql.legacy.timeParserPolicy", "spark.sql.parser.escapedStringLiterals"),
-    *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.sizeOfNull"),
-)
-"""Settings of a session that change what expressions mean."""
 _SLOTS = {"string": ("text", pa.string()), "float": ("real", pa.float64())}
 _WHOLE = ("whole", pa.int64())
 STATS = pa.schema(
@@ -63,21 +59,6 @@ STATS = pa.schema(
 )
 """A row per file and feature; bounds stand in the column that their type's canonical values fit, ``columns`` says
 where the files keep what the feature looks at, and ``nulls`` is -1 where there are some and nobody counted them."""
-
-
-def session_of(spark: SparkSession) -> str:
-    """What the value of an expression depends on besides the row: under another one, statistics of it do not count."""
-    if getattr(spark, "_jsparkSession", None) is None:
-        raise UnsupportedTableError("statistics of files need a classic Spark session; this one is Spark Connect")
-    conf = spark._jsparkSession.sessionState().conf()
-    told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
-    told += [f"{key} {spark.conf.get(key, None)}" for key in SETTINGS]
-    return ", ".join(told)
-
-
-def zone_of(spark: SparkSession) -> str:
-    """The session's time zone."""
-    return spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
 
 
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:

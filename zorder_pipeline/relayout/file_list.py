@@ -23,13 +23,14 @@ if TYPE_CHECKING:
 
     from .snapshot import TableSnapshot
 
-__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "FileList", "fetch_files", "few"]
+__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "ZONED", "FileList", "fetch_files", "few"]
 __all__ += ["zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
 MILLISECOND = 1000
-_ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
+"""How the text of an instant ends that all readers read alike."""
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
 """Tells a file's deletion vectors apart; the empty string without one."""
 
@@ -235,7 +236,7 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
     typed = snapshot.spark.createDataFrame(distinct).select("text", cast).toArrow()
     values, valid = canonical_array(typed["value"], leaf.column.value_type)
     if leaf.column.value_type.family == "timestamp":  # every session reads it in its own zone
-        valid &= np.array([bool(_ZONED.search(text or "")) for text in typed["text"].to_pylist()], dtype=np.bool_)
+        valid &= np.array([bool(ZONED.search(text or "")) for text in typed["text"].to_pylist()], dtype=np.bool_)
     place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
     index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
     known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)

@@ -13,13 +13,12 @@ from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .failures import ZONE
+from .file_list import ZONED
 from .session_conf import set_for_a_while
 from .snapshot import TableSnapshot
 
 __all__ = ["is_ambiguous", "refuse_zoneless", "writing_zone"]
 
-ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
-"""How the text of an instant ends that all readers read alike."""
 FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
 """A zone that is an offset, in which no hour comes twice."""
 ELSEWHERE = ("+11:11", "-11:11")
