@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
@@ -38,7 +38,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 60, 3)").write.parquet(str(folder / "v"))
     spark.read.parquet(str(folder / "v")).createOrReplaceTempView("v")
     try:
-        with _set(spark, {"spark.sql.session.timeZone": ZONE}):
+        with session_conf(spark, {"spark.sql.session.timeZone": ZONE}):
             yield path, state
     finally:
         spark.sql("DROP TABLE flights")
@@ -52,7 +52,7 @@ def _gather(spark: SparkSession, path: str, state: str) -> None:
         scans = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
         assert not isinstance(scans, Unusable)
         queries += [LoggedQuery("t", scan.predicate) for scan in scans]
-    with _set(spark, {"spark.sql.session.timeZone": ZONE}):
+    with session_conf(spark, {"spark.sql.session.timeZone": ZONE}):
         gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
 
 
@@ -64,21 +64,6 @@ def _items(columns: str) -> list[str]:
             found.append(columns[start:i])
             start = i + 1
     return [*found, columns[start:]]
-
-
-@contextmanager
-def _set(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    before = {key: spark.conf.get(key, None) for key in settings}
-    for key, value in settings.items():
-        spark.conf.set(key, value)
-    try:
-        yield
-    finally:
-        for key, old in before.items():
-            if old is None:
-                spark.conf.unset(key)
-            else:
-                spark.conf.set(key, old)
 
 
 def _same(spark: SparkSession, table: tuple[str, str], condition: str) -> int:
@@ -98,7 +83,7 @@ def test_the_table_is_one_whose_files_are_left_out(spark: SparkSession, table: t
 
 @pytest.mark.parametrize(("condition", "read"), [("c = '${who}' OR " + LATE, 4), (r"c = '$\{who}' OR " + LATE, 1)])
 def test_variables_are_left_to_spark(spark: SparkSession, table: tuple[str, str], condition: str, read: int) -> None:
-    with _set(spark, {"who": "ann"}):
+    with session_conf(spark, {"who": "ann"}):
         assert _same(spark, table, condition) == read
 
 
@@ -115,7 +100,7 @@ def test_a_session_that_reads_sql_in_its_own_way_is_left_to_spark(
     spark: SparkSession, table: tuple[str, str], setting: str, condition: str
 ) -> None:
     both = {setting: "true", "spark.sql.ansi.enabled": "true"}
-    with _set(spark, both):
+    with session_conf(spark, both):
         assert _same(spark, table, condition) == 4
 
 
@@ -166,14 +151,14 @@ def _found(spark: SparkSession, table: tuple[str, str], condition: str) -> None:
 
 
 def test_without_ansi_mode_numbers_wrap_around(spark: SparkSession, table: tuple[str, str]) -> None:
-    with _set(spark, {"spark.sql.ansi.enabled": "false"}):
+    with session_conf(spark, {"spark.sql.ansi.enabled": "false"}):
         _found(spark, table, "epoch * 2 < 0")
 
 
 @pytest.mark.slow
 def test_without_ansi_mode_strings_are_cut(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
-    with _set(spark, {"spark.sql.ansi.enabled": "false"}):
+    with session_conf(spark, {"spark.sql.ansi.enabled": "false"}):
         _gather(spark, path, state)
         assert zorder_pipeline.explain(spark, path, LATE, state=state).files_read == 1
         for condition in ("x >= '1.5'", "f >= '1.9'"):

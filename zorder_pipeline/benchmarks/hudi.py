@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from .foreign import Foreign, PeerError
@@ -10,7 +10,7 @@ from .foreign import Foreign, PeerError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["HUDI", "hudi_hilbert", "hudi_zorder"]
+__all__ = ["HUDI", "hudi"]
 
 HUDI = Foreign(
     name="Hudi",
@@ -21,32 +21,21 @@ HUDI = Foreign(
 )
 
 
-def hudi_zorder(
-    spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: object = None
-) -> float:
-    """The procedure ``run_clustering`` by z-order.
+def hudi(curve: str) -> Callable[..., float]:
+    """The procedure ``run_clustering`` by a curve, ``z-order`` or ``hilbert``, as `zorder_pipeline.benchmarks.peers`
+    takes it.
 
-    Raises:
+    Raises, when called:
         PeerError: there is no column, the environment cannot be made, or the job fails.
     """
-    del measure
-    return _clustered(spark, source, dest, columns, files, "z-order")
 
+    def prepare(
+        spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: object = None
+    ) -> float:
+        del measure
+        if not columns:
+            raise PeerError("the log filters by no column")
+        how = {"columns": list(columns), "curve": curve}
+        return HUDI.rewritten(spark, source, dest, files, how, f"{curve} of {', '.join(columns)}")
 
-def hudi_hilbert(
-    spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, measure: object = None
-) -> float:
-    """The procedure ``run_clustering`` by Hilbert curve.
-
-    Raises:
-        PeerError: there is no column, the environment cannot be made, or the job fails.
-    """
-    del measure
-    return _clustered(spark, source, dest, columns, files, "hilbert")
-
-
-def _clustered(spark: SparkSession, source: str, dest: str, columns: Sequence[str], files: int, curve: str) -> float:
-    if not columns:
-        raise PeerError("the log filters by no column")
-    how = {"columns": list(columns), "curve": curve}
-    return HUDI.rewritten(spark, source, dest, files, how, f"{curve} of {', '.join(columns)}")
+    return prepare

@@ -21,7 +21,7 @@ from sqlglot import exp
 from zorder_pipeline.errors import ZorderError
 
 from .data import copy_table, live_bytes, session_conf
-from .hudi import hudi_hilbert, hudi_zorder
+from .hudi import hudi
 from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
 from .workloads import LITERAL, Record
 
@@ -160,10 +160,10 @@ PEERS: tuple[Peer, ...] = (
     Peer("iceberg-zorder2", iceberg_zorder, 2, "Iceberg zorder, 2 columns", NOT_INTERLEAVED),
     Peer("iceberg-zorder", iceberg_zorder, 3, "Iceberg zorder, 3 columns", NOT_INTERLEAVED),
     Peer("iceberg-zorder4", iceberg_zorder, 4, "Iceberg zorder, 4 columns", NOT_INTERLEAVED),
-    Peer("hudi-zorder2", hudi_zorder, 2, "Hudi z-order, 2 columns"),
-    Peer("hudi-zorder", hudi_zorder, 3, "Hudi z-order, 3 columns"),
-    Peer("hudi-hilbert2", hudi_hilbert, 2, "Hudi Hilbert, 2 columns"),
-    Peer("hudi-hilbert", hudi_hilbert, 3, "Hudi Hilbert, 3 columns"),
+    Peer("hudi-zorder2", hudi("z-order"), 2, "Hudi z-order, 2 columns"),
+    Peer("hudi-zorder", hudi("z-order"), 3, "Hudi z-order, 3 columns"),
+    Peer("hudi-hilbert2", hudi("hilbert"), 2, "Hudi Hilbert, 2 columns"),
+    Peer("hudi-hilbert", hudi("hilbert"), 3, "Hudi Hilbert, 3 columns"),
 )
 NOT_RUN: tuple[tuple[str, str], ...] = (
     ("Qbeast", "its runtime for Spark cannot be fetched from Maven Central here"),
