@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zorder_pipeline.errors import ZorderError
+
 from .data import copy_table, file_count, lineitem_table, plan_for
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .peers import frequent_columns, liquid, zorder
@@ -34,16 +36,23 @@ TABLE = "lineitem"
 HEAP = "2g"
 NEW = 0.05
 COLUMNS = 3
+NAMES = ("stored", "ours-hash", "zorder", "liquid")
 
 Contender = tuple[str, str, Callable[[Path], float]]
 """Name, label, and what rewrites a table at a new path; returns its seconds without what it started from."""
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
-    """See `Workload`; a seed is a round."""
+    """See `Workload`; a seed is a round. With ``against`` only ours, the plain copy and the contenders named run.
+
+    Raises:
+        ZorderError: a name is unknown.
+    """
     from zorder_pipeline import pipeline
     from zorder_pipeline.spark import session
 
+    if unknown := sorted(set(options.against) - set(NAMES)):
+        raise ZorderError(f"--against knows no {unknown[0]!r} here; it may be any of {', '.join(NAMES)}")
     spark = session({"spark.driver.memory": HEAP})
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
     source = options.work / "stored" / TABLE
@@ -55,7 +64,9 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     settings = pipeline.LearnSettings(trials=300, target_file_rows=max(1, rows // FILES))
     progress("learning a layout, which is not timed here")
     plan = pipeline.learn(spark, str(source), [train], aliases=[TABLE], settings=settings)
-    contenders = _contenders(spark, source, plan, frequent_columns([r["statement"] for r in records], COLUMNS))
+    columns = frequent_columns([record["statement"] for record in records], COLUMNS)
+    wanted = (OURS, *(options.against or NAMES))
+    contenders = [one for one in _contenders(spark, source, plan, columns) if one[0] in wanted]
     for name, _, make in contenders:  # warm: code is compiled, files are in the cache
         progress(f"warming up: {name}")
         _timed(options.work / "warm" / TABLE, make)

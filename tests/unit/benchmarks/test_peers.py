@@ -6,8 +6,9 @@ import pyarrow as pa
 import pytest
 from deltalake import write_deltalake
 
-from zorder_pipeline.benchmarks import peers
+from zorder_pipeline.benchmarks import peers, relayout
 from zorder_pipeline.benchmarks.data import live_bytes
+from zorder_pipeline.benchmarks.harness import Options
 from zorder_pipeline.benchmarks.workloads import tpch_statements
 from zorder_pipeline.errors import ZorderError
 
@@ -74,3 +75,8 @@ def test_best_sort_keeps_the_column_that_measures_best(tmp_path: Path, monkeypat
     assert peers.sort(None, "", str(dest), ["a", "b", "c", "d"], 4, measure) == 2.0  # type: ignore[arg-type]
     assert [p.name for p in dest.iterdir()] == ["b"]
     assert [p.name for p in dest.parent.iterdir()] == ["t"]
+
+
+def test_a_contender_that_the_rewrite_does_not_know_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ZorderError, match=r"no 'nobody' here; it may be any of stored, ours-hash, zorder, liquid"):
+        relayout.run(Options((0,), tmp_path, against=("nobody",)), print)
