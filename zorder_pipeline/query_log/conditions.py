@@ -33,6 +33,8 @@ NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
 NUMBERS = ("integer", "decimal", "float")
 MAX_IN = 5_000
+EXACT_DIGITS = 15
+"""Decimal digits that every double keeps."""
 SQL_LIKE_SIMPLE = re.compile(r"[^_%]+%[^_%]*")
 """Patterns that Spark's optimizer turns into StartsWith (and EndsWith), which Delta's statistics answer."""
 
@@ -74,9 +76,25 @@ class Context:
         if texts and (family in NUMBERS or (op == "in" and family not in ("string", ""))):
             return None
         real = [literal.kind == "number" and "e" in literal.text.lower() for literal in literals]
-        if any(real) and (not all(real) or (not self.ansi and family == "integer")):
+        # a list has one type, and as doubles long numbers are equal that are not; BETWEEN is two comparisons
+        mixed = op == "in" and not all(real) and self._long(name, literals)
+        if any(real) and (mixed or (not self.ansi and family == "integer")):
             return None
         return Comparison(name, op, literals, derived)
+
+    def _long(self, name: str, literals: tuple[Literal, ...]) -> bool:
+        """Whether a value of the column, or a literal that it is compared with, may have no double of its own."""
+        column = self.type_of(name)
+        if column is None or column.value_type.family == "float":
+            return False
+        if column.type == "bigint" or (column.value_type.family == "decimal" and _digits(column.type) > EXACT_DIGITS):
+            return True
+        return any(sum(map(str.isdigit, literal.text)) > EXACT_DIGITS for literal in literals)
+
+
+def _digits(decimal: str) -> int:
+    """Digits of a decimal type, from its name."""
+    return int(decimal.removeprefix("decimal(").split(",")[0])
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
