@@ -35,7 +35,8 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         if scope.set_operation_scopes:
             for branch in scope.set_operation_scopes:
                 readers[id(branch)] = 1
-                handed[id(branch)] = [_into_branch(inherited, scope, branch)]
+                # the branches' columns get one type, in which a condition may say something else of one of them
+                handed[id(branch)] = [[] if catalog.sure else _into_branch(inherited, scope, branch)]
             continue
         if not isinstance(scope.expression, exp.Select):
             continue

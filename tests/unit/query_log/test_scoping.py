@@ -66,6 +66,8 @@ def test_a_condition_restricts_what_it_does_in_spark(statement: str, expected: l
         ("SELECT * FROM flights JOIN dim USING (id) WHERE id = 5", "id = 5", "id = 5"),
         ("SELECT * FROM dim NATURAL JOIN flights WHERE x = 5", "x = 5", "TRUE"),
         ("SELECT * FROM dim JOIN flights ON dim.k = flights.id WHERE x = 5", "x = 5", "x = 5"),
+        ("SELECT * FROM (SELECT id FROM flights UNION ALL SELECT k FROM dim) WHERE id = 5", "id = 5", "TRUE"),
+        ("SELECT id FROM flights WHERE x = 5 INTERSECT SELECT k FROM dim", "x = 5", "x = 5"),
     ],
 )
 def test_files_are_not_left_out_by_what_a_table_without_schema_may_say_otherwise(
