@@ -60,7 +60,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     places = [np.array([i % 500, 700 + i % 90], dtype="<u2").tobytes() for i in range(PRUNED_FILES)]
     blank = {field.name: pa.nulls(PRUNED_FILES, field.type) for field in STATS}
     tables, numbers = [], range(PRUNED_FILES)
-    columns_of = {"predicate": '{"c": "c"}', "expression": '{"k": "k"}', "column": '{"k": "k"}'}
+    looked_at = {"predicate": "c", "expression": "k", "column": "k"}
+    columns_of = {kind: json.dumps({name: snapshot.stored_as[name]}) for kind, name in looked_at.items()}
     for feature, kind, low, high, bloom in (
         ("c LIKE '%x%'", "predicate", [0] * PRUNED_FILES, [int(i % 50 == 0) for i in numbers], False),
         (
