@@ -97,6 +97,15 @@ class ValueType:
         return None
 
     @property
+    def digits(self) -> int:
+        """Decimal digits of the largest value of an integer or decimal type, the point left out; 0 for every other.
+
+        >>> ValueType("int").digits, ValueType("decimal(12,2)").digits, ValueType("date").digits
+        (10, 12, 0)
+        """
+        return len(str(self.bounds[1])) if self.bounds is not None else 0
+
+    @property
     def numpy_dtype(self) -> np.dtype[Any]:
         """dtype of a canonical array: int64, float64, or object (strings, bytes, decimals wider than 18 digits)."""
         if self.family == "float":

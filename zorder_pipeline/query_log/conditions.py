@@ -87,14 +87,9 @@ class Context:
         column = self.type_of(name)
         if column is None or column.value_type.family == "float":
             return False
-        if column.type == "bigint" or (column.value_type.family == "decimal" and _digits(column.type) > EXACT_DIGITS):
+        if column.value_type.digits > EXACT_DIGITS:
             return True
         return any(sum(map(str.isdigit, literal.text)) > EXACT_DIGITS for literal in literals)
-
-
-def _digits(decimal: str) -> int:
-    """Digits of a decimal type, from its name."""
-    return int(decimal.removeprefix("decimal(").split(",")[0])
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:

@@ -136,7 +136,7 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -
     whole = column.value_type.family == "integer"
     if whole and not ansi:
         return None
-    if _decimal_digits(column) + digits > MOST_DIGITS or not _of_its_kind(literal, column):
+    if column.value_type.digits + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:
         target = (Fraction(Decimal(literal.text)) - offset) / slope
@@ -145,11 +145,6 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -
     if slope < 0:
         op = FLIPPED[op]
     return _bounded(name, op, target, whole)
-
-
-def _decimal_digits(column: Column) -> int:
-    low, high = column.value_type.bounds or (0, 0)
-    return len(str(max(-low, high)))
 
 
 def _of_its_kind(literal: Literal, column: Column) -> bool:

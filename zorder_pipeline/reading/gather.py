@@ -85,7 +85,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     found = []
     for feature, field in fields([feature for feature in features if feature.zone in ("", zone)]):
         value_type = ValueType.parse(field.dataType.simpleString())
-        digits = int(value_type.name[8:].split(",")[0]) if value_type.family == "decimal" else 0
+        digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
             found.append(replace(feature, type="double", sql=f"CAST({feature.sql} AS DOUBLE)", equality=False))
         elif value_type.orderable and value_type.family != "binary" and digits <= WIDE_DIGITS:
