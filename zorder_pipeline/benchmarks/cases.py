@@ -21,7 +21,7 @@ from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.ingest import Interpreter
-from zorder_pipeline.query_log.reader import LogLine
+from zorder_pipeline.query_log.records import LogLine
 
 from . import tables
 from .data import orders_lineitem, write_lineitem

@@ -18,21 +18,18 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.ranges import Boxes
 
+from .best_cut import best_cut, hits, positions, weight, widened
 from .encoding import Encoding
 from .skipping import Estimator
 from .tree import INNER_BITS, MAX_DEPTH, TreeDraft
 
 __all__ = ["GrowSettings", "grow_by_predicates", "grow_tree", "range_ends"]
 
-INNER_ROWS = 8
-"""Sample rows a cell inside a file has at least."""
 TOLERANCE = 0.25
 """A file's sample rows may differ from the target by this share: less than what a cut of the whole table allows
 (`zorder_pipeline.layout.cells.TOLERANCE`), so that the files found here are those cut there."""
 LEAST_GAIN = 1e-4
 """Share of the rows read that a cut inside a file must save."""
-MOST_LITERALS = 64
-"""Literals tried per column and node at most, evenly chosen."""
 
 
 @dataclass(frozen=True)
@@ -147,106 +144,6 @@ def _places(encoding: Encoding, values: set[Any], side: Any) -> npt.NDArray[np.i
 
 
 @numba.njit(cache=True, nogil=True)
-def _hits(
-    lows: Any, highs: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, found: Any
-) -> int:  # pragma: no cover - compiled
-    """Writes to ``found`` which of ``boxes`` a zone map matches; returns how many."""
-    count = 0
-    for j in range(len(boxes)):
-        box, hit = boxes[j], True
-        for i in range(ends[box], ends[box + 1]):
-            if highs[column[i]] < first[i] or lows[column[i]] > last[i]:
-                hit = False
-                break
-        if hit:
-            found[count] = box
-            count += 1
-    return count
-
-
-@numba.njit(cache=True, nogil=True)
-def _weight(boxes: Any, count: int, box_query: Any, weights: Any) -> float:  # pragma: no cover - compiled
-    """Weight of the queries of ``boxes[:count]``, each counted once."""
-    total, previous = 0.0, -1
-    for j in range(count):
-        query = box_query[boxes[j]]
-        if query != previous:
-            total += weights[query]
-            previous = query
-    return total
-
-
-@numba.njit(cache=True, nogil=True)
-def _positions(
-    codes: Any, files: int, inside: bool, tolerance: float, quantiles: int, literals: Any, least: int
-) -> Any:  # pragma: no cover - compiled
-    """Places where ascending ``codes`` may be cut: at a change of code, with whole files on both sides."""
-    rows = len(codes)
-    found = np.empty(quantiles + MOST_LITERALS + 1, dtype=np.int64)
-    count = 0
-    ideal = rows / max(1, files)
-    step = max(1, (len(literals) + MOST_LITERALS - 1) // MOST_LITERALS)
-    even = 1 if inside else min(quantiles, max(0, files - 1))
-    for k in range(even + (len(literals) + step - 1) // step):
-        if k < even:
-            place = int(rows * (k + 1) / (even + 1))
-            low = np.searchsorted(codes, codes[min(place, rows - 1)])
-            high = np.searchsorted(codes, codes[min(place, rows - 1)], side="right")
-            place = low if low > 0 and (place - low <= high - place or high >= rows) else high
-        else:
-            place = np.searchsorted(codes, literals[(k - even) * step])
-        if place <= 0 or place >= rows:
-            continue
-        if inside or least > 0:
-            if min(place, rows - place) < max(least, INNER_ROWS):
-                continue
-        else:
-            left = min(max(int(np.round(place / ideal)), 1), files - 1)
-            uneven = max(abs(place / left - ideal), abs((rows - place) / (files - left) - ideal))
-            if uneven > tolerance * ideal:
-                continue
-        found[count] = place
-        count += 1
-    return np.unique(found[:count])
-
-
-@numba.njit(cache=True, nogil=True)
-def _best_cut(
-    rows: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
-    ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place."""
-    buckets, columns = len(places) + 1, low.shape[1]
-    lows = np.full((buckets, columns), 2147483647, dtype=np.int32)
-    highs = np.full((buckets, columns), -1, dtype=np.int32)
-    bucket = 0
-    for i in range(len(rows)):
-        if bucket < len(places) and i >= places[bucket]:
-            bucket += 1
-        for c in range(columns):
-            lows[bucket, c] = min(lows[bucket, c], low[rows[i], c])
-            highs[bucket, c] = max(highs[bucket, c], high[rows[i], c])
-    right = np.empty(len(places), dtype=np.float64)
-    some_low, some_high = lows[buckets - 1].copy(), highs[buckets - 1].copy()
-    for k in range(len(places) - 1, -1, -1):
-        count = _hits(some_low, some_high, boxes, ends, column, first, last, scratch)
-        right[k] = _weight(scratch, count, box_query, weights) * (len(rows) - places[k])
-        some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
-    some_low, some_high = lows[0].copy(), highs[0].copy()
-    best, best_place = -1.0, places[len(places) // 2]
-    for k in range(len(places)):
-        if k > 0:
-            some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
-        count = _hits(some_low, some_high, boxes, ends, column, first, last, scratch)
-        cost = _weight(scratch, count, box_query, weights) * places[k] + right[k]
-        # of equal gains the cut nearest to the middle
-        gain = (base - cost) / base - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0) if base > 0.0 else 0.0
-        if gain > best:
-            best, best_place = gain, places[k]
-    return best, best_place
-
-
-@numba.njit(cache=True, nogil=True)
 def _grow(
     fine: Any, low: Any, high: Any, ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any,
     rows_per_file: float, tolerance: float, quantiles: int, prior: float, inner: int, literals: Any, starts: Any,
@@ -268,13 +165,13 @@ def _grow(
     while len(stack) > 0:
         node = stack.pop()
         rows = perm[begin[node] : end[node]].copy()
-        hits = matching[node]
+        matched = matching[node]
         one_file = least == 0 and files[node] <= 1
         depth = (rank[node] if inside[node] else 0) if one_file else rank[node]
         if (one_file and depth >= inner) or (not one_file and depth >= MAX_DEPTH) or len(rows) < 2:
             continue
-        base = _weight(hits, len(hits), box_query, weights) * len(rows)
-        trust = len(hits) / max(len(hits) + prior, 1e-9)
+        base = weight(matched, len(matched), box_query, weights) * len(rows)
+        trust = len(matched) / max(len(matched) + prior, 1e-9)
         best, best_feature, best_place, best_code = -np.inf, -1, 0, 0
         gains = expected[node].copy()
         for f in range(features):
@@ -286,11 +183,11 @@ def _grow(
                 continue
             here = literals[starts[f] : starts[f + 1]]
             here = here[np.searchsorted(here, codes[0], side="right") : np.searchsorted(here, codes[-1], side="right")]
-            places = _positions(codes, files[node], one_file, tolerance, quantiles, here, least)
+            places = positions(codes, files[node], one_file, tolerance, quantiles, here, least)
             if len(places) == 0:
                 continue
-            gain, place = _best_cut(
-                rows[order], places, low, high, hits, base,
+            gain, place = best_cut(
+                rows[order], places, low, high, matched, base,
                 ends, column, first, last, box_query, weights, scratch,
             )  # fmt: skip
             gains[f] = trust * gain + (1.0 - trust) * expected[node, f] if node > 0 else gain
@@ -317,8 +214,8 @@ def _grow(
             some_low = np.full(columns, 2147483647, dtype=np.int32)
             some_high = np.full(columns, -1, dtype=np.int32)
             for i in perm[begin[child] : end[child]]:
-                some_low, some_high = _widened(some_low, some_high, low[i], high[i])
-            count = _hits(some_low, some_high, hits, ends, column, first, last, scratch)
+                some_low, some_high = widened(some_low, some_high, low[i], high[i])
+            count = hits(some_low, some_high, matched, ends, column, first, last, scratch)
             matching.append(scratch[:count].copy())
             if side == 0:
                 lower[node] = child
@@ -329,11 +226,3 @@ def _grow(
         if feature[node] < 0:
             lower[node], upper[node] = node, node
     return feature[:nodes], cut[:nodes], lower[:nodes], upper[:nodes], rank[:nodes], inside[:nodes]
-
-
-@numba.njit(cache=True, nogil=True)
-def _widened(lows: Any, highs: Any, low: Any, high: Any) -> Any:  # pragma: no cover - compiled
-    for c in range(len(lows)):
-        lows[c] = min(lows[c], low[c])
-        highs[c] = max(highs[c], high[c])
-    return lows, highs

@@ -11,8 +11,9 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .catalog import Catalog
-from .reader import LogLine, read_log
+from .reader import read_log
 from .recipe import Scan
+from .records import LogLine
 from .spark_events import Execution
 from .sql import Unusable
 from .templates import Parser

@@ -7,9 +7,6 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,54 +15,14 @@ from pyarrow import fs
 
 from .dialects import dialect_of
 from .files import LogFile, list_logs, open_log
-from .spark_events import Execution, executions
+from .records import RAW, LogLine, line_of
+from .spark_events import executions
 
-__all__ = ["LogLine", "lines_of", "read_log"]
+__all__ = ["lines_of", "read_log"]
 
-FIELDS = {
-    "statement": ("statement", "statement_text", "query_text", "query", "sql", "sql_text", "text"),
-    "timestamp": ("timestamp", "start_time", "ts", "time", "created_at", "event_time", "started_at"),
-    "duration_ms": ("duration_ms", "total_duration_ms", "duration", "execution_duration_ms", "elapsed_ms"),
-    "user": ("user", "executed_by", "user_name", "username"),
-    "status": ("status", "execution_status"),
-    "rows_read": ("rows_read", "read_rows", "rows_read_count"),
-    "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned"),
-    "parameters": ("parameters", "query_parameters", "params"),
-}
-FINE = {"", "finished", "success", "succeeded", "ok", "completed", "none"}
 BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
-RAW = 2_000
-
-
-@dataclass(frozen=True)
-class LogLine:
-    """One line of a log: a statement, an execution, or the reason why it is neither.
-
-    Attributes:
-        statement: SQL text.
-        execution: a query execution of a Spark event log, instead of a statement.
-        timestamp: microseconds since 1970 UTC, or None.
-        failed: the log says that the statement failed.
-        parameters: of a prepared statement: by name, or in order.
-        reason: why the line cannot be used.
-        raw: the line as far as it could be read, when ``reason`` is given.
-    """
-
-    source: str
-    position: int
-    statement: str = ""
-    execution: Execution | None = None
-    timestamp: int | None = None
-    duration_ms: float | None = None
-    user: str | None = None
-    rows_read: int | None = None
-    bytes_read: int | None = None
-    failed: bool = False
-    parameters: Mapping[str, Any] | tuple[Any, ...] | None = None
-    reason: str | None = None
-    raw: str = ""
 
 
 def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
@@ -134,7 +91,7 @@ def _json_line(source: str, number: int, raw: bytes) -> LogLine:
         return LogLine(source, number, reason=reason, raw=raw[:RAW].decode("utf-8", "replace"))
     if isinstance(record, str):
         record = {"statement": record}
-    return _line(source, number, record if isinstance(record, Mapping) else {"value": record})
+    return line_of(source, number, record if isinstance(record, Mapping) else {"value": record})
 
 
 def _csv(log: LogFile) -> Iterator[LogLine]:
@@ -155,7 +112,7 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
                 return
             if record is None:
                 return
-            yield _line(log.source, number, record)
+            yield line_of(log.source, number, record)
 
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:
@@ -166,7 +123,7 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
             for batch in pq.ParquetFile(stream).iter_batches(BATCH):
                 for record in batch.to_pylist():
                     number += 1
-                    yield _line(log.source, number, record)
+                    yield line_of(log.source, number, record)
     except (pa.ArrowException, OSError) as error:
         yield _damaged(log, number, error)
 
@@ -226,78 +183,3 @@ def _statements(text: str) -> Iterator[str]:
 
 def _says_something(text: str) -> bool:
     return bool(re.sub(r"(?s)/\*.*?\*/|--[^\n]*", "", text).strip())
-
-
-def _line(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
-    lowered = {str(key).strip().lower(): value for key, value in record.items() if key is not None}
-
-    def value(field: str) -> Any:
-        return next((lowered[name] for name in FIELDS[field] if lowered.get(name) not in (None, "")), None)
-
-    statement = value("statement")
-    if not isinstance(statement, str) or not statement.strip():
-        return LogLine(source, number, reason="no_statement", raw=str(dict(record))[:RAW])
-    user, status, duration = value("user"), value("status"), _number(value("duration_ms"))
-    rows, size = _number(value("rows_read")), _number(value("bytes_read"))
-    return LogLine(
-        source,
-        number,
-        statement,
-        timestamp=_microseconds(value("timestamp")),
-        duration_ms=duration,
-        user=None if user is None else str(user),
-        rows_read=None if rows is None else int(rows),
-        bytes_read=None if size is None else int(size),
-        failed=str(status or "").strip().lower() not in FINE,
-        parameters=_parameters(value("parameters")),
-    )
-
-
-def _parameters(value: Any) -> Mapping[str, Any] | tuple[Any, ...] | None:
-    """Parameters of a prepared statement: an object, a list, either as JSON text, or a list of name/value records."""
-    if isinstance(value, str):
-        try:
-            value = json.loads(value)
-        except ValueError:
-            return None
-    if isinstance(value, Mapping):
-        return {str(key): item for key, item in value.items()}
-    if not isinstance(value, list | tuple):
-        return None
-    if value and all(isinstance(item, Mapping) and "name" in item and "value" in item for item in value):
-        return {str(item["name"]): item["value"] for item in value}
-    return tuple(value)
-
-
-def _number(value: Any) -> float | None:
-    if value is None or isinstance(value, bool):
-        return None
-    try:
-        found = float(value)
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return found if abs(found) < 1e18 else None
-
-
-def _microseconds(value: Any) -> int | None:
-    """A moment as microseconds since 1970 UTC: ISO text, or seconds, milliseconds, micro- or nanoseconds by size."""
-    if isinstance(value, str):
-        text = value.strip()
-        if re.fullmatch(r"-?\d{1,25}(\.\d+)?", text):
-            value = float(text)
-        else:
-            try:
-                value = datetime.fromisoformat(text.replace("Z", "+00:00").replace(" UTC", "+00:00"))
-            except ValueError:
-                return None
-    if isinstance(value, datetime):
-        moment = value if value.tzinfo else value.replace(tzinfo=UTC)
-        try:
-            return round(moment.timestamp() * 1e6)
-        except (OverflowError, ValueError):
-            return None
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e22:
-        return None
-    size = abs(value)
-    factor = 1e6 if size < 1e11 else 1e3 if size < 1e14 else 1 if size < 1e17 else 1e-3
-    return round(value * factor)

@@ -1,0 +1,126 @@
+"""The best cut of a node of the tree: where it may be cut, and what the queries that still read it save by each place.
+
+Compiled with numba, for `zorder_pipeline.layout.grow`; zone maps are pairs of lowest and highest code per column.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+__all__ = ["best_cut", "hits", "positions", "weight", "widened"]
+
+INNER_ROWS = 8
+"""Sample rows a cell inside a file has at least."""
+MOST_LITERALS = 64
+"""Literals tried per column and node at most, evenly chosen."""
+
+
+@numba.njit(cache=True, nogil=True)
+def hits(
+    lows: Any, highs: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, found: Any
+) -> int:  # pragma: no cover - compiled
+    """Writes to ``found`` which of ``boxes`` a zone map matches; returns how many."""
+    count = 0
+    for j in range(len(boxes)):
+        box, hit = boxes[j], True
+        for i in range(ends[box], ends[box + 1]):
+            if highs[column[i]] < first[i] or lows[column[i]] > last[i]:
+                hit = False
+                break
+        if hit:
+            found[count] = box
+            count += 1
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def weight(boxes: Any, count: int, box_query: Any, weights: Any) -> float:  # pragma: no cover - compiled
+    """Weight of the queries of ``boxes[:count]``, each counted once."""
+    total, previous = 0.0, -1
+    for j in range(count):
+        query = box_query[boxes[j]]
+        if query != previous:
+            total += weights[query]
+            previous = query
+    return total
+
+
+@numba.njit(cache=True, nogil=True)
+def positions(
+    codes: Any, files: int, inside: bool, tolerance: float, quantiles: int, literals: Any, least: int
+) -> Any:  # pragma: no cover - compiled
+    """Places where ascending ``codes`` may be cut: at a change of code, with whole files on both sides."""
+    rows = len(codes)
+    found = np.empty(quantiles + MOST_LITERALS + 1, dtype=np.int64)
+    count = 0
+    ideal = rows / max(1, files)
+    step = max(1, (len(literals) + MOST_LITERALS - 1) // MOST_LITERALS)
+    even = 1 if inside else min(quantiles, max(0, files - 1))
+    for k in range(even + (len(literals) + step - 1) // step):
+        if k < even:
+            place = int(rows * (k + 1) / (even + 1))
+            low = np.searchsorted(codes, codes[min(place, rows - 1)])
+            high = np.searchsorted(codes, codes[min(place, rows - 1)], side="right")
+            place = low if low > 0 and (place - low <= high - place or high >= rows) else high
+        else:
+            place = np.searchsorted(codes, literals[(k - even) * step])
+        if place <= 0 or place >= rows:
+            continue
+        if inside or least > 0:
+            if min(place, rows - place) < max(least, INNER_ROWS):
+                continue
+        else:
+            left = min(max(int(np.round(place / ideal)), 1), files - 1)
+            uneven = max(abs(place / left - ideal), abs((rows - place) / (files - left) - ideal))
+            if uneven > tolerance * ideal:
+                continue
+        found[count] = place
+        count += 1
+    return np.unique(found[:count])
+
+
+@numba.njit(cache=True, nogil=True)
+def best_cut(
+    rows: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
+    ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place."""
+    buckets, columns = len(places) + 1, low.shape[1]
+    lows = np.full((buckets, columns), 2147483647, dtype=np.int32)
+    highs = np.full((buckets, columns), -1, dtype=np.int32)
+    bucket = 0
+    for i in range(len(rows)):
+        if bucket < len(places) and i >= places[bucket]:
+            bucket += 1
+        for c in range(columns):
+            lows[bucket, c] = min(lows[bucket, c], low[rows[i], c])
+            highs[bucket, c] = max(highs[bucket, c], high[rows[i], c])
+    right = np.empty(len(places), dtype=np.float64)
+    some_low, some_high = lows[buckets - 1].copy(), highs[buckets - 1].copy()
+    for k in range(len(places) - 1, -1, -1):
+        count = hits(some_low, some_high, boxes, ends, column, first, last, scratch)
+        right[k] = weight(scratch, count, box_query, weights) * (len(rows) - places[k])
+        some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
+    some_low, some_high = lows[0].copy(), highs[0].copy()
+    best, best_place = -1.0, places[len(places) // 2]
+    for k in range(len(places)):
+        if k > 0:
+            some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
+        count = hits(some_low, some_high, boxes, ends, column, first, last, scratch)
+        cost = weight(scratch, count, box_query, weights) * places[k] + right[k]
+        # of equal gains the cut nearest to the middle
+        gain = (base - cost) / base - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0) if base > 0.0 else 0.0
+        if gain > best:
+            best, best_place = gain, places[k]
+    return best, best_place
+
+
+@numba.njit(cache=True, nogil=True)
+def widened(lows: Any, highs: Any, low: Any, high: Any) -> Any:  # pragma: no cover - compiled
+    for c in range(len(lows)):
+        lows[c] = min(lows[c], low[c])
+        highs[c] = max(highs[c], high[c])
+    return lows, highs
