@@ -47,7 +47,8 @@ def test_a_pinned_layout_is_applied_once_although_no_benefit_shows(spark: SparkS
     assert by_hand.spec is not None
     (layout,) = set(files.layout)
     row = spark.sql(f"DESCRIBE HISTORY delta.`{snapshot.location}` LIMIT 1").collect()[0]
-    assert (row["operation"], row["userMetadata"]) == ("OPTIMIZE", f"zorder layout {layout}")
+    assert row["operation"] == "OPTIMIZE"
+    assert row["userMetadata"].startswith(f"zorder layout {layout} ")
     assert json.loads(row["operationParameters"]["zOrderBy"]) == list(by_hand.spec.columns)
     width = (files.zones["part"].high - files.zones["part"].low).astype(float)
     assert width.mean() < 200  # of a thousand parts

@@ -62,7 +62,8 @@ def test_small_files_are_laid_end_to_end_and_a_second_run_commits_nothing(
     assert sorted(first for rows in new for first in laid_end_to_end(row_ids(rows), parts)) == sorted(parts)
     assert compact(spark, path).decision == "nothing_to_do"
     row = spark.sql(f"DESCRIBE HISTORY delta.`{path}` LIMIT 1").collect()[0]
-    assert (row["operation"], row["userMetadata"]) == ("OPTIMIZE", "zorder compaction")
+    assert row["operation"] == "OPTIMIZE"
+    assert row["userMetadata"].startswith("zorder compaction ")
     assert rollback(spark, path).restored_version == done.version - 1
 
 

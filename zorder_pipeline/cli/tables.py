@@ -188,7 +188,10 @@ def inspect(table: str, committer: str) -> Payload:
 )
 @committer_option
 def rollback(table: str, to_version: int | None, committer: str) -> Payload:
-    """Put the table back to how it lay before our last relayout."""
+    """Put the table back to how it lay before our last relayout.
+
+    That is Delta's RESTORE: streams and the change feed see the rows of its files again.
+    """
     from zorder_pipeline.relayout.rollback import rollback as restore
 
     payload = vars(restore(start_spark("rollback"), table, to_version, committer=committer))

@@ -96,7 +96,7 @@ class Sample:
         seed: what the rows were chosen by.
         version: table version they were read from.
         files_read: data files that rows were taken from; all of them unless the table is large.
-        names: name of each file that ``file`` numbers, without its folder.
+        names: path of each file that ``file`` numbers, as Spark tells it.
     """
 
     columns: Mapping[str, SampleColumn] = field(repr=False)
@@ -228,7 +228,7 @@ def _has_row_index(frame: DataFrame) -> bool:
 
 
 def _numbered(paths: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], tuple[str, ...]]:
-    """Index of each path among the distinct ones in ascending order, and the names of those files."""
+    """Index of each path among the distinct ones in ascending order, and those."""
     coded = paths.combine_chunks().dictionary_encode()
     coded = coded.combine_chunks() if isinstance(coded, pa.ChunkedArray) else coded
     names = np.asarray(coded.dictionary.to_pylist(), dtype=object)
@@ -236,4 +236,4 @@ def _numbered(paths: pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], tuple[str,
     rank = np.empty(len(names), dtype=np.int32)
     rank[order] = np.arange(len(names), dtype=np.int32)
     index: npt.NDArray[np.int32] = coded.indices.to_numpy(zero_copy_only=False)
-    return rank[index], tuple(str(name).rsplit("/", 1)[-1] for name in names[order])
+    return rank[index], tuple(str(name) for name in names[order])

@@ -37,7 +37,7 @@ __all__ = [
 MAX_BITS = 32
 """Predicates of one partitioning: a vector is a number of Spark's type bigint, and each bit costs an evaluation."""
 DENSE_BITS = 16
-"""Of so many predicates Spark looks a vector up in an array of all vectors there can be."""
+"""Of so many predicates Spark looks a vector up in a table of all vectors there can be."""
 JOINED_AT_ONCE = 4096
 MAX_VECTORS = 512
 """Distinct vectors that are merged pair by pair; rarer ones join the most similar of these first."""
@@ -135,8 +135,12 @@ class Sop:
         """A row's partition index as Spark computes it; what `index_of` says of its vector, if that has few bits."""
         width, vector = len(self.features), vector_sql(self.features)
         if width <= DENSE_BITS:  # a map is searched from its beginning for every row
-            every = ",".join(map(str, self.index_of(np.arange(1 << width, dtype=np.int64)).tolist()))
-            return f"get(from_json('[{every}]', 'array<int>'), CAST({vector} AS INT))"
+            every = self.index_of(np.arange(1 << width, dtype=np.int64)).tolist()
+            digits = len(str(max(every)))
+            # as bytes: an array of numbers is thousands of objects that each task unpacks anew
+            table = "".join(f"{index:0{digits}}" for index in every)
+            place = f"CAST({vector} AS INT) * {digits} + 1"
+            return f"CAST(CAST(substring(CAST('{table}' AS BINARY), {place}, {digits}) AS STRING) AS INT)"
         keys, values = (f"from_json('{list(items)}', 'array<bigint>')" for items in (self.codes, self.index))
         rest = int(self._joined(np.array([(1 << width) - 1], dtype=np.int64))[0])
         return f"CAST(coalesce(try_element_at(map_from_arrays({keys}, {values}), {vector}), {rest}L) AS INT)"

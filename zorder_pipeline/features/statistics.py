@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.literals import cut_short
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -146,13 +147,16 @@ def predicate_sql(
     return None if boxes == ((),) else boxes_sql(boxes, dict(paths))
 
 
-def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
+def enriched(
+    predicate: Predicate, columns: Mapping[Feature, str], decimals: Mapping[str, ValueType] | None = None
+) -> Predicate:
     """``predicate`` and what it says of features, as comparisons of the columns that stand for them: the same rows.
 
     What is said of a double may hold for more rows: where it stands for a decimal, larger means no less.
 
     Args:
         columns: the column of each feature, from `zorder_pipeline.model.file_stats.widened`.
+        decimals: types of the expressions that stand there as doubles, by their texts.
 
     >>> feature = Feature("c LIKE '%x%'", "predicate", "boolean", "c LIKE '%x%'", ("c",))
     >>> enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}).to_sql()
@@ -163,7 +167,7 @@ def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
         for feature, column in columns.items()
         if feature.kind != "column"
     }
-    return _enriched(predicate, names)
+    return _enriched(predicate, names, decimals or {})
 
 
 def _normal(text: str) -> str:
@@ -179,7 +183,7 @@ def _normal(text: str) -> str:
     return f"{name}({found['column']}, '{found['text']}')"
 
 
-def _enriched(predicate: Predicate, names: _Names) -> Predicate:
+def _enriched(predicate: Predicate, names: _Names, decimals: Mapping[str, ValueType]) -> Predicate:
     said: list[Predicate] = []
     if (not isinstance(predicate, Opaque) or predicate.expression) and (
         found := names.get(("predicate", _normal(predicate.to_sql())))
@@ -187,15 +191,15 @@ def _enriched(predicate: Predicate, names: _Names) -> Predicate:
         said.append(Comparison(found[0], "=", (TRUE,)))
     match predicate:
         case And(children):
-            return And((*(_enriched(child, names) for child in children), *said))
+            return And((*(_enriched(child, names, decimals) for child in children), *said))
         case Or(children):
-            predicate = Or(tuple(_enriched(child, names) for child in children))
+            predicate = Or(tuple(_enriched(child, names, decimals) for child in children))
         case Opaque(expression=text) if text:
-            said += _of_opaque(text, names)
+            said += _of_opaque(text, names, decimals)
     return And((predicate, *said)) if said else predicate
 
 
-def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
+def _of_opaque(text: str, names: _Names, decimals: Mapping[str, ValueType]) -> Iterable[Comparison]:
     if (found := _REJECTING.fullmatch(text)) is not None:
         for column in dict.fromkeys(found.group("like", "left", "right")):
             if column and column.upper() not in ("TRUE", "FALSE", "NULL"):
@@ -207,7 +211,8 @@ def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
     if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
         subject, op, literals = compared
         named = names.get(("expression", subject))
-        if named is not None and all(_alike(literal, op, named[1]) for literal in literals):
+        rounded = subject in decimals and cut_short(literals, decimals[subject])
+        if named is not None and not rounded and all(_alike(literal, op, named[1]) for literal in literals):
             yield Comparison(named[0], NO_LESS.get(op, op) if named[1] in ROUNDED else op, literals)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal, InvalidOperation
@@ -13,14 +14,20 @@ from zoneinfo import ZoneInfo
 from .predicate import Literal
 from .values import Value, ValueType
 
-__all__ = ["TypedLiteral", "type_literal"]
+__all__ = ["ZONE", "TypedLiteral", "cut_short", "divides", "type_literal"]
 
+_QUARTER, _QUARTERS = 900_000_000, 16
+"""Microseconds of a quarter of an hour; clocks go back by less than so many."""
 _EPOCH = datetime(1970, 1, 1)
 _FIRST, _LAST = datetime(1, 1, 2), datetime(9999, 12, 30)
+_WIDEST = 38
+"""Digits of Spark's widest decimal."""
+ZONE = r"Z|UTC|GMT|[+-](?:\d{1,2}(?::\d{2})?|\d{4})|[A-Za-z]+/[A-Za-z_/]+"
+"""What the text of an instant may end with."""
 _MOMENT = re.compile(
     r"(?P<y>[+-]?\d{4,6})(?:-(?P<mo>\d{1,2})(?:-(?P<d>\d{1,2})"
     r"(?:[T ](?P<h>\d{1,2}):(?P<mi>\d{1,2})(?::(?P<s>\d{1,2})(?:[.](?P<f>\d{1,9}))?)?"
-    r"\s*(?P<z>Z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?|[A-Za-z]+/[A-Za-z_/]+)?)?)?)?"
+    rf"\s*(?P<z>{ZONE})?)?)?)?"
 )
 
 
@@ -69,6 +76,29 @@ def type_literal(literal: Literal, value_type: ValueType, zone: str = "UTC") -> 
                 return None
             return _moment(literal.kind, text, family, zone)
     return None
+
+
+def cut_short(literals: Sequence[Literal], value_type: ValueType) -> bool:
+    """Whether Spark compares in a decimal of fewer digits than column and literals have together, and rounds them.
+
+    >>> cut_short([Literal("number", "1.154")], ValueType("decimal(38,2)"))
+    True
+    """
+    if value_type.family not in ("integer", "decimal"):
+        return False
+    whole, scale = value_type.digits - value_type.scale, value_type.scale
+    whole += value_type.family == "integer"  # Spark's own widths are 10 and 20
+    for literal in literals:
+        if literal.kind != "number" or "e" in literal.text.lower():
+            continue
+        try:
+            _, digits, exponent = Decimal(literal.text.strip()).as_tuple()
+        except InvalidOperation:
+            return True
+        places = max(0, -int(exponent)) if isinstance(exponent, int) else 0
+        least = 0 if places else 10 if len(digits) < 10 else 20  # of whole numbers the type's digits count
+        whole, scale = max(whole, least, len(digits) - places), max(scale, places)
+    return whole + scale > _WIDEST
 
 
 def _compared_as_double(literal: Literal, value_type: ValueType) -> bool:
@@ -140,6 +170,24 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
     return TypedLiteral(local // 86_400_000_000, exact=local % 86_400_000_000 == 0)
 
 
+def divides(literal: Literal, zone: str) -> bool:
+    """Whether all instants from the beginning of a day on belong to that day or later ones.
+
+    Where clocks go back just after midnight some that follow belong to the day before.
+
+    >>> divides(Literal("date", "2010-11-07"), "America/St_Johns"), divides(Literal("date", "2010-11-08"), "Asia/Tokyo")
+    (False, True)
+    """
+    if _fixed(zone):
+        return True
+    typed = _moment("date", literal.text, "timestamp_ntz", zone) or _moment("date", literal.text, "timestamp", "UTC")
+    if typed is None:
+        return False
+    midnight = int(typed.value)
+    first = _instant(midnight, zone)
+    return all(_local(first + step * _QUARTER, zone) >= midnight for step in range(1, _QUARTERS))
+
+
 def _steady(local: int, zone: str) -> bool:
     """Whether the zone keeps its offset around a local time: elsewhere local times lie as their instants do."""
     if _fixed(zone):
@@ -169,8 +217,9 @@ def _offset(zone: str, local: datetime) -> int:
     if zone in ("Z", "UTC", "GMT"):
         return 0
     if zone[0] in "+-":
-        digits = zone[1:].replace(":", "")
-        minutes = int(digits[:2]) * 60 + int(digits[2:4] or 0) if len(digits) > 1 else int(digits) * 60
+        digits = zone[1:]
+        hours, _, rest = digits.partition(":") if ":" in digits else (digits[:2], "", digits[2:])
+        minutes = int(hours) * 60 + int(rest[:2] or 0)
         return (-1 if zone[0] == "-" else 1) * minutes * 60_000_000
     return _microseconds(local.replace(tzinfo=ZoneInfo(zone)).utcoffset())
 

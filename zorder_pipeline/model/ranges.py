@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, product
 
-from .literals import TypedLiteral, type_literal
+from .literals import TypedLiteral, cut_short, divides, type_literal
 from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
@@ -171,6 +171,10 @@ def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | No
     if has_null and comparison.op != "in":
         return Range(column.name, column.type, ())  # a comparison with NULL is never true
     known = [literal for literal in comparison.literals if literal.kind != "null"]
+    if cut_short(known, column.value_type):
+        return None
+    if comparison.solved and column.value_type.family == "timestamp" and not all(divides(item, zone) for item in known):
+        return None
     typed = [type_literal(literal, column.value_type, zone) for literal in known]
     present = [item for item in typed if item is not None]
     if comparison.op == "between" and len(present) == 1:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.predicate import VARIABLE
+from zorder_pipeline.reading.session import shadowed
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ READ_WITH = {
     "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
     "spark.sql.legacy.ctePrecedencePolicy": "corrected",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
+    "spark.sql.preserveCharVarcharTypeInfo": "false",
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
 }
@@ -25,7 +27,7 @@ READ_WITH = {
 
 def read_alike(spark: SparkSession, text: str) -> bool:
     """Whether Spark parses in this session what stands in ``text``, by the rules of the reader of query logs."""
-    if VARIABLE in text:
+    if VARIABLE in text or shadowed(spark, text):
         return False
     return all((spark.conf.get(key, usual) or usual).lower() == usual for key, usual in READ_WITH.items())
 

@@ -12,6 +12,7 @@ from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .judging import hold_now
 from .previews import result_of
 from .records import LearnSettings, Progress, silent
 from .sizes import compact_rows
@@ -42,7 +43,7 @@ def compact(
     Args:
         settings: ``target_file_rows`` or ``target_file_bytes``; see `zorder_pipeline.pipeline.sizes.compact_rows`.
         where, dry_run, verify, row_group_bytes: as for `apply`.
-        hold: asked before each bin of partitions; a sentence stops it there.
+        hold: asked before each bin of partitions; a sentence stops it there. Without it `ZORDER_STOP` is looked at.
 
     Raises:
         UnsupportedTableError: the table has a feature under which it may not be rewritten, or the session lacks Delta's
@@ -55,7 +56,12 @@ def compact(
         raise UnsupportedTableError(reason)
     settings = settings or LearnSettings()
     job = Compaction(compact_rows(snapshot, settings), not (settings.target_file_rows or settings.target_file_bytes))
-    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
+
+    def stopped() -> str | None:
+        found = hold_now(spark, None)
+        return found.why if found else None
+
+    safety = Safety(verify, row_group_bytes, hold=hold or stopped, progress=progress or silent)
     done = rewrite(snapshot, job, where=where, dry_run=dry_run, safety=safety)
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"

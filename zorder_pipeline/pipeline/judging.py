@@ -113,6 +113,7 @@ def judge_table(
     verify: str = "counts",
     committer: str = AUTO,
     now: datetime | None = None,
+    asking: bool = True,
 ) -> Judgement:
     """Weigh what could be done with a table; nothing of the table is changed.
 
@@ -123,6 +124,7 @@ def judge_table(
         state: folder of the state: what costs were measured, approvals, the file ``STOP``.
         where, full, verify, committer: see `zorder_pipeline.pipeline.apply`.
         now: the time to judge at, with its zone; the present when None.
+        asking: put a plan to a person; without it nothing is written to the state.
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -161,7 +163,7 @@ def judge_table(
         name or snapshot.location, table, snapshot.version, picked, decision, found.get(id(picked), nothing)
     )
     if state is not None and rules.approval != "never":
-        judged = _with_approval(spark, snapshot, judged, rules, state, where, now)
+        judged = _with_approval(spark, snapshot, judged, rules, state, where, now, asking)
     if judged.decision.approved and (hold := hold_now(spark, state, rules, now)) is not None:
         judged = replace(judged, decision=postponed(judged.decision, hold.cause, hold.why))
     return replace(judged, parts=_parts(snapshot, judged))
@@ -222,6 +224,7 @@ def _with_approval(
     state: str,
     where: str | None,
     now: datetime,
+    asking: bool,
 ) -> Judgement:
     """The judgement after a person was asked, where one has to be."""
     approvals = Approvals(spark, state)
@@ -230,7 +233,8 @@ def _with_approval(
     if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
         open_request = None  # it was asked of a session that can merge files, and waits for one
     if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now)):
-        approvals.settle(open_request, *gone)
+        if asking:
+            approvals.settle(open_request, *gone)
         open_request = None
     if open_request is not None and open_request.status == APPROVED:
         would = preview(snapshot, open_request.plan, where=where)
@@ -241,13 +245,16 @@ def _with_approval(
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
     needed = rules.approval == "always" or judged.plan.action == ANOTHER or not judged.plan.action
     if not judged.decision.approved or not needed:
-        if open_request is not None:
+        if open_request is not None and asking:
             approvals.settle(open_request, WITHDRAWN, "the gate would not do it any more")
         return judged
     if request is not None and request.status == REJECTED and request.plan_id == judged.plan.plan_id:
         why = f"plan {request.plan_id} was rejected by {request.by or 'a person'}"
         decision = replace(judged.decision, verdict=DECLINE, cause="rejected", reasons=(why, *judged.decision.reasons))
         return replace(judged, decision=decision, request=request)
+    if open_request is None and not asking:
+        why = f"plan {judged.plan.plan_id} would be put to a person"
+        return replace(judged, decision=postponed(judged.decision, "awaiting_approval", why))
     if open_request is None:
         approvals.ask(judged.name, judged.plan, judged.decision.reasons, snapshot.version)
         open_request = approvals.newest(snapshot.table_id)

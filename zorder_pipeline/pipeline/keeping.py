@@ -12,6 +12,7 @@ from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.relayout.compaction import groups_of
+from zorder_pipeline.relayout.file_list import real_path
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -73,8 +74,9 @@ def kept_files(
 
 def sampled_files(analysis: TableAnalysis) -> npt.NDArray[np.int64]:
     """Index in the table's list of files of each file that rows were sampled from, -1 for one that is not in it."""
-    place = {str(path).rsplit("/", 1)[-1]: i for i, path in enumerate(analysis.snapshot.files().path)}
-    return np.array([place.get(name, -1) for name in analysis.sample.names], dtype=np.int64)
+    snapshot = analysis.snapshot
+    place = {real_path(str(path), snapshot.location): i for i, path in enumerate(snapshot.files().path)}
+    return np.array([place.get(real_path(name, ""), -1) for name in analysis.sample.names], dtype=np.int64)
 
 
 def compacted_files(analysis: TableAnalysis, target_rows: int) -> npt.NDArray[np.int32] | None:

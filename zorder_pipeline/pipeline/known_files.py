@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
+from zorder_pipeline.reading.gather import decimals_of
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
+from zorder_pipeline.relayout.failures import reason_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -40,6 +45,7 @@ class KnownFiles:
         snapshot: the version.
         schema: its columns, and one for each expression and predicate that statistics are kept of.
         columns: column of each such feature in ``schema``.
+        decimals: type of each expression that is a decimal and stands there as a double, by its text.
         tests: all statistics.
         chosen: reads some of the files.
         zone: the session's time zone.
@@ -49,6 +55,7 @@ class KnownFiles:
     snapshot: TableSnapshot
     schema: TableSchema
     columns: dict[Feature, str]
+    decimals: dict[str, ValueType]
     tests: FileTests
     chosen: ChosenFiles
     zone: str
@@ -56,7 +63,7 @@ class KnownFiles:
 
     def boxes(self, predicate: Predicate) -> Boxes:
         """What the predicate asks of columns, expressions and predicates."""
-        told = enriched(predicate, self.columns)
+        told = enriched(predicate, self.columns, self.decimals)
         return without_hulls(to_boxes(told, self.schema, self.zone, solved=True))
 
     def delta_boxes(self, predicate: Predicate) -> Boxes:
@@ -64,6 +71,7 @@ class KnownFiles:
         return to_boxes(predicate, self.snapshot.schema, self.zone)
 
 
+_log = logging.getLogger(__name__)
 _known: OrderedDict[tuple[str, ...], KnownFiles] = OrderedDict()
 _lock = threading.Lock()
 
@@ -76,7 +84,7 @@ def state_of(spark: SparkSession, state: str | None) -> str | None:
 def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None) -> KnownFiles:
     """What is known of the files of ``snapshot``; from memory for a version that the session asked for before."""
     session = session_of(spark)
-    gathered = FileStats(spark, state).load(snapshot.table_id) if state is not None else None
+    gathered = _loaded(spark, state, snapshot.table_id) if state is not None else None
     place = (snapshot.location, snapshot.table_id, str(snapshot.version))
     key = (str(id(spark)), *place, str(state), session)
     with _lock:
@@ -95,6 +103,17 @@ def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None)
     return found
 
 
+def _loaded(spark: SparkSession, state: str, table_id: str) -> Gathered | None:
+    """What was gathered of a table; None where the state cannot be read: then Delta's own statistics have to do."""
+    try:
+        return FileStats(spark, state).load(table_id)
+    except ZorderError:
+        raise
+    except Exception as error:
+        _log.warning("%s cannot be read, so Delta's own statistics have to do: %s", state, reason_of(error))
+        return None
+
+
 def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | None, session: str) -> KnownFiles:
     files = snapshot.files()
     stats: tuple[FeatureStats, ...] = ()
@@ -104,7 +123,8 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
         stats = aligned(present, _current(present.features(), snapshot), paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
-    return KnownFiles(snapshot, schema, columns, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
+    decimals = decimals_of(snapshot.read(), list(columns))
+    return KnownFiles(snapshot, schema, columns, decimals, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
 
 
 def comparable(snapshot: TableSnapshot) -> TableSchema:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
@@ -12,8 +13,9 @@ from zorder_pipeline.model.partition_key import partition_condition
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
+from zorder_pipeline.relayout.failures import reason_of
 from zorder_pipeline.relayout.ledger import Ledger
-from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .costs import relayout_work
@@ -68,7 +70,7 @@ def apply(
     plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(
         spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify,
-        committer=committer,
+        committer=committer, asking=not dry_run,
     )  # fmt: skip
     if force and judged.preview.files_removed and judged.decision.cause != "stopped":
         told = ("applied without asking the gate (--force)",)
@@ -116,15 +118,31 @@ def carry_out(
         where = chosen if where is None else f"({where}) AND ({chosen})"
     would = preview(snapshot, plan, where=where, full=full)
     work = relayout_work(snapshot, plan, would, verify)
-    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
-    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
-    if state is not None and done.committed:
+
+    def record(done: RelayoutResult) -> str:
+        """Record a relayout; why that failed, "" when it did not."""
+        assert state is not None
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
         promised = would.bytes_unrestricted if plan.promises_part else float(snapshot.files().bytes.sum())
-        known["credited"] = min(1.0, would.bytes_rewritten / max(1.0, promised))
+        known["credited"] = min(1.0, done.bytes_rewritten / max(1.0, promised))
         layout = plan.spec.layout_id if plan.spec else ""
-        Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
+        try:
+            Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
+        except Exception as error:
+            why = f"could not be recorded in {state} ({reason_of(error)}), so its promise will not be checked"
+            return f"version {done.version} of {snapshot.location} is committed, but {why}"
+        return ""
+
+    def kept(done: RelayoutResult) -> None:
+        if state is not None and (failed := record(done)):
+            safety.progress(failed)
+
+    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent, kept=kept)
+    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
+    if state is not None and done.committed:
+        if failed := record(done):
+            raise TableError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
         keep_statistics(spark, judged.table, plan, state, progress, committer)

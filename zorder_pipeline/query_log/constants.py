@@ -114,5 +114,12 @@ def _shifted(node: exp.Expr, start: dt.date | None, interval: exp.Interval, zone
         return None
     found = moved(start, -int(count.text) if isinstance(node, exp.Sub) else int(count.text), str(unit), zone)
     # a string stays one: against a date its time of day is dropped
-    text = isinstance(node.this.unnest(), exp.Literal) and isinstance(found, dt.datetime)
-    return None if text else found
+    return None if _is_text(node.this) and isinstance(found, dt.datetime) else found
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Whether a moment is a string, which it stays with an interval added."""
+    node = node.unnest()
+    if isinstance(node, exp.Add | exp.Sub):
+        return isinstance(node.expression, exp.Interval) and _is_text(node.this)
+    return isinstance(node, exp.Literal)

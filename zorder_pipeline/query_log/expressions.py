@@ -6,12 +6,15 @@ written anew from its parsed tree, and only when every node of it is known here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import VARIABLE
+
+from .dialects import dialect_of
 
 __all__ = ["MAX_EXPRESSION", "rebuilt"]
 
@@ -35,6 +38,13 @@ ALLOWED = frozenset(
 )
 
 
+_VALUES = {"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "SESSION_USER", "USER"}
+_WORDS = frozenset(dialect_of("spark").tokenizer_class.KEYWORDS) | _VALUES
+"""Words that mean something else where they stand without quotes: a column may be called ``null``."""
+_RELATIVE = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)(\s.*)?", re.IGNORECASE | re.DOTALL)
+"""Texts that a cast to a date or an instant makes of the time at which it is evaluated."""
+
+
 def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     """The condition in Spark SQL over the table's own column names; "" unless every node of it is allow-listed.
 
@@ -52,12 +62,14 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     for count, item in enumerate(node.walk()):
         if count >= MAX_NODES or type(item) not in ALLOWED:
             return ""
+        if isinstance(item, exp.Literal) and item.is_string and _RELATIVE.fullmatch(item.this):
+            return ""
     copy = node.copy()
     for column in list(copy.find_all(exp.Column)):
         name = name_of(column)
         if name is None:
             return ""
-        path = [exp.to_identifier(part, quoted=not part.isidentifier()) for part in name.split(".")]
+        path = [exp.to_identifier(part, quoted=not _is_plain(part)) for part in name.split(".")]
         plain = exp.column(*reversed(path)) if len(path) <= 4 else exp.Dot.build(path)
         if column is copy:
             copy = plain
@@ -68,3 +80,8 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     except (SqlglotError, ValueError, RecursionError):
         return ""
     return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text else ""
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a name needs no quotes."""
+    return name.isidentifier() and name.upper() not in _WORDS

@@ -9,6 +9,7 @@ from decimal import Decimal, localcontext
 
 from sqlglot import exp
 
+from zorder_pipeline.model.literals import ZONE
 from zorder_pipeline.model.predicate import Literal
 
 __all__ = ["DATE_TYPES", "MOMENT_TYPES", "computed", "plain"]
@@ -25,7 +26,7 @@ DOUBLES = {exp.DType.DOUBLE, exp.DType.UDOUBLE}
 WIDTHS = {exp.DType.TINYINT: 1, exp.DType.SMALLINT: 2, exp.DType.INT: 4, exp.DType.BIGINT: 8}
 MOST_DIGITS = 38
 _DATE = re.compile(r"\d{4}(-\d{1,2}(-\d{1,2}([ T].*)?)?)?")
-_ZONED = re.compile(r"\d:\d{2}.*(Z|[+-]\d{1,2}(:?\d{2})?|[A-Za-z]+/[A-Za-z_]+)$")
+_ZONED = re.compile(rf"\d:\d{{2}}.*({ZONE})$")
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _ENDLESS = re.compile(r"[+-]?inf(inity)?|nan", re.IGNORECASE)
 

@@ -17,6 +17,7 @@ from .sql import BROKEN, MAX_LENGTH
 
 __all__ = ["Reference", "references", "respelled", "with_names"]
 
+OPERATORS = (exp.Binary, exp.Between, exp.In, exp.Not, exp.Neg)
 PLAIN = frozenset({"this", "db", "catalog", "alias", "joins", "laterals"})
 """Parts of a table in FROM that do not change which rows it has: no time travel, no sample, no pivot."""
 
@@ -94,6 +95,15 @@ def with_names(statement: str, replaced: Sequence[tuple[Reference, str]]) -> str
     return statement
 
 
+def _enclosed(node: exp.Expr) -> exp.Expr:
+    """An operand in parentheses, so that what binds stronger is said, and not left to Spark's own rules."""
+    parent = node.parent
+    if not isinstance(node, OPERATORS) or not isinstance(parent, OPERATORS) or isinstance(node, exp.Dot):
+        return node
+    chained = isinstance(node, exp.Connector) and type(node) is type(parent)
+    return node if chained or isinstance(parent, exp.Dot) else exp.Paren(this=node)
+
+
 def respelled(text: str) -> str | None:
     """A query or condition as the parser of query logs has understood it; None when it has not.
 
@@ -103,7 +113,7 @@ def respelled(text: str) -> str | None:
         trees = sqlglot.parse(text, read=dialect_of("spark"))
         if len(trees) != 1 or trees[0] is None:
             return None
-        again = trees[0].sql(dialect="spark", comments=False)
+        again = trees[0].transform(_enclosed).sql(dialect="spark", comments=False)
     except (*BROKEN, RecursionError):
         return None
     return None if VARIABLE in again else again

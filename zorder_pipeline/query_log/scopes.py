@@ -1,7 +1,9 @@
 """Which conditions of a statement restrict which table it scans.
 
 The rule: a condition restricts a scan only when no row that fails it is needed from that table. Wherever the shape of
-the query leaves doubt (outer joins, aggregates, windows, limits), it does not.
+the query leaves doubt (outer joins, aggregates, windows, limits), it does not. Where files are left out by it, only
+what WHERE and ON say of a table that stands in FROM itself counts: nothing is handed into derived tables and nothing
+passed on by equalities, as there are too many ways in which columns of one name are not the same.
 """
 
 from __future__ import annotations
@@ -35,8 +37,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         if scope.set_operation_scopes:
             for branch in scope.set_operation_scopes:
                 readers[id(branch)] = 1
-                # the branches' columns get one type, in which a condition may say something else of one of them
-                handed[id(branch)] = [[] if catalog.sure else _into_branch(inherited, scope, branch)]
+                handed[id(branch)] = [_into_branch(inherited, scope, branch)]
             continue
         if not isinstance(scope.expression, exp.Select):
             continue
@@ -45,7 +46,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:
                     yield source_reader.recipe(alias, name, pivoted=bool(source.args.get("pivots")))
-            elif isinstance(source, Scope):
+            elif isinstance(source, Scope) and not catalog.sure:
                 handed.setdefault(id(source), []).append(source_reader.for_derived(alias, source))
 
 

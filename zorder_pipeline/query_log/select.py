@@ -28,7 +28,7 @@ class Select:
     def _having(self, select: exp.Expr) -> list[exp.Expr]:
         """HAVING conditions that only look at group keys."""
         having, keys = select.args.get("having"), group_keys(select)
-        if having is None or keys is None:
+        if having is None or keys is None or self.catalog.sure:
             return []
         parts = [part for part in flat(having.this) if not part.find(exp.AggFunc)]
         named = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
@@ -60,7 +60,7 @@ class Select:
             mine = self._mine(column, alias, table)
             return mine is not None and self._type(other) == self._type_in(mine, table)
 
-        derived = passed_on(found, pairs, same_type)
+        derived = [] if self.catalog.sure else passed_on(found, pairs, same_type)
         return Recipe(
             table=table,
             conditions=tuple(found),
@@ -98,8 +98,7 @@ class Select:
         moved = []
         conditions = self.conditions(alias)
         columns = equalities(conditions, self.joins.using)
-        said = [] if self.catalog.sure else conditions  # nobody knows here whether both columns are of one type
-        implied = passed_on(said, columns, lambda column, _: column.table.lower() == alias.lower())
+        implied = passed_on(conditions, columns, lambda column, _: column.table.lower() == alias.lower())
         for part in [*conditions, *implied]:
             if alias in self.joins.optional and not _rejects_null(part):
                 continue

@@ -21,13 +21,13 @@ import pyarrow.compute as pc
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import ValueType, canonical_array
 
-from .session import zone_of
+from .session import shadowed, zone_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-__all__ = ["STATS", "evaluable", "gather", "stored_columns"]
+__all__ = ["STATS", "decimals_of", "evaluable", "gather", "stored_columns"]
 
 BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
@@ -64,7 +64,8 @@ where the files keep what the feature looks at, and ``nulls`` is -1 where there 
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:
     """The features that Spark can evaluate on ``rows``, with their types; those whose values have no order are out.
 
-    So are those that were written for another time zone than the session's.
+    So are those that were written for another time zone than the session's, and those that call a function which the
+    session has put in the place of Spark's own.
 
     Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
     but not that two of them differ, see `zorder_pipeline.features.statistics.enriched`.
@@ -83,7 +84,10 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
 
     zone = zone_of(rows.sparkSession)
     found = []
-    for feature, field in fields([feature for feature in features if feature.zone in ("", zone)]):
+    usual = [
+        feature for feature in features if feature.kind == "column" or not shadowed(rows.sparkSession, feature.sql)
+    ]
+    for feature, field in fields([feature for feature in usual if feature.zone in ("", zone)]):
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
@@ -92,6 +96,24 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             kept = feature.equality and value_type.family in BLOOM_FAMILIES
             found.append(replace(feature, type=value_type.name, equality=kept))
     return tuple(found)
+
+
+def decimals_of(rows: DataFrame, features: Sequence[Feature]) -> dict[str, ValueType]:
+    """Types of the expressions that are wide decimals, of which the nearest double is kept, by their texts."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
+
+    found = {}
+    for feature in features:
+        if feature.kind != "expression" or feature.type != "double":
+            continue
+        try:
+            kind = ValueType.parse(rows.select(F.expr(feature.name)).schema[0].dataType.simpleString())
+        except PySparkException:
+            continue
+        if kind.family == "decimal":
+            found[feature.name] = kind
+    return found
 
 
 def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None:
@@ -107,7 +129,7 @@ def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None
 def gather(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str]) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
-    A feature that fails on some row (a cast under ANSI) is left out.
+    A feature that fails on some row (a cast under ANSI, a text that is no UTF-8) is left out.
 
     Args:
         features: as `evaluable` gives them.
@@ -120,7 +142,7 @@ def gather(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str,
         return STATS.empty_table()
     try:
         return _gathered(rows, features, stored_as)
-    except PySparkException:
+    except (PySparkException, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
         if len(features) == 1:
             return STATS.empty_table()
         half = len(features) // 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
@@ -9,11 +10,14 @@ from zorder_pipeline.errors import UnsupportedTableError
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session_of", "zone_of"]
+__all__ = ["session_of", "shadowed", "zone_of"]
 
+_ORDER = "spark.sql.functionResolution.sessionOrder"
+_CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 SETTINGS = (
     *("spark.sql.caseSensitive", "spark.sql.legacy.timeParserPolicy", "spark.sql.parser.escapedStringLiterals"),
-    *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.sizeOfNull"),
+    *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.sizeOfNull", "spark.sql.timestampType"),
+    *(_ORDER, "spark.sql.preserveCharVarcharTypeInfo"),
 )
 """Settings of a session that change what expressions mean."""
 
@@ -26,6 +30,23 @@ def session_of(spark: SparkSession) -> str:
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
     told += [f"{key} {spark.conf.get(key, None)}" for key in SETTINGS]
     return ", ".join(told)
+
+
+def shadowed(spark: SparkSession, text: str) -> bool:
+    """Whether a function that ``text`` calls may be the session's own under the name of one of Spark's."""
+    calls = sorted({found.lower() for found in _CALLED.findall(text)})
+    if tuple(map(int, spark.version.split(".")[:2])) >= (4, 2):  # which keeps both kinds apart
+        return bool(calls) and (spark.conf.get(_ORDER, None) or "").lower() == "first"
+    catalyst = spark._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    own = spark._jsparkSession.sessionState().functionRegistry()
+    usual = getattr(catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").builtin()
+    for name in calls:
+        found = [registry.lookupFunction(catalyst.FunctionIdentifier(name)) for registry in (own, usual)]
+        if all(item.isDefined() for item in found):
+            here, there = (item.get().getClassName() for item in found)
+            if here != there:
+                return True
+    return False
 
 
 def zone_of(spark: SparkSession) -> str:

@@ -94,11 +94,18 @@ class Clustering:
             raise LostRaceError(f"the rows to rewrite in {snapshot.location} were deleted meanwhile; run it again")
         highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
         targeted, ranges = routed(keyed, cuts, partitions, highest)
-        by = [column_sql((name,)) for name in (*partitions, KEY)]
+        by = [text for name in partitions for text in _in_order_of(name, rows)] + [KEY]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
         mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(committer.read_version + 1)}
         tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high in ranges]
         return Arranged(targeted, len(ranges), by, tags)
+
+
+def _in_order_of(name: str, rows: DataFrame) -> list[str]:
+    """By what rows are sorted so that those of one partition lie together: 0.0 and -0.0 are two, and sort as equal."""
+    column = column_sql((name,))
+    floating = rows.schema[name].dataType.simpleString() in ("float", "double")
+    return [column, f"CAST({column} AS STRING)"] if floating else [column]
 
 
 def _rows_of_partitions(files: FileList, chosen: npt.NDArray[np.int64]) -> list[int]:

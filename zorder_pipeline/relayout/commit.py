@@ -9,16 +9,19 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
+from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
-from .failures import cause, first_line, lost_races, of_zones
+from .failures import cause, first_line, lost_races, of_constraints, reason_of
+from .history import history_of
+from .restoring import LOOKED_AT
 from .session_conf import AS_STORED, set_for_a_while
 from .sessions import activate, jvm
 from .snapshot import TableSnapshot, snapshot_of
@@ -31,6 +34,8 @@ if TYPE_CHECKING:
 __all__ = ["Transaction", "actions_summary"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+_labelling = threading.Lock()
+"""Two relayouts of a session would take each other's label for the session's own."""
 PART = r"part-(\d+)-[^/]*$"
 """Spark names a file by the partition that wrote it."""
 
@@ -63,8 +68,7 @@ class Transaction:
                 "public"
             ) from error
         self.current = snapshot_of(self.spark, self.jlog, self.txn.snapshot())
-        if self.current.table_id != snapshot.table_id or self.current.schema.fingerprint != snapshot.schema.fingerprint:
-            raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
+        self.current.refuse_unless_as(snapshot)
         self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(self._seq(list(paths)))
         self.written: JavaObject | None = None
         self._committing = False
@@ -94,7 +98,8 @@ class Transaction:
         try:
             added = self.write(rows, how.conf)
             count, written, bytes_added = actions_summary(added)
-            check_counts(expected, written)
+            if expected != written:  # the log's statistics may be wrong
+                check_counts(self.input_rows().count(), written)
             if before is not None:
                 check_hashes(before, content_hash(self.written_rows().select(*visible)))
             metrics = {
@@ -104,11 +109,11 @@ class Transaction:
                 "numRemovedBytes": size,
                 "numOutputRows": written,
             }
-            version = self.commit(how.tags, metrics, how.columns, how.label)
+            version, note = self.commit(how.tags, metrics, how.columns, how.label)
         except BaseException:
             self.discard()
             raise
-        return Written(version, self.removed, count, size, bytes_added, written)
+        return Written(version, self.removed, count, size, bytes_added, written, note)
 
     def write(self, rows: DataFrame, conf: Mapping[str, str]) -> DataFrame:
         """Write the new files (not yet part of the table); returns their AddFile actions.
@@ -126,9 +131,8 @@ class Transaction:
                 location, java = self.current.location, error.java_exception
                 if "InvariantViolation" not in java.getClass().getName():
                     raise TableError(f"{location} could not be written: {cause(java)}; nothing changed") from error
-                raise TableError(
-                    f"{location} could not be written: {first_line(java.getMessage())} ({of_zones(conf)})"
-                ) from error
+                why = of_constraints(conf, self.current.struct)
+                raise TableError(f"{location} could not be written: {first_line(java.getMessage())} ({why})") from error
         return self._frame(self.written)
 
     def written_rows(self) -> DataFrame:
@@ -142,8 +146,8 @@ class Transaction:
 
     def commit(
         self, tags: Sequence[Mapping[str, str]], metrics: Mapping[str, int], columns: Sequence[str], label: str
-    ) -> int:
-        """Tag the new files, remove the inputs, commit; returns the new version.
+    ) -> tuple[int, str]:
+        """Tag the new files, remove the inputs, commit; returns the new version, and what failed after it was made.
 
         Args:
             tags: of each new file, by the number of the partition that wrote it.
@@ -170,12 +174,68 @@ class Transaction:
             module = self._module("RowTracking$")
             tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
-        told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: label}
-        with lost_races(self.current.location), set_for_a_while(self.spark, told):
+        note = ""
+        with lost_races(self.current.location), _labelling:
+            told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: label}
+            self._refuse_another_log()
             self._committing = True
-            version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
-            self.written = None
-            return version
+            try:
+                with set_for_a_while(self.spark, told):
+                    version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
+            except Exception as error:
+                if (landed := self._landed(label, error)) is None:
+                    raise
+                version = landed
+                note = f"version {version} is committed, but what Delta does after a commit failed: {reason_of(error)}"
+        self.written = None
+        return version, note
+
+    def _landed(self, label: str, error: Exception) -> int | None:
+        """The version that a commit made although it ended with ``error``, as a hook after it may fail.
+
+        Raises:
+            VerificationError: that cannot be found out.
+        """
+        location = self.current.location
+        try:
+            if not self._in_log():
+                return None
+            rows = [row for row in history_of(self.current, LOOKED_AT) if int(row["version"]) > self.read_version]
+        except Exception:
+            raise VerificationError(
+                f"whether {location} was rewritten is not known ({reason_of(error)}): DESCRIBE HISTORY shows "
+                f"{label!r} as the userMetadata of the commit if it was"
+            ) from error
+        mine = [int(row["version"]) for row in rows if row["userMetadata"] == label]
+        return mine[0] if mine else int(self.jlog.unsafeVolatileSnapshot().version())
+
+    def _in_log(self) -> bool:
+        """Whether the files that were written are part of the table."""
+        assert self.written is not None
+        none = self.jvm.scala.Option.empty()
+        paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
+        return bool(self.jlog.update(False, none, none).getSpecificFilesWithStats(self._seq(paths)).nonEmpty())
+
+    def _refuse_another_log(self) -> None:
+        """Ask once more whether the entry that we build on is still there.
+
+        A table that was dropped and made anew meanwhile has a log that Delta would add ours to, with a gap before it.
+
+        Raises:
+            LostRaceError: it is gone, or another.
+        """
+        entries = self.current.jsnapshot.logSegment().deltas()
+        if entries.isEmpty() or entries.last().getPath().getParent().getName() != "_delta_log":
+            return  # a checkpoint alone, or an entry that a catalog keeps until it is moved to the log
+        known = entries.last()
+        filesystem = known.getPath().getFileSystem(self.jlog.newDeltaHadoopConf())
+        try:
+            found = filesystem.getFileStatus(known.getPath())
+            same = (found.getLen(), found.getModificationTime()) == (known.getLen(), known.getModificationTime())
+        except Exception:
+            same = False
+        if not same:
+            raise LostRaceError(f"{self.current.location} was replaced or dropped during the relayout; plan it again")
 
     def discard(self) -> None:
         """Delete files that were written but not committed, as far as that works; VACUUM takes the rest.
@@ -186,11 +246,9 @@ class Transaction:
         if self.written is None or (self._committing and not isinstance(sys.exception(), Exception)):
             return
         with contextlib.suppress(Exception):
-            none = self.jvm.scala.Option.empty()
-            paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
-            newest = self.jlog.update(False, none, none)
-            if self._committing and newest.getSpecificFilesWithStats(self._seq(paths)).nonEmpty():
+            if self._committing and self._in_log():
                 return
+            paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
             root = self.jlog.dataPath()
             filesystem = root.getFileSystem(self.jlog.newDeltaHadoopConf())
             unquote = self.jvm.java.net.URI

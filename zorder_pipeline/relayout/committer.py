@@ -35,7 +35,7 @@ class Replacement:
 
 @dataclass(frozen=True)
 class Written:
-    """What a commit did: the version it made, and files, bytes and rows of what it replaced and wrote."""
+    """What a commit did: the version it made, files, bytes and rows of what it replaced and wrote, and a remark."""
 
     version: int
     files_removed: int
@@ -43,6 +43,7 @@ class Written:
     bytes_removed: int
     bytes_added: int
     rows: int
+    note: str = ""
 
 
 class Committer(Protocol):

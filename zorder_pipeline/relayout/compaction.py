@@ -6,11 +6,9 @@ files of one partition and, of our own files, of one layout and generation, ther
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -19,7 +17,7 @@ import pyarrow as pa
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 
 from .committer import Committer
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, ROOT, FileList, real_path
 from .history import COMPACTED
 from .key_column import FILE
 from .rewrite import Arranged
@@ -33,8 +31,6 @@ __all__ = ["Compaction", "Group", "groups_of"]
 
 LARGEST = 1.5
 """Files are not merged beyond so many times the target."""
-ROOT = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
-"""Scheme and authority of a URI."""
 _SOURCE, _PLACE, _ROW = (f"__zorder_{name}" for name in ("source", "place", "row"))
 
 Indices = npt.NDArray[np.int64]
@@ -90,13 +86,13 @@ class Compaction:
         from pyspark.sql import functions as F
 
         location, groups = committer.current.location, self._groups(files, chosen)
-        sources = [(_real_path(files.path[i], location), number) for number, group in enumerate(groups) for i in group]
+        sources = [(real_path(files.path[i], location), number) for number, group in enumerate(groups) for i in group]
         paths, targets = zip(*sources, strict=True)
         if len(set(paths)) < len(paths):
             raise TableError(f"{location} has two files of one path in its log and cannot be compacted; relay it out")
         columns = {_SOURCE: pa.array(paths), _PLACE: pa.array(range(len(paths)), pa.int32())}
         small = pa.table(columns | {FILE: pa.array(targets, pa.int32())})
-        path = F.regexp_replace(F.col("_metadata.file_path"), ROOT, "")
+        path = F.regexp_replace(rows.metadataColumn("_metadata").getField("file_path"), ROOT, "")
         path = F.url_decode(F.replace(path, F.lit("+"), F.lit("%2B")))
         # a scan hands out a file's pieces in their order, so this id rises with the row's place in its file
         placed = rows.withColumns({_SOURCE: path, _ROW: F.monotonically_increasing_id()})
@@ -192,10 +188,3 @@ def _tags(files: FileList, group: Group) -> dict[str, str]:
         return tags
     low, high = files.key_low[chosen].min(), files.key_high[chosen].max()
     return tags | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)}
-
-
-def _real_path(path: str, location: str) -> str:
-    """A file's path as the file system has it, without scheme and host, from an AddFile's URI."""
-    if re.match(ROOT, path):
-        return unquote(re.sub(ROOT, "", path))
-    return f"{re.sub(ROOT, '', location).rstrip('/')}/{unquote(path)}"

@@ -11,8 +11,10 @@ from zorder_pipeline.errors import LostRaceError, TableError
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
+    from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "cause", "first_line", "lost_races", "of_zones", "told_plainly"]
+__all__ = ["ZONE", "answered", "cause", "first_line", "lost_races", "of_constraints"]
+__all__ += ["reason_of", "replaced_by_another", "told_plainly"]
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -58,6 +60,11 @@ def _race(location: str, name: str) -> str:
     )
 
 
+def replaced_by_another(location: str) -> str:
+    """That a table was dropped and made anew, in words."""
+    return f"{location} was replaced by another table during the relayout; nothing was committed, learn a plan for it"
+
+
 def cause(error: JavaObject) -> str:
     """What a Java exception says at its root."""
     while (deeper := error.getCause()) is not None:
@@ -70,14 +77,29 @@ def first_line(text: str) -> str:
     return (text.strip().splitlines() or ["no message"])[0][:300]
 
 
-def of_zones(conf: Mapping[str, str]) -> str:
-    """What a violated constraint may come from, and what helps, by the settings that files were written with."""
+def reason_of(error: BaseException) -> str:
+    """What a failure of Spark's says in one line."""
+    from py4j.protocol import Py4JJavaError
+
+    return cause(error.java_exception) if isinstance(error, Py4JJavaError) else first_line(str(error))
+
+
+def of_constraints(conf: Mapping[str, str], struct: StructType | None) -> str:
+    """What a violated constraint may come from, and what helps.
+
+    Args:
+        conf: the settings that files were written with.
+        struct: the schema with its generated columns; None where they are not known.
+    """
+    if struct is not None and not any("delta.generationExpression" in field.metadata for field in struct.fields):
+        return "rows that are older than the constraint may break it: repair them or drop it"
+    older = "" if struct is not None else "rows may be older than it, or "
     if ZONE in conf:
         return (
-            f"a generated column may depend on the time zone: a partition lies in an hour that comes twice in the "
-            f"session's, as far as is known, so files are written in {conf[ZONE]}; leave that one out by --where"
+            f"{older}a generated column may depend on the time zone: a partition lies in an hour that comes twice in "
+            f"the session's, as far as is known, so files are written in {conf[ZONE]}; leave that one out by --where"
         )
-    return f"a generated column may depend on the time zone: set {ZONE} to its writers'"
+    return f"{older}a generated column may depend on the time zone: set {ZONE} to its writers'"
 
 
 @contextlib.contextmanager
@@ -89,8 +111,6 @@ def told_plainly(location: str) -> Iterator[None]:
     try:
         yield
     except Py4JJavaError as error:
-        reason = cause(error.java_exception)
-        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
+        raise TableError(f"{location} could not be rewritten: {reason_of(error)}; nothing was committed") from error
     except PySparkException as error:
-        reason = first_line(str(error))
-        raise TableError(f"{location} could not be rewritten: {reason}; nothing was committed") from error
+        raise TableError(f"{location} could not be rewritten: {reason_of(error)}; nothing was committed") from error

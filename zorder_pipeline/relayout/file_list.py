@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,7 @@ from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
 from .leaves import Leaf, physical_of, stats_paths
+from .session_conf import ALL_ROWS, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -24,7 +26,7 @@ if TYPE_CHECKING:
     from .snapshot import TableSnapshot
 
 __all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "ZONED", "FileList", "fetch_files", "few"]
-__all__ += ["zones_of_batch"]
+__all__ += ["ROOT", "real_path", "zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
@@ -33,6 +35,9 @@ ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
 """Tells a file's deletion vectors apart; the empty string without one."""
+
+ROOT = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
+"""Scheme and authority of a URI."""
 
 RECORDS = """coalesce(
     try_cast(regexp_extract(stats, '^[{]"numRecords":([0-9]+)[,}]', 1) AS BIGINT),
@@ -146,6 +151,17 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     )
 
 
+def real_path(path: str, location: str) -> str:
+    """A file's path as the file system has it, without scheme and host, from an AddFile's URI or a scan's.
+
+    >>> real_path("p=a%20b/c.parquet", "file:/tables/t"), real_path("file:///tables/t/p=a%20b/c.parquet", "")
+    ('/tables/t/p=a b/c.parquet', '/tables/t/p=a b/c.parquet')
+    """
+    if re.match(ROOT, path):
+        return unquote(re.sub(ROOT, "", path))
+    return f"{re.sub(ROOT, '', location).rstrip('/')}/{unquote(path)}"
+
+
 def few(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column that has few different ones, each made once."""
     coded = column.combine_chunks().dictionary_encode()
@@ -188,12 +204,12 @@ def _counted(
     deleted: npt.NDArray[np.int64],
 ) -> npt.NDArray[np.float64]:
     """Rows of files whose AddFile does not say how many, counted."""
-    from pyspark.sql import functions as F
 
-    counts = snapshot.read().groupBy(F.col("_metadata.file_name").alias("name")).count().collect()
-    live = {row["name"]: row["count"] for row in counts}
-    names = [str(item).rsplit("/", 1)[-1] for item in path]
-    found = np.array([live.get(name, 0) for name in names]) + deleted
+    rows = snapshot.read()
+    with set_for_a_while(snapshot.spark, ALL_ROWS):
+        counts = rows.groupBy(rows.metadataColumn("_metadata").getField("file_path").alias("path")).count().collect()
+    live = {real_path(row["path"], ""): row["count"] for row in counts}
+    found = np.array([live.get(real_path(item, snapshot.location), 0) for item in path]) + deleted
     return np.where(np.isnan(records), found, records)
 
 

@@ -10,12 +10,13 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "rewrote", "undone_by"]
+__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "rewrote", "run_of", "undone_by"]
 
 OURS = "zorder layout "
-"""What the user metadata of our commits begins with; the layout's id follows, and by public API a word of its own."""
+"""What the user metadata of our commits begins with; the layout's id and a word of the run follow, by public API one of
+the commit, too."""
 COMPACTED = "zorder compaction"
-"""The user metadata of our compactions, which keep the layouts' files in their order."""
+"""The same of our compactions, which keep the layouts' files in their order; a word of the run follows."""
 LOOKED_AT = 60
 TIMES = 2
 """Relayouts that another job must have undone before it is named."""
@@ -32,7 +33,7 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
 def is_ours(row: Row) -> bool:
     """Whether a commit is a relayout or a compaction of ours."""
     label = row["userMetadata"] or ""
-    return label.startswith(OURS) or label == COMPACTED
+    return str(label).startswith((OURS, COMPACTED))
 
 
 def layout_written(row: Row) -> str:
@@ -44,6 +45,12 @@ def layout_written(row: Row) -> str:
 def rewrote(row: Row) -> bool:
     """Whether a commit is a rewrite of ours: the session may have set our label for another's commit, too."""
     return is_ours(row) and (row["operation"] == "OPTIMIZE" or bool(layout_written(row)))
+
+
+def run_of(row: Row) -> str:
+    """What the bins of one relayout have in common in the history: their label, without a commit's own word."""
+    words = str(row["userMetadata"] or "").split(" ")
+    return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
 
 
 def undone_by(snapshot: TableSnapshot) -> str | None:

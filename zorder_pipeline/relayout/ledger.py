@@ -149,8 +149,8 @@ class Ledger:
         if gate.get("cost_core_seconds"):
             row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}
             row |= {"cost_high": gate.get("cost_high")}
-        # a transaction number per table makes a repeated record nothing
-        self.table.append([row], f"{APP}-{plan.table_id}", version)
+        # a transaction of its own makes a repeated record nothing, and either of two at once may come first
+        self.table.append([row], f"{APP}-{plan.table_id}-{version}", 1)
 
     def measured(self, table_id: str, version: int, values: Mapping[str, Any]) -> None:
         """Note what became of a relayout: columns ``measured_…`` by their name without that."""

@@ -11,7 +11,7 @@ from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
-from .failures import answered, first_line, lost_races, of_zones
+from .failures import answered, first_line, lost_races, of_constraints
 from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql
@@ -61,10 +61,7 @@ class PublicCommitter:
         types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
         self.where = partitions_condition(partitions, {name: types[name] for name in snapshot.partition_columns})
         newest = snapshot.newest()
-        if newest.table_id != snapshot.table_id or newest.schema.fingerprint != snapshot.schema.fingerprint:
-            raise LostRaceError(f"{snapshot.location} was replaced or got another schema meanwhile; plan it again")
-        if (reason := newest.unsupported()) is not None:
-            raise UnsupportedTableError(reason)
+        newest.refuse_unless_as(snapshot)
         self.known = newest.version
 
     @property
@@ -130,6 +127,8 @@ class PublicCommitter:
         )
         try:
             found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
+            # others may have committed more than that since
+            found = found or [row for row in history_of(self.current) if row["userMetadata"] == label]
         except BaseException as error:
             first = error if failure is None else failure
             if not isinstance(first, Exception):
@@ -158,9 +157,9 @@ class PublicCommitter:
             )
         if "DELTA_REPLACE_WHERE_MISMATCH" not in str(error):
             return error
+        why = of_constraints(conf, None)
         return TableError(
-            f"{location} could not be written: its rows violate a constraint of it ({of_zones(conf)}); nothing was "
-            "committed"
+            f"{location} could not be written: its rows violate a constraint of it ({why}); nothing was committed"
         )
 
     def _verify(self, version: int, mode: str) -> None:

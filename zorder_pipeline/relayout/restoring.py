@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .history import history_of
-from .session_conf import ANY_AGE, set_for_a_while
+from .session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
 from .sessions import sql_name
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
 
 def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
     """RESTORE a table; the version that this made, and the one that it replaced."""
-    with set_for_a_while(snapshot.spark, ANY_AGE):
+    with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS):
         snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
     row = next(row for row in history_of(snapshot, LOOKED_AT) if row["operation"] == "RESTORE")
     return int(row["version"]), int(row["readVersion"])

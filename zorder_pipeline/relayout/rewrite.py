@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.errors import LostRaceError, TableError
+from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .commit import Transaction
 from .committer import Committer, Replacement
-from .failures import told_plainly
+from .failures import replaced_by_another, told_plainly
 from .file_list import FileList
-from .instants import refuse_zoneless, writing_zone
+from .partition_values import refuse_empty, refuse_zoneless, writing_zone
 from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import ANY_AGE, COMPILED, set_for_a_while
+from .session_conf import ANY_AGE, COMPILED, exactly, set_for_a_while
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -118,6 +119,7 @@ class Safety:
         bin_bytes: see `zorder_pipeline.relayout.select.bins_of`.
         hold: asked before each bin; a sentence stops the run there, and what was committed stays.
         progress: is told what is being done.
+        kept: is told what was committed by a run that fails afterwards.
     """
 
     verify: str = "counts"
@@ -125,6 +127,7 @@ class Safety:
     bin_bytes: int = BIN_BYTES
     hold: Callable[[], str | None] | None = None
     progress: Progress = field(default=_silent)
+    kept: Callable[[RelayoutResult], None] | None = None
 
 
 def rewrite(
@@ -140,7 +143,7 @@ def rewrite(
         VerificationError: the written rows differ.
     """
     safety = safety or Safety()
-    started = time.monotonic()
+    started, label = time.monotonic(), f"{job.label} {uuid.uuid4().hex[:12]}"
     selected = job.select(snapshot, where)
     if dry_run or not len(selected):
         return _unchanged(snapshot, selected, job, time.monotonic() - started)
@@ -150,51 +153,66 @@ def rewrite(
     results: list[RelayoutResult] = []
     held = ""
     for number, chosen in enumerate(bins, 1):
-        if safety.hold is not None and (why := safety.hold()):
-            held = f"stopped after {number - 1} of {len(bins)} bins: {why}"
-            safety.progress(held)
-            break
-        if len(bins) > 1:
-            spent = time.monotonic() - started
-            left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
-            safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
         try:
-            results.append(_bin(snapshot, chosen, job, safety))
-        except LostRaceError as error:
-            if not results:
+            if safety.hold is not None and (why := safety.hold()):
+                held = f"stopped after {number - 1} of {len(bins)} bins: {why}"
+                safety.progress(held)
+                break
+            if len(bins) > 1:
+                spent = time.monotonic() - started
+                left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
+                safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
+            with told_plainly(snapshot.location):
+                results.append(_bin(snapshot, chosen, job, label, safety))
+        except BaseException as error:
+            if results and safety.kept is not None:
+                safety.kept(_together(results, len(files), time.monotonic() - started))
+            if not results or not isinstance(error, ZorderError):
                 raise
-            raise LostRaceError(
-                f"{error}; {len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
-            ) from error
+            why = str(error).replace("; nothing was committed", "; nothing of this bin was committed")
+            before = f"{len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
+            raise type(error)(f"{why}; {before}") from error
         done += float(files.bytes[chosen].sum())
+    result = _together(results, len(files), time.monotonic() - started)
+    return replace(result, held=held, version=result.version if results else snapshot.version)
+
+
+def _together(results: Sequence[RelayoutResult], files: int, seconds: float) -> RelayoutResult:
+    """What the bins of a table of so many files became."""
+    removed = sum(result.files_removed for result in results)
     return RelayoutResult(
-        version=results[-1].version if results else snapshot.version,
-        files_removed=sum(result.files_removed for result in results),
+        version=results[-1].version if results else -1,
+        files_removed=removed,
         files_added=sum(result.files_added for result in results),
         bytes_rewritten=sum(result.bytes_rewritten for result in results),
         bytes_added=sum(result.bytes_added for result in results),
         rows=sum(result.rows for result in results),
-        skipped_files=len(files) - sum(result.files_removed for result in results),
+        skipped_files=files - removed,
         committed=any(result.committed for result in results),
-        seconds=time.monotonic() - started,
-        held=held,
+        seconds=seconds,
     )
 
 
-def _bin(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safety: Safety) -> RelayoutResult:
+def _bin(
+    snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, label: str, safety: Safety
+) -> RelayoutResult:
     """One transaction, tried again on what is left when another writer was faster."""
     partitions = {snapshot.files().partitions[i] for i in chosen}
+    instants = "timestamp" in snapshot.struct.simpleString()
+    settings = {**COMPILED, **ANY_AGE, **exactly(snapshot.spark, instants=instants)}
     for attempt in range(1, ATTEMPTS + 1):
-        if not len(chosen):
+        if not snapshot.files().rows[chosen].any():
             break
         try:
-            with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, {**COMPILED, **ANY_AGE}):
-                return _attempt(snapshot, chosen, job, safety)
+            with set_for_a_while(snapshot.spark, settings):
+                return _attempt(snapshot, chosen, job, label, safety)
         except LostRaceError:
             if attempt == ATTEMPTS:
                 raise
             safety.progress("another writer was faster: trying again on the files that are left")
-            snapshot = snapshot.newest()
+            table_id, snapshot = snapshot.table_id, snapshot.newest()
+            if snapshot.table_id != table_id:
+                raise TableError(replaced_by_another(snapshot.location)) from None
             if gone := [column for column in job.columns if column not in snapshot.paths]:
                 raise TableError(
                     f"column {gone[0]} of the layout was dropped or renamed in {snapshot.location} during the "
@@ -203,7 +221,7 @@ def _bin(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safet
             again = job.select(snapshot, None)
             here = [snapshot.files().partitions[i] in partitions for i in again]
             chosen = again[np.array(here, dtype=np.bool_)]
-    return _unchanged(snapshot, chosen, job, 0.0)
+    return _unchanged(snapshot, chosen[:0], job, 0.0)
 
 
 def _unchanged(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, seconds: float) -> RelayoutResult:
@@ -213,7 +231,9 @@ def _unchanged(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job,
     return RelayoutResult(snapshot.version, len(chosen), added, size, size, rows, kept, False, seconds)
 
 
-def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, safety: Safety) -> RelayoutResult:
+def _attempt(
+    snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, label: str, safety: Safety
+) -> RelayoutResult:
     from pyspark.sql import functions as F
 
     started = time.monotonic()
@@ -221,20 +241,23 @@ def _attempt(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, s
     committer = _committer(snapshot, chosen)
     _refuse_changed_inputs(committer, snapshot, chosen)
     refuse_zoneless(snapshot, chosen)
+    refuse_empty(snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
     safety.progress(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
     rows = committer.input_rows()
     arranged = job.arrange(committer, files, chosen, rows)
     safety.progress(f"writing {arranged.files} files")
     ordered = to_files(arranged.rows, arranged.files).sortWithinPartitions(*(F.expr(item) for item in arranged.by))
-    conf = {"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS", "spark.sql.files.maxRecordsPerFile": "0"}
+    conf = {"spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:
         conf["parquet.block.size"] = str(safety.row_group_bytes)
     conf |= writing_zone(snapshot, chosen)
     done = committer.replace(
         ordered.select(*(F.col(column_sql((name,))) for name in rows.columns)),
-        Replacement(arranged.tags, job.columns, job.label, safety.verify, conf),
+        Replacement(arranged.tags, job.columns, label, safety.verify, conf),
     )
+    if done.note:
+        safety.progress(done.note)
     safety.progress(
         f"committed version {done.version}; the {done.bytes_removed:,} bytes it replaced stay on disk until VACUUM "
         "removes them"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError
 
-from .failures import lost_races
-from .history import history_of, rewrote
+from .failures import lost_races, reason_of
+from .history import history_of, rewrote, run_of
 from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Rollback", "rollback"]
 
-MAINTENANCE = ("VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "COMPUTE STATS")
+MAINTENANCE = ("VACUUM START", "VACUUM END", "COMPUTE STATS")
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Rollback:
 def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, committer: str = AUTO) -> Rollback:
     """RESTORE the table to the version before our last relayout, or to ``to_version``.
 
+    Delta records a RESTORE as a change of data: streams and the change feed see the rows of the files again.
+
     Args:
         committer: see `open_table`.
 
@@ -38,35 +40,42 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
         TableError: there is no relayout of ours, or newer commits changed data that a rollback would lose.
         LostRaceError: others committed while the table was restored; says what became of their commits.
     """
+    from py4j.protocol import Py4JJavaError
+    from pyspark.errors import PySparkException
+
     snapshot = open_table(spark, table, committer=committer)
     if to_version is None:
         to_version = _before_last_relayout(snapshot)
-    elif to_version >= snapshot.version:
-        raise TableError(f"version {to_version} is not before the table's newest version {snapshot.version}")
-    with lost_races(snapshot.location):
-        raced = restore(snapshot, int(to_version), snapshot.version)
+    elif not 0 <= to_version < snapshot.version:
+        raise TableError(f"version {to_version} is none before the table's newest version {snapshot.version}")
+    try:
+        with lost_races(snapshot.location):
+            raced = restore(snapshot, int(to_version), snapshot.version)
+    except (PySparkException, Py4JJavaError) as error:
+        why = reason_of(error)
+        gone = "VACUUM has removed files of it" if "Not all files" in why else why
+        raise TableError(
+            f"version {to_version} of {snapshot.location} cannot be restored: {gone}; the table lies as it did"
+        ) from error
     if raced:
         raise LostRaceError(f"the rollback to version {to_version} did not last: {raced}; run it again")
     return Rollback(to_version, snapshot.newest().version)
 
 
 def _before_last_relayout(snapshot: TableSnapshot) -> int:
-    """The version before our newest relayout (all of its bins), when nothing but maintenance came after it."""
-    found: int | None = None
-    for row in history_of(snapshot):
-        if rewrote(row):
-            found = int(row["version"]) - 1
-        elif row["operation"] in MAINTENANCE:
-            continue
-        elif found is not None:
-            break
-        else:
-            raise TableError(
-                f"{row['operation']} at version {row['version']} came after our relayout and would be lost; "
-                "give --to-version if that is what you want"
-            )
-    if found is None:
+    """The version before our newest relayout (all of its bins), when nothing but maintenance came after its first."""
+    commits = history_of(snapshot)
+    newest = next((row for row in commits if rewrote(row)), None)
+    if newest is None:
         raise TableError(
             f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version"
         )
-    return found
+    bins = [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
+    for row in commits:
+        version = int(row["version"])
+        if version > bins[-1] and version not in bins and row["operation"] not in MAINTENANCE:
+            raise TableError(
+                f"{row['operation']} at version {version} came after our relayout began and would be lost; give "
+                "--to-version if that is what you want"
+            )
+    return bins[-1] - 1

@@ -17,7 +17,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from .key_column import FILE, KEY, RANGE, number_of_starts
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["Cutter", "PartitionCuts", "by_hash", "cut", "histogram_of", "keys_of_partitions", "routed"]
 __all__ += ["sampled_share", "surely_bounded", "to_files"]
@@ -51,10 +51,8 @@ def histogram_of(keyed: DataFrame, partitions: tuple[str, ...], share: float = 1
     Args:
         share: ``keyed`` is so large a sample of the rows, as from `sampled_share`; the counts are extrapolated.
     """
-    from pyspark.sql import functions as F
-
     names = [column_sql((name,)) for name in partitions]
-    aliased = [F.expr(name).alias(f"p{i}") for i, name in enumerate(names)]
+    aliased = [_plain(keyed, name).alias(f"p{i}") for i, name in enumerate(partitions)]
     table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(names))), KEY).count().toArrow()
     values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(names))), strict=True)) if names else []
     keys = table[KEY].to_numpy().astype(np.int64)
@@ -70,7 +68,7 @@ def sampled_share(rows_of_partitions: Collection[int], target_rows: int) -> floa
     >>> sampled_share([6_000_000], 1_000_000), sampled_share([6_000_000, 100], 1_000_000)
     (0.004, 1.0)
     """
-    share = SAMPLED_ROWS / max(1, min(target_rows, *rows_of_partitions))
+    share = SAMPLED_ROWS / max(1, min([target_rows, *rows_of_partitions]))
     return share if share <= WORTH_SAMPLING else 1.0
 
 
@@ -202,6 +200,15 @@ def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
     return found.view(np.int32)
 
 
+def _plain(rows: DataFrame, name: str) -> Column:
+    """A partition column in a form that Python has: it has no dates beyond the year 9999."""
+    from pyspark.sql import functions as F
+
+    column = F.expr(column_sql((name,)))
+    plain = {"date": F.unix_date, "timestamp": F.unix_micros}.get(rows.schema[name].dataType.simpleString())
+    return column if plain is None else plain(column)
+
+
 def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:
     """Each row with its partition's arrays, by a broadcast join."""
     from pyspark.sql import functions as F
@@ -210,9 +217,9 @@ def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[st
     columns: dict[str, Any] = {f"__zorder_p{i}": [plan[0][i] for plan in plans] for i in range(len(partitions))}
     columns |= {name: pa.array([plan[1 + i] for plan in plans], pa.list_(pa.int64())) for i, name in enumerate(_ARRAYS)}
     small = keyed.sparkSession.createDataFrame(pa.table(columns))
-    for i, name in enumerate(partitions):
-        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(keyed.schema[name].dataType))
+    values = [_plain(keyed, name) for name in partitions]
     condition = F.lit(True)
-    for i, name in enumerate(partitions):
-        condition = condition & F.expr(column_sql((name,))).eqNullSafe(F.col(f"__zorder_p{i}"))
+    for i, (_, kind) in enumerate(zip(partitions, keyed.select(*values).dtypes, strict=True)):
+        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(kind[1]))
+        condition = condition & values[i].eqNullSafe(F.col(f"__zorder_p{i}"))
     return keyed.join(F.broadcast(small), condition, "left").drop(*(f"__zorder_p{i}" for i in range(len(partitions))))

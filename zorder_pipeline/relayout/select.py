@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,21 +159,20 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
-    names = snapshot.partition_columns
+    names, place = snapshot.partition_columns, f"__place_{uuid.uuid4().hex}"  # a name that no condition can have
     distinct = sorted(set(files.partitions), key=lambda values: tuple(value or "" for value in values))
-    columns: dict[str, Any] = {"__place": pa.array(range(len(distinct)), pa.int32())}
+    columns: dict[str, Any] = {place: pa.array(range(len(distinct)), pa.int32())}
     columns |= {f"__p{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
     texts = snapshot.spark.createDataFrame(pa.table(columns))
     types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
-    typed = texts.select(
-        "__place", *(F.col(f"__p{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names))
-    )
+    typed = texts.select(place, *(F.col(f"__p{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names)))
     try:
-        kept = {row["__place"] for row in typed.where(where).select("__place").collect()}
+        kept = {row[place] for row in typed.where(where).select(place).collect()}
     except PySparkException as error:
         first = re.sub(r"\s+", " ", str(error).strip().splitlines()[0])
         raise TableError(
-            f"--where {where!r} cannot be used: {first}; it may only name the partition columns {', '.join(names)}"
+            f"--where {where!r} cannot be used: {first}; it has to be a condition on the partition columns "
+            f"{', '.join(names)}"
         ) from error
     if not kept:
         raise TableError(

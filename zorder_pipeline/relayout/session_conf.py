@@ -7,22 +7,38 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import UnsupportedTableError
+
 from .sessions import session_id
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.conf import RuntimeConfig
 
-__all__ = ["ANY_AGE", "AS_STORED", "COMPILED", "set_for_a_while"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "AS_STORED", "COMPILED", "exactly", "set_for_a_while"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
 
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
+ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
+"""A file that cannot be read is an error: rows that are passed over would be gone after a rewrite."""
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
+
+_MEANT = {
+    # both kinds of dates and instants of old: as the Delta protocol means them, and Spark marks its files so
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.int96RebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.fieldId.write.enabled": "true",
+    "spark.databricks.delta.stats.collect": "true",
+    "spark.databricks.delta.write.utcTimestampPartitionValues": "true",
+}
+_REBASED = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+_SHIFTED = "spark.sql.parquet.int96TimestampConversion"
 
 _held: dict[tuple[str, str], tuple[int, str | None]] = {}
 """Of a session and a setting: who uses it, and what it was before."""
@@ -55,6 +71,28 @@ def set_for_a_while(spark: SparkSession, conf: Mapping[str, str | None]) -> Iter
                     continue
                 with contextlib.suppress(Exception):  # the session is dead: what the block did matters more
                     _put(settings, key, before)
+
+
+def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
+    """Settings under which a rewrite reads all rows and writes them as other sessions will read them.
+
+    A session may take the days before 1582 of files without Spark's mark for those of another calendar, or instants of
+    other engines for local time; other sessions do not, so whatever was written then would be wrong for one of them.
+    Where a file has such days, reading it fails instead; that no file has such instants cannot be told.
+
+    Args:
+        instants: the table has a TIMESTAMP.
+
+    Raises:
+        UnsupportedTableError: the session shifts instants of other engines.
+    """
+    if instants and str(spark.conf.get(_SHIFTED, None)).lower() == "true":
+        raise UnsupportedTableError(
+            f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
+            "false, or new files would hold the shifted ones"
+        )
+    legacy = [name for name in _REBASED if str(spark.conf.get(name, None)).upper() == "LEGACY"]
+    return ALL_ROWS | _MEANT | dict.fromkeys(legacy, "EXCEPTION")
 
 
 def _put(settings: RuntimeConfig, key: str, value: str | None) -> None:

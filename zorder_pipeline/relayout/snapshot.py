@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
-from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.versions import check_pair
 
+from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .sessions import activate, has_jvm, is_delta_table, is_path, jvm, no_table, session_versions, sql_name
@@ -124,6 +125,21 @@ class TableSnapshot:
         if own := [name for name in self.struct.names if name.lower().startswith(OWN_COLUMNS)]:
             return f"{self.location} has a column {own[0]}, a name that zorder itself uses; rename the column"
         return None
+
+    def refuse_unless_as(self, planned: TableSnapshot) -> None:
+        """Refuse to rewrite what a table has become since it was planned for.
+
+        Raises:
+            TableError: it is another table.
+            LostRaceError: it got another schema.
+            UnsupportedTableError: it may not be rewritten any more.
+        """
+        if self.table_id != planned.table_id:
+            raise TableError(replaced_by_another(self.location))
+        if self.schema.fingerprint != planned.schema.fingerprint:
+            raise LostRaceError(f"{self.location} got another schema meanwhile; plan it again")
+        if (reason := self.unsupported()) is not None:
+            raise UnsupportedTableError(reason)
 
     def _clustering_columns(self) -> tuple[str, ...]:
         """Columns of a liquid clustering; none after CLUSTER BY NONE."""

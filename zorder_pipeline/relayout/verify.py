@@ -8,6 +8,7 @@ from zorder_pipeline.errors import VerificationError
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType
 
 __all__ = ["MODES", "check_counts", "check_hashes", "content_hash"]
 
@@ -18,7 +19,7 @@ def content_hash(rows: DataFrame) -> tuple[int, int]:
     """Number of rows and an order-independent hash of their content (the sum of a 64-bit hash per row)."""
     from pyspark.sql import functions as F
 
-    hashed = F.xxhash64(*(_hashable(F.col(_quoted(f.name)), f.dataType.simpleString()) for f in rows.schema.fields))
+    hashed = F.xxhash64(*(_hashable(F.col(_quoted(f.name)), f.dataType) for f in rows.schema.fields))
     total = F.sum(hashed.cast("decimal(38,0)"))
     row = rows.agg(F.count(F.lit(1)), total).collect()[0]
     return int(row[0]), int(row[1] or 0)
@@ -36,13 +37,32 @@ def check_hashes(before: tuple[int, int], after: tuple[int, int]) -> None:
         raise VerificationError("the written rows differ from those read (content hash); nothing was committed")
 
 
-def _hashable(column: Column, type_name: str) -> Column:
-    """Maps and variants have no hash of their own; a null hashes as nothing, so its place is marked."""
-    from pyspark.sql import functions as F
+def _hashable(column: Column, kind: DataType) -> Column:
+    """A value in a form of which Spark's hash sees everything.
 
-    if "map<" in type_name or "variant" in type_name:
-        column = F.to_json(F.struct(column)) if "map<" in type_name else F.to_json(column)
-    return F.struct(column.isNull(), column)
+    To that hash a null is nothing and an array's end is not seen, zeros of both signs are one, and so are texts that a
+    collation takes for equal; maps and variants have none.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql import types as T
+
+    match kind:
+        case T.StructType():
+            parts = [_hashable(column.getField(field.name), field.dataType) for field in kind.fields]
+        case T.ArrayType():
+            parts = [F.size(column), F.transform(column, lambda item: _hashable(item, kind.elementType))]
+        case T.MapType():
+            entry = T.StructType().add("key", kind.keyType).add("value", kind.valueType)
+            parts = [_hashable(F.map_entries(column), T.ArrayType(entry))]
+        case T.VariantType():
+            parts = [F.to_json(column), F.schema_of_variant(column)]
+        case T.FloatType() | T.DoubleType():
+            parts = [column, F.when(column == 0, column.cast("string"))]
+        case T.StringType() | T.CharType() | T.VarcharType():
+            parts = [column.cast("binary")]
+        case _:
+            parts = [column]
+    return F.struct(column.isNull(), *parts)
 
 
 def _quoted(name: str) -> str:

@@ -1,4 +1,4 @@
-"""Partitions by TIMESTAMP: values that name no time zone, and the zone that new files are written in."""
+"""Values of partitions that a rewrite would change: instants without a zone, texts that Spark writes as null."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ from .file_list import ZONED
 from .session_conf import set_for_a_while
 from .snapshot import TableSnapshot
 
-__all__ = ["is_ambiguous", "refuse_zoneless", "writing_zone"]
+__all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "writing_zone"]
 
 FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
 """A zone that is an offset, in which no hour comes twice."""
+NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
+"""Texts that Spark writes as null."""
 ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""
 
@@ -65,6 +67,24 @@ def refuse_zoneless(snapshot: TableSnapshot, chosen: Chosen) -> None:
                 f"{snapshot.location} cannot be rewritten: values of its partition column {name} name no time zone "
                 f"(e.g. {found}), so every reader takes them in its own, and new files would fix one; overwrite the "
                 f"table by Delta 3.3 or newer in a session with {ZONE} of its writers first, which names it"
+            )
+
+
+def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
+    """Refuse partitions by the empty string, which other engines write: Spark reads it, but writes null instead.
+
+    Raises:
+        UnsupportedTableError: a chosen file lies in one.
+    """
+    files = snapshot.files()
+    types = {leaf.path[0]: leaf.column.value_type.family for leaf in snapshot.leaves if leaf.column.partition}
+    for place, name in enumerate(snapshot.partition_columns):
+        if types[name] not in ("string", "binary"):  # of every other type the empty text is null
+            continue
+        if (found := next((text for i in chosen if (text := files.partitions[i][place]) in NULLS), None)) is not None:
+            raise UnsupportedTableError(
+                f"{snapshot.location} cannot be rewritten: its partition column {name} has the value {found!r}, in "
+                f"whose place Spark writes null; leave that partition out by --where, e.g. \"{name} <> '{found}'\""
             )
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from zorder_pipeline.relayout.instants import is_ambiguous
+from zorder_pipeline.relayout.partition_values import is_ambiguous
 
 TWICE = "2025-11-02T06:30:00.000000Z"
 

@@ -1,0 +1,247 @@
+"""What happens around a relayout's commit: tables made anew, hooks that fail, states that cannot be written, stops."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from deltalake import write_deltalake
+from pyspark.sql import SparkSession
+
+from tests.spark.test_relayout import content, relayout, spec_for, version
+from tests.spark.test_rewritten_values import created
+from zorder_pipeline import pipeline
+from zorder_pipeline.errors import TableError, UnsupportedTableError, VerificationError
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.pipeline import layout_by_hand
+from zorder_pipeline.pipeline.judging import Rules
+from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
+from zorder_pipeline.relayout.history import history_of
+from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.rollback import rollback
+from zorder_pipeline.relayout.session_conf import set_for_a_while
+from zorder_pipeline.relayout.snapshot import forget_snapshots, open_table
+
+SPEC = spec_for("k")
+
+
+def before_commit(monkeypatch: pytest.MonkeyPatch, happening: Callable[[], object]) -> None:
+    """Let something happen once, after the files were written and before they are committed."""
+    commit, happened = Transaction.commit, []
+
+    def late(self: Transaction, *args: object) -> object:
+        if not happened:
+            happened.append(1)
+            happening()
+        return commit(self, *args)
+
+    monkeypatch.setattr(Transaction, "commit", late)
+
+
+def plain(spark: SparkSession, path: Path, partition: str = "") -> str:
+    return created(spark, path, "k BIGINT, p INT", "id, id % 2", partition)
+
+
+def made_anew(spark: SparkSession, path: str) -> None:
+    shutil.rmtree(path)
+    write_deltalake(path, pa.table({"k": pa.array(range(10), pa.int64()), "p": pa.array([0] * 10, pa.int32())}))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("late", [False, True])
+def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+) -> None:
+    path = plain(spark, tmp_path / "t")
+    snapshot = open_table(spark, path)
+    snapshot.files()
+    if late:
+        before_commit(monkeypatch, lambda: made_anew(spark, path))
+    else:
+        made_anew(spark, path)
+    with pytest.raises(TableError, match="replaced by another table during the relayout; nothing was committed"):
+        relayout(spark, path, SPEC, snapshot=snapshot)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    forget_snapshots()
+    assert (version(spark, path), len(content(spark, path))) == (0, 10)
+
+
+@pytest.mark.spark
+def test_a_table_that_became_liquid_after_the_plan_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    snapshot = open_table(spark, path)
+    judged = pipeline.judge_table(spark, path, layout_by_hand(spark, path, {"k": 3}), gate=GateSettings(enabled=False))
+    spark.sql(f"ALTER TABLE delta.`{path}` CLUSTER BY (k)")
+    with pytest.raises(UnsupportedTableError, match="uses liquid clustering"):
+        pipeline.carry_out(spark, judged)
+    with pytest.raises(UnsupportedTableError, match="uses liquid clustering"):
+        relayout(spark, path, SPEC, snapshot=snapshot)
+
+
+@pytest.mark.spark
+def test_a_hook_that_fails_after_the_commit_does_not_hide_it(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = plain(spark, tmp_path / "t"), str(tmp_path / "state")
+    manifest = "'delta.compatibility.symlinkFormatManifest.enabled' = 'true'"
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ({manifest})")
+    (Path(path) / "_symlink_format_manifest").write_text("in its way")
+    said: list[str] = []
+    plan = layout_by_hand(spark, path, {"k": 3})
+    done = pipeline.apply(spark, path, plan, force=True, state=state, progress=said.append)
+    assert (done.decision, done.version) == ("applied", version(spark, path))
+    assert any(
+        f"version {done.version} is committed, but what Delta does after a commit failed" in text for text in said
+    )
+    assert [entry.version for entry in Ledger(spark, state).entries()] == [done.version]
+
+
+@pytest.mark.spark
+def test_bins_before_one_that_fails_are_told_and_recorded(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
+    plan, attempt, calls = layout_by_hand(spark, path, {"k": 3}), rewrite._attempt, []
+
+    def second_fails(*args: object) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            raise VerificationError("2 rows were written of 3 read; nothing was committed")
+        return attempt(*args)
+
+    bins = rewrite.bins_of
+    monkeypatch.setattr(rewrite, "_attempt", second_fails)
+    monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, size: bins(files, chosen, 1))
+    with pytest.raises(VerificationError, match="nothing of this bin was committed; 1 of 2 bins were committed before"):
+        pipeline.apply(spark, path, plan, force=True, state=state)
+    first = Ledger(spark, state).entries()
+    assert [entry.version for entry in first] == [2]
+    assert 0.4 < first[0].credited < 0.6
+    assert pipeline.apply(spark, path, plan, force=True, state=state).version == 3
+    assert [entry.version for entry in Ledger(spark, state).entries()] == [2, 3]
+
+
+@pytest.mark.spark
+def test_relayouts_are_recorded_in_whatever_order_and_once(spark: SparkSession, tmp_path: Path) -> None:
+    path, ledger = plain(spark, tmp_path / "t"), Ledger(spark, str(tmp_path / "state"))
+    plan = layout_by_hand(spark, path, {"k": 3})
+    done = {"files_removed": 1, "files_added": 1, "bytes_rewritten": 1, "rows": 1, "seconds": 1.0}
+    for number in (12, 10, 12):
+        ledger.record(plan, "a", number, done, {})
+    assert sorted(entry.version for entry in ledger.entries()) == [10, 12]
+
+
+@pytest.mark.spark
+def test_a_state_that_cannot_be_written_is_told_with_the_version_that_was_committed(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state = plain(spark, tmp_path / "t"), tmp_path / "state"
+    state.mkdir()
+    (state / "relayouts").write_text("in its way")
+    with pytest.raises(TableError, match=r"version 2 of .* is committed, but could not be recorded in .*/state \("):
+        pipeline.apply(spark, path, layout_by_hand(spark, path, {"k": 3}), force=True, state=str(state))
+    assert version(spark, path) == 2
+
+
+@pytest.mark.spark
+def test_a_dry_run_asks_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = plain(spark, tmp_path / "t"), tmp_path / "state"
+    plan, rules, gate = layout_by_hand(spark, path, {"k": 3}), Rules(approval="always"), GateSettings(enabled=False)
+    told = pipeline.apply(spark, path, plan, dry_run=True, rules=rules, gate=gate, state=str(state))
+    assert "would be put to a person" in told.reasons[0]
+    assert not (state / "approvals").exists()
+    assert (
+        "waits for approval" in pipeline.apply(spark, path, plan, rules=rules, gate=gate, state=str(state)).reasons[0]
+    )
+
+
+@pytest.mark.spark
+def test_the_stop_variable_stops_compaction_too(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = plain(spark, tmp_path / "t")
+    monkeypatch.setenv("ZORDER_STOP", "1")
+    settings = pipeline.LearnSettings(target_file_rows=3000)
+    done = pipeline.compact(spark, path, settings=settings)
+    assert (done.decision, version(spark, path)) == ("postponed", 1)
+    assert "ZORDER_STOP" in done.reasons[0]
+
+
+@pytest.mark.spark
+def test_rollback_takes_back_one_run_whole_or_says_why_not(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    relayout(spark, path, SPEC)
+    relayout(spark, path, spec_for("k", "p"))
+    assert rollback(spark, path).restored_version == 2
+    parts = plain(spark, tmp_path / "p", "p")
+    relayout(spark, parts, SPEC, bin_bytes=1)
+    assert version(spark, parts) == 3
+    assert rollback(spark, parts).restored_version == 1
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.appendOnly' = 'true')")
+    relayout(spark, path, SPEC, full=True)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('my.key' = '1')")
+    with pytest.raises(TableError, match="SET TBLPROPERTIES at version 7 came after our relayout began"):
+        rollback(spark, path)
+    with pytest.raises(TableError, match="version -5 is none before"):
+        rollback(spark, path, -5)
+
+
+@pytest.mark.spark
+def test_rollback_refuses_a_run_that_others_committed_into(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, attempt, calls = plain(spark, tmp_path / "t", "p"), rewrite._attempt, []
+
+    def appended(*args: object) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            spark.sql(f"INSERT INTO delta.`{path}` VALUES (1, 7)")
+        return attempt(*args)
+
+    monkeypatch.setattr(rewrite, "_attempt", appended)
+    relayout(spark, path, SPEC, bin_bytes=1)
+    with pytest.raises(TableError, match="WRITE at version 3 came after our relayout began"):
+        rollback(spark, path)
+
+
+@pytest.mark.spark
+def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    relayout(spark, path, SPEC)
+    with set_for_a_while(spark, {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}):
+        spark.sql(f"VACUUM delta.`{path}` RETAIN 0 HOURS").collect()
+    ignored = {"spark.sql.files.ignoreMissingFiles": "true"}
+    with set_for_a_while(spark, ignored), pytest.raises(TableError, match="VACUUM has removed files of it"):
+        rollback(spark, path)
+    assert len(content(spark, path)) == 1000
+
+
+@pytest.mark.spark
+def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    relayout(spark, path, SPEC)
+    with set_for_a_while(spark, {USER_METADATA: "theirs"}):
+        relayout(spark, path, SPEC, full=True)
+    labels = [row["userMetadata"] for row in history_of(open_table(spark, path), 2)]
+    assert labels[0] == "theirs"
+    assert labels[1].startswith(f"zorder layout {SPEC.layout_id} ")
+
+
+@pytest.mark.spark
+def test_older_rows_that_break_a_constraint_are_named_as_that(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    log = Path(path) / "_delta_log"
+    entries = [json.loads(line) for line in (log / f"{0:020}.json").read_text().splitlines()]
+    for entry in entries:
+        if "metaData" in entry:
+            entry["metaData"]["configuration"]["delta.constraints.c"] = "k < 500"
+        if "protocol" in entry:
+            entry["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 3}
+    (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, entries)) + "\n")
+    for checksum in (*log.glob("*.crc"), *log.glob(".*.crc")):
+        checksum.unlink(missing_ok=True)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    forget_snapshots()
+    with pytest.raises(TableError, match="rows that are older than the constraint may break it: repair them"):
+        relayout(spark, path, SPEC)

@@ -1,0 +1,219 @@
+"""What a rewrite must not change, whatever the session is set to: values, partitions and rows of odd tables."""
+
+import datetime as dt
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from deltalake import DeltaTable, write_deltalake
+from pyspark.sql import SparkSession
+
+from tests.spark.test_relayout import content, relayout, spec_for, version
+from zorder_pipeline import pipeline
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.relayout.session_conf import set_for_a_while
+from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_table
+from zorder_pipeline.relayout.verify import content_hash
+
+SPEC = spec_for("k")
+COMMITTERS = ("auto", PUBLIC)
+
+
+def created(spark: SparkSession, path: Path, columns: str, rows: str, partition: str = "", **properties: str) -> str:
+    """A table of 1,000 ``rows`` over the ids of a range, in two files."""
+    by = f"PARTITIONED BY ({partition})" if partition else ""
+    told = ", ".join(f"'{key}' = '{value}'" for key, value in properties.items())
+    spark.sql(f"CREATE TABLE delta.`{path}` ({columns}) USING delta {by} {f'TBLPROPERTIES ({told})' if told else ''}")
+    spark.sql(f"INSERT INTO delta.`{path}` SELECT /*+ REPARTITION(2) */ {rows} FROM range(1000)")
+    return str(path)
+
+
+def rewritten(spark: SparkSession, path: str, committer: str = "auto", **options: Any) -> Any:
+    return relayout(spark, path, SPEC, snapshot=open_table(spark, path, committer=committer), **options)
+
+
+def counted(spark: SparkSession, path: str, value: str) -> list[tuple[Any, ...]]:
+    return sorted(
+        map(tuple, spark.sql(f"SELECT {value}, count(*) FROM delta.`{path}` GROUP BY ALL").collect()), key=str
+    )
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("committer", COMMITTERS)
+def test_partitions_by_the_empty_string_are_refused_and_can_be_left_out(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = str(tmp_path / "t")
+    rows = {"k": pa.array(range(1000), pa.int64()), "p": pa.array(["", None, "a", "b"] * 250)}
+    write_deltalake(path, pa.table(rows), partition_by=["p"])
+    before = counted(spark, path, "p")
+    with pytest.raises(UnsupportedTableError, match=r"partition column p has the value ''.*leave that partition out"):
+        rewritten(spark, path, committer)
+    assert version(spark, path) == 0
+    assert rewritten(spark, path, committer, where="p <> ''").committed
+    assert counted(spark, path, "p") == before
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("committer", COMMITTERS)
+def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = created(
+        spark, tmp_path / "t", "k BIGINT, at TIMESTAMP", "id, timestamp_seconds(1700000000 + id % 2 * 3600)", "at"
+    )
+    before = counted(spark, path, "unix_seconds(at)")
+    local = {"spark.databricks.delta.write.utcTimestampPartitionValues": "false"}
+    with set_for_a_while(spark, local | {"spark.sql.session.timeZone": "Asia/Tokyo"}):
+        assert rewritten(spark, path, committer).committed
+    assert counted(spark, path, "unix_seconds(at)") == before
+
+
+@pytest.mark.spark
+def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: SparkSession, tmp_path: Path) -> None:
+    path, day = str(tmp_path / "t"), dt.date(1500, 1, 1)
+    write_deltalake(path, pa.table({"k": pa.array(range(1000), pa.int64()), "d": pa.array([day] * 1000)}))
+    legacy = {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}
+    with set_for_a_while(spark, legacy), pytest.raises(TableError, match="nothing was committed"):
+        rewritten(spark, path)
+    with set_for_a_while(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}):
+        assert rewritten(spark, path).committed
+    assert DeltaTable(path).to_pyarrow_table().column("d").unique().to_pylist() == [day]
+    instants = created(spark, tmp_path / "i", "k BIGINT, at TIMESTAMP", "id, timestamp_seconds(id)")
+    with set_for_a_while(spark, {"spark.sql.parquet.int96TimestampConversion": "true"}):
+        assert rewritten(spark, path, full=True).committed  # it has no instants
+        with pytest.raises(UnsupportedTableError, match=r"set spark.sql.parquet.int96TimestampConversion to false"):
+            rewritten(spark, instants)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("committer", COMMITTERS)
+def test_a_file_that_cannot_be_read_is_an_error_whatever_the_session_passes_over(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    with set_for_a_while(spark, {"spark.databricks.delta.stats.collect": "false"}):
+        path = created(spark, tmp_path / "t", "k BIGINT", "id")
+    first = next(Path(path).glob("*.parquet"))
+    first.write_bytes(b"X" * first.stat().st_size)
+    (first.parent / f".{first.name}.crc").unlink()
+    ignored = {f"spark.sql.files.ignore{kind}Files": "true" for kind in ("Corrupt", "Missing")}
+    with set_for_a_while(spark, ignored), pytest.raises(Exception, match=r"(?i)parquet|corrupt|footer"):
+        rewritten(spark, path, committer)
+    assert version(spark, path) == 1
+
+
+@pytest.mark.spark
+def test_settings_that_would_spoil_the_new_files_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
+    mode = {"delta.columnMapping.mode": "id"}
+    path = created(spark, tmp_path / "t", "k BIGINT, v INT", "id, 1", **mode)
+    spoiling = {"spark.databricks.delta.stats.collect": "false", "spark.sql.parquet.fieldId.write.enabled": "false"}
+    with set_for_a_while(spark, spoiling):
+        assert rewritten(spark, path).committed
+    assert open_table(spark, path).files().zones_of(["k"])["k"].known.all()
+    assert spark.sql(f"SELECT count(k), sum(v) FROM delta.`{path}`").collect()[0][:] == (1000, 1000)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("kind", "values", "by"),
+    [
+        ("DOUBLE", "IF(id % 2 = 0, 0.0D, -0.0D)", "CAST(p AS STRING)"),
+        ("DATE", "IF(id % 2 = 0, DATE'+10000-01-01', DATE'2020-01-01')", "unix_date(p)"),
+        ("TIMESTAMP", "timestamp_seconds(IF(id % 2 = 0, 253402300800, 0))", "unix_micros(p)"),
+    ],
+)
+def test_odd_partition_values_keep_their_rows_and_few_files(
+    spark: SparkSession, tmp_path: Path, kind: str, values: str, by: str
+) -> None:
+    path = created(spark, tmp_path / "t", f"k BIGINT, p {kind}", f"id, {values}", "p")
+    before = counted(spark, path, by)
+    done = rewritten(spark, path, target=100)
+    assert counted(spark, path, by) == before
+    assert 8 <= done.files_added <= 20
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("array(1, null)", "array(null, 1)"),
+        ("array(1)", "array(1, null)"),
+        ("array(array(1), array(2))", "array(array(1, 2))"),
+        ("named_struct('a', 1, 'b', CAST(null AS INT))", "named_struct('a', CAST(null AS INT), 'b', 1)"),
+        ("array(struct(1), null)", "array(struct(1))"),
+        ("array(-0.0D)", "array(0.0D)"),
+        ("-0.0F", "0.0F"),
+        ("map('a', timestamp_micros(1))", "map('a', timestamp_micros(2))"),
+        ("parse_json('1')", "parse_json('1.0')"),
+        ("array('ab', 'c')", "array('a', 'bc')"),
+        ("'A' COLLATE UTF8_LCASE", "'a' COLLATE UTF8_LCASE"),
+    ],
+)
+def test_the_hash_sees_what_is_inside_of_values(spark: SparkSession, one: str, other: str) -> None:
+    hashes = [content_hash(spark.sql(f"SELECT {text} AS x")) for text in (one, other, one)]
+    assert hashes[0] != hashes[1]
+    assert hashes[0] == hashes[2]
+
+
+@pytest.mark.spark
+def test_maps_with_binary_keys_are_verified_by_hash(spark: SparkSession, tmp_path: Path) -> None:
+    rows = "id, map(CAST(string(id) AS BINARY), named_struct('a', id, 'b', array(id, null)))"
+    path = created(spark, tmp_path / "t", "k BIGINT, m MAP<BINARY, STRUCT<a: BIGINT, b: ARRAY<BIGINT>>>", rows)
+    assert rewritten(spark, path, verify="hash").committed
+
+
+@pytest.mark.spark
+def test_files_of_one_name_in_two_partitions_are_counted_apart(spark: SparkSession, tmp_path: Path) -> None:
+    path = tmp_path / "t"
+    for p, rows in ((1, 400), (2, 600)):
+        (path / f"p={p}").mkdir(parents=True)
+        pq.write_table(pa.table({"k": pa.array(range(rows), pa.int64())}), path / f"p={p}" / "000000_0.parquet")
+    spark.sql(f"CONVERT TO DELTA parquet.`{path}` NO STATISTICS PARTITIONED BY (p INT)")
+    assert sorted(open_table(spark, str(path)).files().rows) == [400, 600]
+    before = content(spark, str(path))
+    assert rewritten(spark, str(path)).rows == 1000
+    assert content(spark, str(path)) == before
+
+
+@pytest.mark.spark
+def test_wrong_counts_in_the_log_are_looked_into(spark: SparkSession, tmp_path: Path) -> None:
+    path = created(spark, tmp_path / "t", "k BIGINT", "id")
+    entry = Path(path) / "_delta_log" / f"{1:020}.json"
+    entry.write_text(entry.read_text().replace('\\"numRecords\\":', '\\"numRecords\\":1'))
+    for checksum in (Path(path) / "_delta_log").glob("*.crc"):
+        os.remove(checksum)
+    for checksum in (Path(path) / "_delta_log").glob(".*.crc"):
+        os.remove(checksum)
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    forget_snapshots()
+    assert open_table(spark, path).files().rows.sum() > 1000
+    before = content(spark, path)
+    assert rewritten(spark, path, verify="counts").committed
+    assert content(spark, path) == before
+
+
+@pytest.mark.spark
+def test_files_without_a_row_are_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
+    path = created(spark, tmp_path / "t", "k BIGINT", "id")
+    rewritten(spark, path, target=1000)
+    empty = Path(path) / "empty.parquet"
+    pq.write_table(pa.table({"k": pa.array([], pa.int64())}), empty)
+    add = {"path": empty.name, "partitionValues": {}, "size": empty.stat().st_size, "modificationTime": 1}
+    add |= {"dataChange": True, "stats": '{"numRecords":0}'}
+    (Path(path) / "_delta_log" / f"{3:020}.json").write_text(json.dumps({"add": add}) + "\n")
+    done = rewritten(spark, path, target=1000)
+    assert (done.committed, done.files_removed) == (False, 0)
+    assert rewritten(spark, path, target=1000, full=True).rows == 1000
+
+
+@pytest.mark.spark
+def test_a_column_called_metadata_is_the_tables_own(spark: SparkSession, tmp_path: Path) -> None:
+    path = created(spark, tmp_path / "t", "k BIGINT, _metadata STRING", "id, 'mine'")
+    before = content(spark, path)
+    settings = pipeline.LearnSettings(target_file_rows=3000)
+    assert pipeline.compact(spark, path, settings=settings).files_added == 1
+    assert content(spark, path) == before
