@@ -114,7 +114,7 @@ CONSTANTS = [
     (NO_ANSI, "f IN (16777217)"),
     (UTC, "day = ('2024-01-15' + INTERVAL 1 DAY) + INTERVAL 12 HOURS"),
     (UTC, "`null` LIKE '%y%'"),
-    (UTC, "true = c LIKE '%late%'"),
+    (NO_ANSI, "true = c LIKE '%late%'"),
 ]
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
+import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
@@ -38,9 +40,8 @@ ALLOWED = frozenset(
 )
 
 
-_VALUES = {"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIMESTAMP", "SESSION_USER", "USER"}
-_WORDS = frozenset(dialect_of("spark").tokenizer_class.KEYWORDS) | _VALUES
-"""Words that mean something else where they stand without quotes: a column may be called ``null``."""
+_VALUES = {"current_time", "current_timestamp", "localtimestamp", "session_user", "user"}
+"""Words that Spark takes for a value, and not for a column, besides those that its grammar here knows as such."""
 _RELATIVE = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)(\s.*)?", re.IGNORECASE | re.DOTALL)
 """Texts that a cast to a date or an instant makes of the time at which it is evaluated."""
 
@@ -82,6 +83,14 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text else ""
 
 
+@cache
 def _is_plain(name: str) -> bool:
-    """Whether a name needs no quotes."""
-    return name.isidentifier() and name.upper() not in _WORDS
+    """Whether a name is a column's without quotes: one may be called ``null`` or ``current_date``."""
+    if not name.isidentifier() or name.lower() in _VALUES:
+        return False
+    try:
+        found = sqlglot.parse_one(f"SELECT 1 = {name} AND {name} = 1", read=dialect_of("spark")).expressions[0]
+    except SqlglotError:
+        return False
+    sides = (found.this.expression, found.expression.this) if isinstance(found, exp.And) else ()
+    return bool(sides) and all(isinstance(side, exp.Column) and side.name == name for side in sides)

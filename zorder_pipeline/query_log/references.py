@@ -95,13 +95,18 @@ def with_names(statement: str, replaced: Sequence[tuple[Reference, str]]) -> str
     return statement
 
 
-def _enclosed(node: exp.Expr) -> exp.Expr:
-    """An operand in parentheses, so that what binds stronger is said, and not left to Spark's own rules."""
-    parent = node.parent
-    if not isinstance(node, OPERATORS) or not isinstance(parent, OPERATORS) or isinstance(node, exp.Dot):
-        return node
-    chained = isinstance(node, exp.Connector) and type(node) is type(parent)
-    return node if chained or isinstance(parent, exp.Dot) else exp.Paren(this=node)
+def _enclosed(tree: exp.Expr) -> exp.Expr:
+    """Operands in parentheses, so that what binds stronger is said, and not left to Spark's own rules."""
+    for node in list(tree.walk()):
+        parent = node.parent
+        if not isinstance(node, OPERATORS) or not isinstance(parent, OPERATORS) or isinstance(node, exp.Dot):
+            continue
+        chained = isinstance(node, exp.Connector) and type(node) is type(parent)
+        if not chained and not isinstance(parent, exp.Dot | exp.Escape):
+            enclosing = exp.Paren()
+            node.replace(enclosing)
+            enclosing.set("this", node)
+    return tree
 
 
 def respelled(text: str) -> str | None:
@@ -113,7 +118,7 @@ def respelled(text: str) -> str | None:
         trees = sqlglot.parse(text, read=dialect_of("spark"))
         if len(trees) != 1 or trees[0] is None:
             return None
-        again = trees[0].transform(_enclosed).sql(dialect="spark", comments=False)
+        again = _enclosed(trees[0]).sql(dialect="spark", comments=False)
     except (*BROKEN, RecursionError):
         return None
     return None if VARIABLE in again else again
