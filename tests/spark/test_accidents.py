@@ -51,7 +51,7 @@ def made_anew(spark: SparkSession, path: str) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("late", [False, True])
+@pytest.mark.parametrize("late", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
 ) -> None:
@@ -70,6 +70,7 @@ def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_a_table_that_became_liquid_after_the_plan_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     snapshot = open_table(spark, path)
@@ -123,6 +124,7 @@ def test_bins_before_one_that_fails_are_told_and_recorded(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_relayouts_are_recorded_in_whatever_order_and_once(spark: SparkSession, tmp_path: Path) -> None:
     path, ledger = plain(spark, tmp_path / "t"), Ledger(spark, str(tmp_path / "state"))
     plan = layout_by_hand(spark, path, {"k": 3})
@@ -188,6 +190,7 @@ def test_rollback_takes_back_one_run_whole_or_says_why_not(spark: SparkSession, 
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_rollback_refuses_a_run_that_others_committed_into(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +209,7 @@ def test_rollback_refuses_a_run_that_others_committed_into(
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     relayout(spark, path, SPEC)
@@ -218,6 +222,7 @@ def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSess
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     relayout(spark, path, SPEC)
@@ -229,6 +234,7 @@ def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark:
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_older_rows_that_break_a_constraint_are_named_as_that(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     log = Path(path) / "_delta_log"

@@ -119,7 +119,7 @@ CONSTANTS = [
 
 
 @pytest.mark.parametrize(("conf", "condition"), CONSTANTS)
-@pytest.mark.parametrize("also", ["", f" AND {LATE}"])
+@pytest.mark.parametrize("also", [pytest.param("", marks=pytest.mark.slow), f" AND {LATE}"])
 def test_constants_are_what_spark_makes_of_them(
     spark: SparkSession, table: tuple[str, str], conf: dict[str, str], condition: str, also: str
 ) -> None:

@@ -20,7 +20,7 @@ from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_tab
 from zorder_pipeline.relayout.verify import content_hash
 
 SPEC = spec_for("k")
-COMMITTERS = ("auto", PUBLIC)
+COMMITTERS = ("auto", pytest.param(PUBLIC, marks=pytest.mark.slow))
 
 
 def created(spark: SparkSession, path: Path, columns: str, rows: str, partition: str = "", **properties: str) -> str:
@@ -122,8 +122,12 @@ def test_settings_that_would_spoil_the_new_files_do_not_count(spark: SparkSessio
     ("kind", "values", "by"),
     [
         ("DOUBLE", "IF(id % 2 = 0, 0.0D, -0.0D)", "CAST(p AS STRING)"),
-        ("DATE", "IF(id % 2 = 0, DATE'+10000-01-01', DATE'2020-01-01')", "unix_date(p)"),
-        ("TIMESTAMP", "timestamp_seconds(IF(id % 2 = 0, 253402300800, 0))", "unix_micros(p)"),
+        pytest.param(
+            "DATE", "IF(id % 2 = 0, DATE'+10000-01-01', DATE'2020-01-01')", "unix_date(p)", marks=pytest.mark.slow
+        ),
+        pytest.param(
+            "TIMESTAMP", "timestamp_seconds(IF(id % 2 = 0, 253402300800, 0))", "unix_micros(p)", marks=pytest.mark.slow
+        ),
     ],
 )
 def test_odd_partition_values_keep_their_rows_and_few_files(
@@ -160,6 +164,7 @@ def test_the_hash_sees_what_is_inside_of_values(spark: SparkSession, one: str, o
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_maps_with_binary_keys_are_verified_by_hash(spark: SparkSession, tmp_path: Path) -> None:
     rows = "id, map(CAST(string(id) AS BINARY), named_struct('a', id, 'b', array(id, null)))"
     path = created(spark, tmp_path / "t", "k BIGINT, m MAP<BINARY, STRUCT<a: BIGINT, b: ARRAY<BIGINT>>>", rows)
@@ -180,6 +185,7 @@ def test_files_of_one_name_in_two_partitions_are_counted_apart(spark: SparkSessi
 
 
 @pytest.mark.spark
+@pytest.mark.slow
 def test_wrong_counts_in_the_log_are_looked_into(spark: SparkSession, tmp_path: Path) -> None:
     path = created(spark, tmp_path / "t", "k BIGINT", "id")
     entry = Path(path) / "_delta_log" / f"{1:020}.json"
