@@ -57,6 +57,10 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     >>> from sqlglot import parse_one
     >>> rebuilt(parse_one("MONTH(q.ts) = 3 AND C <> 'x'", read="spark"), lambda node: node.name.lower())
     "MONTH(ts) = 3 AND c <> 'x'"
+    >>> rebuilt(parse_one("`null` = 'x'", read="spark"), lambda node: node.name)
+    "`null` = 'x'"
+    >>> rebuilt(parse_one("datediff(d, CAST('today' AS DATE)) = 0", read="spark"), lambda node: node.name)
+    ''
     >>> rebuilt(parse_one("reflect('java.lang.System', 'exit') = 0", read="spark"), lambda node: node.name)
     ''
     """
