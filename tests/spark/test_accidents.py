@@ -11,7 +11,7 @@ from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.spark.test_relayout import content, relayout, spec_for, version
-from tests.spark.test_rewritten_values import created
+from tests.spark.test_rewritten_values import created, log_was_edited
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.gate.decision import GateSettings
@@ -23,7 +23,7 @@ from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.session_conf import set_for_a_while
-from zorder_pipeline.relayout.snapshot import forget_snapshots, open_table
+from zorder_pipeline.relayout.snapshot import open_table
 
 SPEC = spec_for("k")
 
@@ -64,8 +64,7 @@ def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
         made_anew(spark, path)
     with pytest.raises(TableError, match="replaced by another table during the relayout; nothing was committed"):
         relayout(spark, path, SPEC, snapshot=snapshot)
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    forget_snapshots()
+    log_was_edited(spark, path)
     assert (version(spark, path), len(content(spark, path))) == (0, 10)
 
 
@@ -245,9 +244,6 @@ def test_older_rows_that_break_a_constraint_are_named_as_that(spark: SparkSessio
         if "protocol" in entry:
             entry["protocol"] = {"minReaderVersion": 1, "minWriterVersion": 3}
     (log / f"{0:020}.json").write_text("\n".join(map(json.dumps, entries)) + "\n")
-    for checksum in (*log.glob("*.crc"), *log.glob(".*.crc")):
-        checksum.unlink(missing_ok=True)
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    forget_snapshots()
+    log_was_edited(spark, path)
     with pytest.raises(TableError, match="rows that are older than the constraint may break it: repair them"):
         relayout(spark, path, SPEC)

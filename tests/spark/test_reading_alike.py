@@ -8,16 +8,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
+from tests.spark.gathering import gathered
 from zorder_pipeline.benchmarks.data import session_conf
-from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
 
 ZONE = "America/New_York"
+IN_ZONE = {"spark.sql.session.timeZone": ZONE}
 LATE = "c LIKE '%late%'"
+ASKED = (LATE, "c LIKE '%it_s%'")
 ROWS = """
     id, CAST(id DIV 10 AS INT) AS x, CAST(1500000000 + id AS INT) AS epoch, CAST(id / 10 AS FLOAT) AS f,
     CAST(id / 10 AS DECIMAL(10, 2)) AS p, date_add(DATE '2024-01-01', CAST(id AS INT)) AS day,
@@ -33,27 +32,17 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     path, state = str(folder / "t"), str(folder / "state")
     rows = spark.range(40).selectExpr(*(f"{item}" for item in _items(ROWS)))
     rows.repartitionByRange(4, "id").sortWithinPartitions("id").write.format("delta").save(path)
-    _gather(spark, path, state)
+    with session_conf(spark, IN_ZONE):
+        gathered(spark, path, state, *ASKED)
     spark.sql(f"CREATE TABLE flights USING delta LOCATION '{path}'")
     spark.sql("SELECT id, 'x late' AS c, id AS n FROM range(0, 60, 3)").write.parquet(str(folder / "v"))
     spark.read.parquet(str(folder / "v")).createOrReplaceTempView("v")
     try:
-        with session_conf(spark, {"spark.sql.session.timeZone": ZONE}):
+        with session_conf(spark, IN_ZONE):
             yield path, state
     finally:
         spark.sql("DROP TABLE flights")
         spark.catalog.dropTempView("v")
-
-
-def _gather(spark: SparkSession, path: str, state: str) -> None:
-    """Statistics count in the kind of session in which they were gathered."""
-    snapshot, queries = open_table(spark, path), []
-    for condition in (LATE, "c LIKE '%it_s%'"):
-        scans = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
-        assert not isinstance(scans, Unusable)
-        queries += [LoggedQuery("t", scan.predicate) for scan in scans]
-    with session_conf(spark, {"spark.sql.session.timeZone": ZONE}):
-        gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
 
 
 def _items(columns: str) -> list[str]:
@@ -159,7 +148,8 @@ def test_without_ansi_mode_numbers_wrap_around(spark: SparkSession, table: tuple
 def test_without_ansi_mode_strings_are_cut(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
     with session_conf(spark, {"spark.sql.ansi.enabled": "false"}):
-        _gather(spark, path, state)
+        with session_conf(spark, IN_ZONE):
+            gathered(spark, path, state, *ASKED)
         assert zorder_pipeline.explain(spark, path, LATE, state=state).files_read == 1
         for condition in ("x >= '1.5'", "f >= '1.9'"):
             _found(spark, table, f"{condition} AND {LATE}")

@@ -2,31 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from tests.spark.gathering import asked_of, gathered
+from zorder_pipeline.pipeline.statistics import gather_statistics
 from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
-
-
-def _gathered(spark: SparkSession, path: str, state: str, asked: Sequence[str]) -> None:
-    """Statistics of what the conditions ask, of all files."""
-    snapshot = open_table(spark, path)
-    queries = []
-    for condition in asked:
-        statement = f"SELECT * FROM t WHERE {condition}"
-        scans = parse_statement(statement, aliases={"t": "t"}, schemas={"t": snapshot.schema})
-        assert not isinstance(scans, Unusable), condition
-        queries += [LoggedQuery("t", scan.predicate) for scan in scans]
-    gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
 
 
 def _same(spark: SparkSession, path: str, state: str, condition: str) -> int:
@@ -52,11 +39,11 @@ def test_an_expression_means_something_else_once_its_column_has_another_type(
     path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "CAST(x AS STRING) LIKE '%0'"
     writer = spark.createDataFrame([(12,), (13,)], "x INT").coalesce(1).write.format("delta")
     writer.option("delta.enableTypeWidening", "true").save(path)
-    _gathered(spark, path, state, [condition])
+    gathered(spark, path, state, condition)
     assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 0
     spark.sql(f"ALTER TABLE delta.`{path}` CHANGE COLUMN x TYPE DOUBLE")
     assert _same(spark, path, state, condition) == 2  # 12.0 and 13.0
-    _gathered(spark, path, state, [condition])
+    gathered(spark, path, state, condition)
     assert _same(spark, path, state, condition) == 2
 
 
@@ -65,7 +52,7 @@ def test_a_field_within_an_array_may_come_to_mean_another(spark: SparkSession, t
     path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "arr[0].a LIKE '%y%'"
     rows = spark.sql("SELECT array(named_struct('a', 'xx', 'b', 'yy')) AS arr")
     rows.coalesce(1).write.format("delta").option("delta.columnMapping.mode", "name").save(path)
-    _gathered(spark, path, state, [condition])
+    gathered(spark, path, state, condition)
     assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 0
     for old, new in (("a", "c"), ("b", "a")):
         spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN arr.element.{old} TO {new}")
@@ -76,7 +63,7 @@ def test_a_predicate_with_a_char_column_skips_no_padded_row(spark: SparkSession,
     path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "c = 'ab' OR x = 99"
     spark.sql(f"CREATE TABLE delta.`{path}` (c CHAR(5), x INT) USING delta")
     spark.sql(f"INSERT INTO delta.`{path}` VALUES ('ab', 1), ('cd', 2)")
-    _gathered(spark, path, state, [condition])
+    gathered(spark, path, state, condition)
     assert _same(spark, path, state, condition) == 1
 
 
@@ -89,14 +76,12 @@ def test_a_predicate_is_evaluated_in_the_time_zone_of_the_session(
     rows.coalesce(1).write.format("delta").save(path)
     spark.conf.set("spark.sql.session.timeZone", "UTC")
     snapshot = open_table(spark, path)
-    scans = parse_statement(f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": snapshot.schema})
-    assert not isinstance(scans, Unusable)
-    planned = statistics_features(snapshot, [LoggedQuery("t", scan.predicate) for scan in scans])
+    planned = asked_of(snapshot, condition)
     assert {feature.zone for feature in planned if feature.kind == "predicate"} == {"UTC"}
     spark.conf.set("spark.sql.session.timeZone", zone)
     gather_statistics(spark, snapshot, planned, state)  # as a plan of another session is carried out
     assert _same(spark, path, state, condition) == 1
-    _gathered(spark, path, state, [condition])
+    gathered(spark, path, state, condition)
     assert _same(spark, path, state, condition) == 1
 
 
@@ -125,5 +110,5 @@ def test_a_partition_told_without_a_time_zone_is_read(spark: SparkSession, tmp_p
         spark.conf.unset(setting)
     for other in (zone, "UTC", "Asia/Tokyo", "America/New_York", zone):
         spark.conf.set("spark.sql.session.timeZone", other)
-        _gathered(spark, path, state, ["c LIKE '%x%'"])
+        gathered(spark, path, state, "c LIKE '%x%'")
         assert _same(spark, path, state, condition) == 1

@@ -9,11 +9,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
+from tests.spark.gathering import gathered
 from zorder_pipeline.benchmarks.data import session_conf
-from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
 
@@ -29,18 +26,6 @@ ROWS = """SELECT CAST(id AS INT) id, CAST(id % 10 AS INT) a, CAST(id AS INT) b, 
  FROM range(40)"""
 
 
-def _gather(spark: SparkSession, path: str, state: str, *conditions: str) -> None:
-    snapshot, queries = open_table(spark, path), []
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    for condition in conditions:
-        scans = parse_statement(
-            f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": snapshot.schema}, zone=zone or ""
-        )
-        assert not isinstance(scans, Unusable)
-        queries += [LoggedQuery("t", scan.predicate) for scan in scans]
-    gather_statistics(spark, snapshot, statistics_features(snapshot, queries), state)
-
-
 @pytest.fixture(scope="module")
 def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
     """Four files of ten rows, two of them late, with statistics of that in four sessions."""
@@ -52,7 +37,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     spark.sql("SELECT -1 k, -1 m").createOrReplaceTempView("none")
     for conf in (UTC, NO_ANSI, NEW_YORK, OFFSET):
         with session_conf(spark, conf):
-            _gather(spark, path, state, LATE, "greatest(b, 5) = 5", "length(c) = 3", "`null` LIKE '%y%'")
+            gathered(spark, path, state, LATE, "greatest(b, 5) = 5", "length(c) = 3", "`null` LIKE '%y%'")
     try:
         yield path, state
     finally:
@@ -147,7 +132,7 @@ def test_statistics_of_another_kind_of_timestamp_do_not_count(spark: SparkSessio
     path, state, condition = f"{tmp_path}/t", f"{tmp_path}/s", "CAST(s AS TIMESTAMP) >= '2024-01-01 00:00:00'"
     with session_conf(spark, UTC):
         spark.sql("SELECT '2024-01-01 00:00:00+05:00' AS s").write.format("delta").save(path)
-        _gather(spark, path, state, condition)
+        gathered(spark, path, state, condition)
         assert zorder_pipeline.scan(spark, path, condition, state=state).count() == 0
         with session_conf(spark, {"spark.sql.timestampType": "TIMESTAMP_NTZ"}):
             assert zorder_pipeline.scan(spark, path, condition, state=state).count() == 1
@@ -168,7 +153,7 @@ def test_a_text_that_is_no_utf8_has_no_statistics_and_its_neighbours_do(spark: S
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     with session_conf(spark, UTC):
         spark.sql("SELECT CAST(X'FFFE41' AS STRING) s, 'late' c, 1 id").write.format("delta").save(path)
-        _gather(spark, path, state, "s = 'x'", LATE, "lower(s) = 'a'")
+        gathered(spark, path, state, "s = 'x'", LATE, "lower(s) = 'a'")
         assert zorder_pipeline.explain(spark, path, "NOT (c LIKE '%late%')", state=state).files_read == 0
         assert zorder_pipeline.scan(spark, path, LATE, state=state).count() == 1
 
@@ -182,7 +167,7 @@ def test_functions_in_the_place_of_spark_s_own_are_not_taken_for_them(
     order = {"spark.sql.functionResolution.sessionOrder": "first"} if spark.version >= "4.2" else {}
     try:
         with session_conf(spark, UTC | order):
-            _gather(spark, path, state, "length(c) = 3")
+            gathered(spark, path, state, "length(c) = 3")
             expected = spark.read.format("delta").load(path).where("length(c) = 99").count()
             assert zorder_pipeline.scan(spark, path, "length(c) = 99", state=state).count() == expected == 40
     finally:

@@ -2,7 +2,6 @@
 
 import datetime as dt
 import json
-import os
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +33,14 @@ def created(spark: SparkSession, path: Path, columns: str, rows: str, partition:
 
 def rewritten(spark: SparkSession, path: str, committer: str = "auto", **options: Any) -> Any:
     return relayout(spark, path, SPEC, snapshot=open_table(spark, path, committer=committer), **options)
+
+
+def log_was_edited(spark: SparkSession, path: str) -> None:
+    """Forget checksums of a table's log, and what is in memory of it."""
+    for checksum in (Path(path) / "_delta_log").glob("*.crc"):  # hidden ones, too
+        checksum.unlink()
+    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
+    forget_snapshots()
 
 
 def counted(spark: SparkSession, path: str, value: str) -> list[tuple[Any, ...]]:
@@ -190,12 +197,7 @@ def test_wrong_counts_in_the_log_are_looked_into(spark: SparkSession, tmp_path: 
     path = created(spark, tmp_path / "t", "k BIGINT", "id")
     entry = Path(path) / "_delta_log" / f"{1:020}.json"
     entry.write_text(entry.read_text().replace('\\"numRecords\\":', '\\"numRecords\\":1'))
-    for checksum in (Path(path) / "_delta_log").glob("*.crc"):
-        os.remove(checksum)
-    for checksum in (Path(path) / "_delta_log").glob(".*.crc"):
-        os.remove(checksum)
-    spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()
-    forget_snapshots()
+    log_was_edited(spark, path)
     assert open_table(spark, path).files().rows.sum() > 1000
     before = content(spark, path)
     assert rewritten(spark, path, verify="counts").committed

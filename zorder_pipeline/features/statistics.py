@@ -35,8 +35,8 @@ _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>
 ROUNDED = ("double", "float")
 TIMES = ("timestamp", "timestamp_ntz")
 NO_LESS = {"<": "<=", ">": ">="}
-_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
-"""Kind and name of a feature to the column that stands for it, and the feature's type."""
+_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str, ValueType | None]]
+"""Kind and name of a feature to the column that stands for it, the feature's type, and that of a rounded decimal."""
 TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
@@ -163,11 +163,11 @@ def enriched(
     "c LIKE '%x%' AND f = true AND c IS NOT NULL"
     """
     names: _Names = {
-        (feature.kind, _normal(feature.name)): (column, feature.type)
+        (feature.kind, _normal(feature.name)): (column, feature.type, (decimals or {}).get(feature.name))
         for feature, column in columns.items()
         if feature.kind != "column"
     }
-    return _enriched(predicate, names, decimals or {})
+    return _enriched(predicate, names)
 
 
 def _normal(text: str) -> str:
@@ -183,7 +183,7 @@ def _normal(text: str) -> str:
     return f"{name}({found['column']}, '{found['text']}')"
 
 
-def _enriched(predicate: Predicate, names: _Names, decimals: Mapping[str, ValueType]) -> Predicate:
+def _enriched(predicate: Predicate, names: _Names) -> Predicate:
     said: list[Predicate] = []
     if (not isinstance(predicate, Opaque) or predicate.expression) and (
         found := names.get(("predicate", _normal(predicate.to_sql())))
@@ -191,15 +191,15 @@ def _enriched(predicate: Predicate, names: _Names, decimals: Mapping[str, ValueT
         said.append(Comparison(found[0], "=", (TRUE,)))
     match predicate:
         case And(children):
-            return And((*(_enriched(child, names, decimals) for child in children), *said))
+            return And((*(_enriched(child, names) for child in children), *said))
         case Or(children):
-            predicate = Or(tuple(_enriched(child, names, decimals) for child in children))
+            predicate = Or(tuple(_enriched(child, names) for child in children))
         case Opaque(expression=text) if text:
-            said += _of_opaque(text, names, decimals)
+            said += _of_opaque(text, names)
     return And((predicate, *said)) if said else predicate
 
 
-def _of_opaque(text: str, names: _Names, decimals: Mapping[str, ValueType]) -> Iterable[Comparison]:
+def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
     if (found := _REJECTING.fullmatch(text)) is not None:
         for column in dict.fromkeys(found.group("like", "left", "right")):
             if column and column.upper() not in ("TRUE", "FALSE", "NULL"):
@@ -211,8 +211,9 @@ def _of_opaque(text: str, names: _Names, decimals: Mapping[str, ValueType]) -> I
     if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
         subject, op, literals = compared
         named = names.get(("expression", subject))
-        rounded = subject in decimals and cut_short(literals, decimals[subject])
-        if named is not None and not rounded and all(_alike(literal, op, named[1]) for literal in literals):
+        if named is None or (named[2] is not None and cut_short(literals, named[2])):
+            return
+        if all(_alike(literal, op, named[1]) for literal in literals):
             yield Comparison(named[0], NO_LESS.get(op, op) if named[1] in ROUNDED else op, literals)
 
 

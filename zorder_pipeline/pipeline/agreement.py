@@ -18,9 +18,9 @@ READ_WITH = {
     "spark.sql.legacy.consecutiveStringLiterals.enabled": "false",
     "spark.sql.legacy.ctePrecedencePolicy": "corrected",
     "spark.sql.legacy.setopsPrecedence.enabled": "false",
-    "spark.sql.preserveCharVarcharTypeInfo": "false",
     "spark.sql.legacy.typeCoercion.datetimeToString.enabled": "false",
     "spark.sql.parser.escapedStringLiterals": "false",
+    "spark.sql.preserveCharVarcharTypeInfo": "false",
 }
 """Settings that change what a text says, and their defaults, which the reader of query logs reads with."""
 

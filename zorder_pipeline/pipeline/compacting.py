@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
@@ -12,7 +13,7 @@ from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
-from .judging import hold_now
+from .judging import why_held
 from .previews import result_of
 from .records import LearnSettings, Progress, silent
 from .sizes import compact_rows
@@ -56,12 +57,7 @@ def compact(
         raise UnsupportedTableError(reason)
     settings = settings or LearnSettings()
     job = Compaction(compact_rows(snapshot, settings), not (settings.target_file_rows or settings.target_file_bytes))
-
-    def stopped() -> str | None:
-        found = hold_now(spark, None)
-        return found.why if found else None
-
-    safety = Safety(verify, row_group_bytes, hold=hold or stopped, progress=progress or silent)
+    safety = Safety(verify, row_group_bytes, hold=hold or partial(why_held, spark, None), progress=progress or silent)
     done = rewrite(snapshot, job, where=where, dry_run=dry_run, safety=safety)
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"

@@ -28,7 +28,7 @@ from .records import Preview
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Judgement", "Part", "Rules", "hold_now", "judge_table"]
+__all__ = ["Judgement", "Part", "Rules", "hold_now", "judge_table", "why_held"]
 
 DAY = 86_400_000_000
 
@@ -181,6 +181,12 @@ def hold_now(
     note = StopFile(spark, state).note() if state is not None else None
     stopped = stopped_by(os.environ if environment is None else environment, rules.stop, note)
     return stopped or held(now or datetime.now(UTC), rules.blackouts)
+
+
+def why_held(spark: SparkSession, state: str | None, rules: Rules | None = None) -> str | None:
+    """`hold_now` in words, as a relayout asks it before each of its bins."""
+    hold = hold_now(spark, state, rules)
+    return hold.why if hold else None
 
 
 def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, verify: str) -> Proposal:

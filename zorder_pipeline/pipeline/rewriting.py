@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import TableError
@@ -19,7 +20,7 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .costs import relayout_work
-from .judging import Judgement, Rules, hold_now, judge_table
+from .judging import Judgement, Rules, judge_table, why_held
 from .previews import job_of, preview, result_of
 from .records import Progress, silent
 from .statistics import keep_statistics
@@ -107,10 +108,6 @@ def carry_out(
     snapshot = open_table(spark, judged.table, committer=committer)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
-    def hold() -> str | None:
-        found = hold_now(spark, state, rules)
-        return found.why if found else None
-
     if judged.partitions is not None:
         types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
         types = {name: types[name] for name in snapshot.partition_columns}
@@ -138,7 +135,9 @@ def carry_out(
         if state is not None and (failed := record(done)):
             safety.progress(failed)
 
-    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent, kept=kept)
+    safety = Safety(
+        verify, row_group_bytes, hold=partial(why_held, spark, state, rules), progress=progress or silent, kept=kept
+    )
     done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
     if state is not None and done.committed:
         if failed := record(done):

@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import numpy as np
 from sqlglot import exp
 
+from zorder_pipeline.model.literals import is_single
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
@@ -80,8 +80,10 @@ class Context:
         # a list has one type, and as doubles long numbers are equal that are not; BETWEEN is two comparisons
         mixed = op == "in" and not all(real) and self._long(name, literals)
         column = self.type_of(name)
-        if not self.ansi and column is not None and column.type == "float" and not all(map(_single, literals)):
-            return None
+        if not self.ansi and column is not None and column.type == "float":
+            numbers = (float(literal.text) for literal in literals if literal.kind == "number")
+            if not all(map(is_single, numbers)):
+                return None
         if any(real) and (mixed or (not self.ansi and family == "integer")):
             return None
         return Comparison(name, op, literals, derived)
@@ -94,14 +96,6 @@ class Context:
         if column.value_type.digits > EXACT_DIGITS:
             return True
         return any(sum(map(str.isdigit, literal.text)) > EXACT_DIGITS for literal in literals)
-
-
-def _single(literal: Literal) -> bool:
-    """Whether a number is the same as a FLOAT, to which Spark may cast it."""
-    try:
-        return bool(np.float64(np.float32(literal.text)) == np.float64(literal.text))
-    except ValueError:
-        return literal.kind != "number"
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:

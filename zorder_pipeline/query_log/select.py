@@ -54,13 +54,12 @@ class Select:
     def recipe(self, alias: str, table: str, pivoted: bool) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes."""
         found = [] if pivoted else self.conditions(alias)
-        pairs = equalities(found, self.joins.using)
 
         def same_type(column: exp.Column, other: exp.Column) -> bool:
             mine = self._mine(column, alias, table)
             return mine is not None and self._type(other) == self._type_in(mine, table)
 
-        derived = [] if self.catalog.sure else passed_on(found, pairs, same_type)
+        derived = [] if self.catalog.sure else passed_on(found, equalities(found, self.joins.using), same_type)
         return Recipe(
             table=table,
             conditions=tuple(found),

@@ -211,10 +211,13 @@ class Transaction:
 
     def _in_log(self) -> bool:
         """Whether the files that were written are part of the table."""
-        assert self.written is not None
         none = self.jvm.scala.Option.empty()
-        paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
-        return bool(self.jlog.update(False, none, none).getSpecificFilesWithStats(self._seq(paths)).nonEmpty())
+        newest = self.jlog.update(False, none, none)
+        return bool(newest.getSpecificFilesWithStats(self._seq(self._new_paths())).nonEmpty())
+
+    def _new_paths(self) -> list[str]:
+        """Paths of the files that were written, as in their AddFile actions."""
+        return [row["path"] for row in self._frame(self.written).select("path").collect()]
 
     def _refuse_another_log(self) -> None:
         """Ask once more whether the entry that we build on is still there.
@@ -248,11 +251,10 @@ class Transaction:
         with contextlib.suppress(Exception):
             if self._committing and self._in_log():
                 return
-            paths = [row["path"] for row in self._frame(self.written).select("path").collect()]
             root = self.jlog.dataPath()
             filesystem = root.getFileSystem(self.jlog.newDeltaHadoopConf())
             unquote = self.jvm.java.net.URI
-            for written in paths:
+            for written in self._new_paths():
                 path = self.jvm.org.apache.hadoop.fs.Path(unquote(written))
                 filesystem.delete(self.jvm.org.apache.hadoop.fs.Path(root, path), False)
 

@@ -35,7 +35,7 @@ def writing_zone(snapshot: TableSnapshot, chosen: Chosen) -> dict[str, str]:
     Delta reads the values back from the names of folders, and an hour that comes twice has one name.
     """
     zone, files = snapshot.spark.conf.get(ZONE, None) or "", snapshot.files()
-    texts = {files.partitions[i][place] for place in _places(snapshot) for i in chosen}
+    texts = {files.partitions[i][place] for place in _places(snapshot, "timestamp") for i in chosen}
     return {ZONE: "UTC"} if any(is_ambiguous(text, zone) for text in texts if text) else {}
 
 
@@ -60,7 +60,7 @@ def refuse_zoneless(snapshot: TableSnapshot, chosen: Chosen) -> None:
     Raises:
         UnsupportedTableError: among those of the chosen files there is one; by public API, in the whole table.
     """
-    for place in _places(snapshot):
+    for place in _places(snapshot, "timestamp"):
         if (found := _zoneless(snapshot, chosen, place)) is not None:
             name = snapshot.partition_columns[place]
             raise UnsupportedTableError(
@@ -77,21 +77,19 @@ def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
         UnsupportedTableError: a chosen file lies in one.
     """
     files = snapshot.files()
-    types = {leaf.path[0]: leaf.column.value_type.family for leaf in snapshot.leaves if leaf.column.partition}
-    for place, name in enumerate(snapshot.partition_columns):
-        if types[name] not in ("string", "binary"):  # of every other type the empty text is null
-            continue
+    for place in _places(snapshot, "string", "binary"):  # of every other type the empty text is null
         if (found := next((text for i in chosen if (text := files.partitions[i][place]) in NULLS), None)) is not None:
+            name = snapshot.partition_columns[place]
             raise UnsupportedTableError(
                 f"{snapshot.location} cannot be rewritten: its partition column {name} has the value {found!r}, in "
                 f"whose place Spark writes null; leave that partition out by --where, e.g. \"{name} <> '{found}'\""
             )
 
 
-def _places(snapshot: TableSnapshot) -> list[int]:
-    """Which partition columns are timestamps, by their places."""
-    types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
-    return [place for place, name in enumerate(snapshot.partition_columns) if types[name] == "timestamp"]
+def _places(snapshot: TableSnapshot, *families: str) -> list[int]:
+    """Which partition columns are of some families of types, by their places."""
+    known = {leaf.path[0]: leaf.column.value_type.family for leaf in snapshot.leaves if leaf.column.partition}
+    return [place for place, name in enumerate(snapshot.partition_columns) if known[name] in families]
 
 
 def _zoneless(snapshot: TableSnapshot, chosen: Chosen, place: int) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -166,30 +166,32 @@ def rewrite(
                 results.append(_bin(snapshot, chosen, job, label, safety))
         except BaseException as error:
             if results and safety.kept is not None:
-                safety.kept(_together(results, len(files), time.monotonic() - started))
+                safety.kept(_together(snapshot, results, time.monotonic() - started))
             if not results or not isinstance(error, ZorderError):
                 raise
             why = str(error).replace("; nothing was committed", "; nothing of this bin was committed")
             before = f"{len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
             raise type(error)(f"{why}; {before}") from error
         done += float(files.bytes[chosen].sum())
-    result = _together(results, len(files), time.monotonic() - started)
-    return replace(result, held=held, version=result.version if results else snapshot.version)
+    return _together(snapshot, results, time.monotonic() - started, held)
 
 
-def _together(results: Sequence[RelayoutResult], files: int, seconds: float) -> RelayoutResult:
-    """What the bins of a table of so many files became."""
+def _together(
+    snapshot: TableSnapshot, results: Sequence[RelayoutResult], seconds: float, held: str = ""
+) -> RelayoutResult:
+    """What became of a table, from what became of its bins."""
     removed = sum(result.files_removed for result in results)
     return RelayoutResult(
-        version=results[-1].version if results else -1,
+        version=results[-1].version if results else snapshot.version,
         files_removed=removed,
         files_added=sum(result.files_added for result in results),
         bytes_rewritten=sum(result.bytes_rewritten for result in results),
         bytes_added=sum(result.bytes_added for result in results),
         rows=sum(result.rows for result in results),
-        skipped_files=files - removed,
+        skipped_files=len(snapshot.files()) - removed,
         committed=any(result.committed for result in results),
         seconds=seconds,
+        held=held,
     )
 
 

@@ -51,10 +51,9 @@ def histogram_of(keyed: DataFrame, partitions: tuple[str, ...], share: float = 1
     Args:
         share: ``keyed`` is so large a sample of the rows, as from `sampled_share`; the counts are extrapolated.
     """
-    names = [column_sql((name,)) for name in partitions]
     aliased = [_plain(keyed, name).alias(f"p{i}") for i, name in enumerate(partitions)]
-    table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(names))), KEY).count().toArrow()
-    values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(names))), strict=True)) if names else []
+    table = keyed.select(*aliased, KEY).groupBy(*(f"p{i}" for i in range(len(partitions))), KEY).count().toArrow()
+    values = list(zip(*(table[f"p{i}"].to_pylist() for i in range(len(partitions))), strict=True)) if partitions else []
     keys = table[KEY].to_numpy().astype(np.int64)
     counts = np.maximum(1, np.round(table["count"].to_numpy() / share)).astype(np.int64)
     return values or [()] * len(keys), keys, counts
@@ -219,7 +218,7 @@ def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[st
     small = keyed.sparkSession.createDataFrame(pa.table(columns))
     values = [_plain(keyed, name) for name in partitions]
     condition = F.lit(True)
-    for i, (_, kind) in enumerate(zip(partitions, keyed.select(*values).dtypes, strict=True)):
-        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(kind[1]))
-        condition = condition & values[i].eqNullSafe(F.col(f"__zorder_p{i}"))
+    for i, (value, (_, kind)) in enumerate(zip(values, keyed.select(*values).dtypes, strict=True)):
+        small = small.withColumn(f"__zorder_p{i}", F.col(f"__zorder_p{i}").cast(kind))
+        condition = condition & value.eqNullSafe(F.col(f"__zorder_p{i}"))
     return keyed.join(F.broadcast(small), condition, "left").drop(*(f"__zorder_p{i}" for i in range(len(partitions))))

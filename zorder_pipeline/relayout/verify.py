@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import VerificationError
+from zorder_pipeline.model.spark_sql import column_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -19,7 +20,7 @@ def content_hash(rows: DataFrame) -> tuple[int, int]:
     """Number of rows and an order-independent hash of their content (the sum of a 64-bit hash per row)."""
     from pyspark.sql import functions as F
 
-    hashed = F.xxhash64(*(_hashable(F.col(_quoted(f.name)), f.dataType) for f in rows.schema.fields))
+    hashed = F.xxhash64(*(_hashable(F.col(column_sql((f.name,))), f.dataType) for f in rows.schema.fields))
     total = F.sum(hashed.cast("decimal(38,0)"))
     row = rows.agg(F.count(F.lit(1)), total).collect()[0]
     return int(row[0]), int(row[1] or 0)
@@ -63,7 +64,3 @@ def _hashable(column: Column, kind: DataType) -> Column:
         case _:
             parts = [column]
     return F.struct(column.isNull(), *parts)
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
