@@ -1,6 +1,48 @@
-"""For all tests: a machine under load is no failure, so hypothesis sets no deadline for single examples."""
+"""For all tests: patience on a machine under load, and one Spark session, small, quiet, and with Delta."""
 
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
 from hypothesis import settings
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
+
+# a quarter of the driver's time would go into optimising code that runs for a few rows
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+
+CONF = {
+    "spark.master": "local[2]",
+    "spark.sql.shuffle.partitions": "2",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.driver.memory": "2g",
+}
+INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+
+
+@pytest.fixture(scope="session")
+def spark(pytestconfig: pytest.Config) -> Iterator[SparkSession]:
+    """Most plans are of a few rows and take longer to compile than to run: only `make test-full` compiles them all."""
+    from zorder_pipeline.spark import session
+
+    quick = "not slow" in pytestconfig.getoption("markexpr")
+    found = session(CONF | (INTERPRETED if quick else COMPILED))
+    yield found
+    found.stop()
+
+
+@pytest.fixture(scope="module")
+def compiled(spark: SparkSession) -> Iterator[None]:
+    """The module's plans are compiled in `make test`, too."""
+    from zorder_pipeline.benchmarks.data import session_conf
+
+    with session_conf(spark, COMPILED):
+        yield

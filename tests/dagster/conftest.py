@@ -51,13 +51,6 @@ class Night(NamedTuple):
     result: ExecuteInProcessResult
 
 
-@pytest.fixture(scope="session")
-def spark() -> SparkSession:
-    from zorder_pipeline.spark import session
-
-    return session({"spark.master": "local[2]"})
-
-
 def write_table(folder: Path, rng: np.random.Generator) -> None:
     for _ in range(FILES):
         day = rng.integers(0, 1000, ROWS)

@@ -217,11 +217,12 @@ def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
 def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) -> Floats:
     """Rows that each query reads through ``zorder_pipeline.scan``."""
     from zorder_pipeline.pipeline.known_files import known_files
-    from zorder_pipeline.pipeline.scanning import report_on
+    from zorder_pipeline.pipeline.scanning import report_on, understood
     from zorder_pipeline.relayout.snapshot import open_table
 
     known = known_files(spark, open_table(spark, str(path)), state)
-    return np.array([report_on(known, p).rows_read for p in _predicates(known.snapshot, asked)], dtype=np.float64)
+    reports = (report_on(known, understood(known, p.to_sql())) for p in _predicates(known.snapshot, asked))
+    return np.array([report.rows_read for report in reports], dtype=np.float64)
 
 
 WORKLOAD = Workload("predicates", "TPC-H lineitem asked by predicates that min/max do not serve", run)

@@ -30,8 +30,8 @@ BATCHES, BATCH = 18, 5
 def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, float]:
     """Milliseconds to select among `PRUNED_FILES` files, warm: the table and the state are real, its files are not.
 
-    ``select`` is understanding the condition and testing every file; ``scan`` is a whole call of
-    ``zorder_pipeline.scan``, which also asks Delta for the newest version and has Spark analyse the filter.
+    ``select`` is testing every file by a condition that has been read off Spark's plan, which ``understand`` does;
+    ``scan`` is a whole call of ``zorder_pipeline.scan``, which also asks Delta for the newest version.
     """
     from zorder_pipeline import pipeline
     from zorder_pipeline.pipeline.known_files import known_files
@@ -77,7 +77,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
         columns = blank | {
             "file": pa.array(names), "rows": pa.array([100] * PRUNED_FILES, pa.int64()),
             "feature": pa.array([feature] * PRUNED_FILES), "kind": pa.array([kind] * PRUNED_FILES),
-            "type": pa.array([type_name] * PRUNED_FILES), "columns": pa.array([columns_of[kind]] * PRUNED_FILES),
+            "type": pa.array([type_name] * PRUNED_FILES), "sql": pa.array([feature] * PRUNED_FILES),
+            "columns": pa.array([columns_of[kind]] * PRUNED_FILES),
             "nulls": pa.array([0] * PRUNED_FILES, pa.int64()),
             "low_whole": pa.array(low, pa.int64()), "high_whole": pa.array(high, pa.int64()),
         } | ({"places": pa.array(places, pa.binary())} if bloom else {})  # fmt: skip
@@ -94,8 +95,13 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
     known = known_files(spark, snapshot, state)
 
+    asked = understood(known, condition)
+
     def select() -> object:
-        return known.tests.matching(known.boxes(understood(known, condition)))
+        return known.tests.matching(known.boxes(asked))
+
+    def understand() -> object:
+        return understood(known, condition)
 
     def scan() -> object:
         return pipeline.scan(spark, str(table), condition, state=state)
@@ -103,7 +109,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     def plain() -> object:  # what analysing and planning an ordinary read costs, files selected
         return spark.read.format("delta").load(str(table)).where(condition)._jdf.queryExecution().executedPlan()
 
-    times = {name: _milliseconds(call) for name, call in (("select", select), ("scan", scan), ("plain plan", plain))}
+    calls = {"select": select, "understand": understand, "scan": scan, "plain plan": plain}
+    times = {name: _milliseconds(call) for name, call in calls.items()}
     times["files read"] = float(pipeline.explain(spark, str(table), condition, state=state).files_read)
     progress(f"pruning: {json.dumps(times)}")
     return times

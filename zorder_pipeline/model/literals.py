@@ -8,7 +8,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from decimal import Decimal, InvalidOperation
+from decimal import Context, Decimal, InvalidOperation
 from zoneinfo import ZoneInfo
 
 from .predicate import Literal
@@ -123,7 +123,7 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
         return None
     if not number.is_finite() or number.adjusted() > 60:
         return None
-    scaled = number.scaleb(value_type.scale) if value_type.scale else number
+    scaled = number.scaleb(value_type.scale, Context(prec=len(text) + 80)) if value_type.scale else number
     if scaled.adjusted() > 60:
         return None
     floor = math.floor(scaled)

@@ -11,6 +11,7 @@ import base64
 import math
 import re
 from dataclasses import dataclass
+from decimal import Context
 from functools import cache
 from typing import Any, TypeAlias
 
@@ -169,8 +170,8 @@ def _unscaled(column: pa.Array, value_type: ValueType) -> npt.NDArray[Any]:
         low = words[0::2].copy()
         low[~np.asarray(wide.is_valid().to_numpy(zero_copy_only=False))] = 0
         return low
-    factor = 10 ** max(0, value_type.scale)
-    return np.array([0 if item is None else int(item * factor) for item in wide.to_pylist()], dtype=object)
+    scale, whole = max(0, value_type.scale), Context(prec=80)  # Python's own context rounds to 28 digits
+    return np.array([0 if item is None else int(whole.scaleb(item, scale)) for item in wide.to_pylist()], dtype=object)
 
 
 def order_key(value: Value) -> tuple[bool, Any]:

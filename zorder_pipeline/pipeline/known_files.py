@@ -11,18 +11,17 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
-from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.reading.catalyst import Meanings
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
-from zorder_pipeline.reading.gather import decimals_of
 from zorder_pipeline.reading.prune import FileTests, without_hulls
-from zorder_pipeline.reading.session import session_of, zone_of
+from zorder_pipeline.reading.session import session_of, shadowed, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.failures import reason_of
+from zorder_pipeline.relayout.session_conf import UNPREPARED, reads_otherwise, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -44,8 +43,8 @@ class KnownFiles:
     Attributes:
         snapshot: the version.
         schema: its columns, and one for each expression and predicate that statistics are kept of.
-        columns: column of each such feature in ``schema``.
-        decimals: type of each expression that is a decimal and stands there as a double, by its text.
+        meanings: what the features that statistics are kept of mean to the session.
+        names: the column in ``schema``, and its type, at each path.
         tests: all statistics.
         chosen: reads some of the files.
         zone: the session's time zone.
@@ -54,8 +53,8 @@ class KnownFiles:
 
     snapshot: TableSnapshot
     schema: TableSchema
-    columns: dict[Feature, str]
-    decimals: dict[str, ValueType]
+    meanings: Meanings
+    names: dict[tuple[str, ...], tuple[str, str]]
     tests: FileTests
     chosen: ChosenFiles
     zone: str
@@ -63,8 +62,7 @@ class KnownFiles:
 
     def boxes(self, predicate: Predicate) -> Boxes:
         """What the predicate asks of columns, expressions and predicates."""
-        told = enriched(predicate, self.columns, self.decimals)
-        return without_hulls(to_boxes(told, self.schema, self.zone, solved=True))
+        return without_hulls(to_boxes(predicate, self.schema, self.zone, solved=True))
 
     def delta_boxes(self, predicate: Predicate) -> Boxes:
         """What Delta's own file selection would see of the predicate."""
@@ -105,6 +103,8 @@ def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None)
 
 def _loaded(spark: SparkSession, state: str, table_id: str) -> Gathered | None:
     """What was gathered of a table; None where the state cannot be read: then Delta's own statistics have to do."""
+    if reads_otherwise(spark):  # than those who gathered
+        return None
     try:
         return FileStats(spark, state).load(table_id)
     except ZorderError:
@@ -120,11 +120,16 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     if gathered is not None and len(gathered):
         paths = [str(path) for path in files.path]
         present = gathered.under(snapshot.stored_as)
-        stats = aligned(present, _current(present.features(), snapshot), paths, files.vector, session)
+        usual = [f for f in _current(present.features(), snapshot) if f.kind == "column" or not shadowed(spark, f.sql)]
+        stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
-    decimals = decimals_of(snapshot.read(), list(columns))
-    return KnownFiles(snapshot, schema, columns, decimals, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
+    with set_for_a_while(spark, UNPREPARED):
+        meanings = Meanings(snapshot.read(), columns)
+    names = {
+        leaf.path: (column.name, column.type) for leaf, column in zip(snapshot.leaves, schema.columns, strict=False)
+    }
+    return KnownFiles(snapshot, schema, meanings, names, tests, ChosenFiles(snapshot), zone_of(spark), gathered)
 
 
 def comparable(snapshot: TableSnapshot) -> TableSchema:

@@ -1,15 +1,15 @@
 """Scans that read only the files that may match, by Delta's statistics and by ours (seed 004, 4.1.3).
 
-Whatever is not surely known is read: a file without statistics, a condition of unknown meaning, a statement that Spark
-and the reader of query logs do not understand alike. Results are those of a plain read at the same version.
+Whatever is not surely known is read: a file without statistics, a condition of unknown meaning. What a scan asks is in
+Spark's own plan of the query, and the query that runs is that plan with other files: results are those of a plain read
+at the same version.
 """
 
 from __future__ import annotations
 
 import logging
-import uuid
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,21 +18,20 @@ import numpy as np
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import And, Predicate
 from zorder_pipeline.model.zone_map import Mask
-from zorder_pipeline.query_log.references import Reference, references, respelled, with_names
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.reading.catalyst import Conditions
 from zorder_pipeline.reading.prune import Excluded
-from zorder_pipeline.relayout.chosen_files import delta_location, same_plan
+from zorder_pipeline.reading.relations import Relation, analysed, numbers, optimized, reading, relations, scans
+from zorder_pipeline.relayout.session_conf import UNPREPARED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
 
-from .agreement import read_alike, reads_ansi
 from .known_files import KnownFiles, known_files, state_of
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["ScanReport", "explain", "report_on", "scan", "sql", "understood"]
 
-TABLE = "__zorder_table"
 _T = TypeVar("_T")
 _log = logging.getLogger(__name__)
 
@@ -107,15 +106,13 @@ def scan(
         rows = zorder_pipeline.scan(spark, "/data/flights", "comment LIKE '%delayed%'", state="/data/state")
     """
     known = known_files(spark, open_table(spark, table, version), state_of(spark, state))
-    plain = known.snapshot.read
-    mask = _whatever(lambda: _fewer(known, [understood(known, predicate)]))
-    again = respelled(predicate) if mask is not None else None
-    if mask is None or again is None:
-        return plain().where(predicate)
-    rows = known.chosen.read(_paths(known, mask))
-    if not _whatever(lambda: same_plan(rows.where(predicate), rows.where(again))):
-        return plain().where(predicate)
-    return rows.where(predicate)
+    plain = known.snapshot.read().where(predicate)
+    place = (known.snapshot.location, known.snapshot.version)
+
+    def itself(relation: Relation) -> KnownFiles | None:  # and not what a subquery of the predicate reads
+        return known if (relation.location, relation.version) == place else None
+
+    return _whatever(lambda: _with_fewer_files(plain, itself)) or plain
 
 
 def explain(spark: SparkSession, table: str, predicate: str = "true", *, state: str | None = None) -> ScanReport:
@@ -153,10 +150,11 @@ def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
 
 
 def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> DataFrame:
-    """``spark.sql(statement)``, reading only the files that may match of every Delta table in the statement.
+    """``spark.sql(statement)``, reading only the files that may match of the Delta tables in the statement.
 
-    Of a table named several times the files are read that any of its scans needs. A statement that is no query, or
-    that is not understood for sure, is handed to Spark as it is.
+    Spark's own plan says what each scan of a table asks. A statement that is no query, or whose result depends on how
+    rows lie in files, is left to Spark as it is, and so are tables in subqueries that stand in expressions. Versions
+    are pinned when this is called.
 
     Args:
         statement: one statement in Spark SQL.
@@ -166,83 +164,72 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
 
         zorder_pipeline.sql(spark, "SELECT count(*) FROM flights WHERE comment LIKE '%delayed%'", state="/data/state")
     """
-    plain = spark.sql(statement)
-    found = references(statement) if read_alike(spark, statement) else ()
-    if not found:
-        return plain
-    where = {text: delta_location(spark, text) for text in {reference.text for reference in found}}
-    opened = {}
-    for location in {place for place in where.values() if place is not None}:
-        try:
-            opened[location] = known_files(spark, open_table(spark, location), state_of(spark, state))
-        except TableError:
-            continue
-    mine = [reference for reference in found if where[reference.text] in opened]
-    chosen = _whatever(lambda: _chosen(statement, mine, where, opened)) or {}
-    again = respelled(statement) if chosen else None
-    if again is None:
-        return plain
-    with _views(spark, {place: (opened[place], mask) for place, mask in chosen.items()}) as names:
-        replaced = [(reference, names[place]) for reference in mine if (place := where[reference.text]) in names]
-        return _checked(spark, plain, again, with_names(statement, replaced))
+    plain, folder = spark.sql(statement), state_of(spark, state)
 
+    def known(relation: Relation) -> KnownFiles | None:
+        snapshot = open_table(spark, relation.location)
+        if snapshot.version != relation.version:
+            snapshot = open_table(spark, relation.location, relation.version)
+        return known_files(spark, snapshot, folder)
 
-def _checked(spark: SparkSession, plain: DataFrame, again: str, replaced: str) -> DataFrame:
-    """The statement over views, if Spark finds that both spellings of the statement mean the same."""
-    from pyspark.errors import PySparkException
-
-    try:
-        if not same_plan(plain, spark.sql(again)):
-            return plain
-        result = spark.sql(replaced)
-    except PySparkException:  # a column called by its table's whole name, for one
-        return plain
-    return result if result.schema == plain.schema else plain
-
-
-def _chosen(
-    statement: str,
-    mine: Sequence[Reference],
-    where: dict[str, str | None],
-    opened: dict[str, KnownFiles],
-) -> dict[str, Mask]:
-    """Files that may match by location, of the tables where they are fewer than Delta itself would read."""
-    if not mine:
-        return {}
-    aliases = {reference.name: place for reference in mine if (place := where[reference.text]) is not None}
-    schemas = {location: known.snapshot.schema for location, known in opened.items()}
-    zone = next(iter(opened.values())).zone
-    ansi = reads_ansi(next(iter(opened.values())).snapshot.spark)
-    scans = parse_statement(statement, aliases=aliases, schemas=schemas, zone=zone, sure=True, ansi=ansi)
-    if isinstance(scans, Unusable):
-        return {}
-    result = {}
-    for location, known in opened.items():
-        predicates = [item.predicate for item in scans if item.table == location]
-        if len(predicates) < sum(where[reference.text] == location for reference in mine):
-            continue
-        if (mask := _fewer(known, predicates)) is not None:
-            result[location] = mask
-    return result
+    return _whatever(lambda: _with_fewer_files(plain, known)) or plain
 
 
 def understood(known: KnownFiles, condition: str) -> Predicate:
-    """The condition as far as it is understood."""
-    return _whatever(lambda: _understood(known, condition)) or And(())
+    """The condition as far as it is understood.
+
+    Raises:
+        AnalysisException: Spark does not take it for a condition on the table.
+    """
+    rows = known.snapshot.read().where(condition)
+    rows.schema  # noqa: B018 - Spark Connect would not look before
+    return _whatever(lambda: _asked_of(known, rows)) or And(())
 
 
-def _understood(known: KnownFiles, condition: str) -> Predicate | None:
-    if not read_alike(known.snapshot.spark, condition):
+def _asked_of(known: KnownFiles, rows: DataFrame) -> Predicate | None:
+    """What a query asks of the only table that it reads."""
+    plan = analysed(rows)
+    tables = relations(plan) if plan is not None else []
+    if plan is None or len(tables) != 1:
         return None
-    found = parse_statement(
-        f"SELECT * FROM {TABLE} WHERE ({condition}\n)",
-        aliases={TABLE: TABLE},
-        schemas={TABLE: known.snapshot.schema},
-        zone=known.zone,
-        sure=True,
-        ansi=reads_ansi(known.snapshot.spark),
-    )
-    return None if isinstance(found, Unusable) or len(found) != 1 else found[0].predicate
+    asked = _conditions(known.snapshot.spark, plan, {tables[0].number: known})
+    return asked[tables[0].number][0] if tables[0].number in asked else None
+
+
+def _with_fewer_files(rows: DataFrame, known: Callable[[Relation], KnownFiles | None]) -> DataFrame | None:
+    """The query with fewer files of its tables than Delta itself would read; None when there are no fewer."""
+    spark, plan = rows.sparkSession, analysed(rows)
+    if plan is None:
+        return None
+    tables: dict[int, tuple[Relation, KnownFiles]] = {}
+    for relation in relations(plan):
+        with suppress(TableError):
+            if relation.number not in tables and (found := known(relation)) is not None:
+                tables[relation.number] = relation, found
+    asked = _conditions(spark, plan, {number: item for number, (_, item) in tables.items()})
+    replaced = {}
+    for number, predicates in asked.items():
+        relation, item = tables[number]
+        if (mask := _fewer(item, predicates)) is not None:
+            replaced[number] = relation.node, item.chosen.index(_paths(item, mask))
+    return reading(spark, plan, replaced) if replaced else None
+
+
+def _conditions(spark: SparkSession, plan: JavaObject, tables: dict[int, KnownFiles]) -> dict[int, list[Predicate]]:
+    """What each scan of a table asks of it, by the relation's number; none of those that Spark scans otherwise."""
+    found: dict[int, list[Predicate]] = {}
+    if not tables:
+        return found
+    with set_for_a_while(spark, UNPREPARED):
+        scanned = scans(optimized(spark, plan))
+    every = numbers(plan)
+    if any(scan.number not in every for scan in scanned):
+        return found
+    for scan in scanned:
+        if (known := tables.get(scan.number)) is not None:
+            conditions = Conditions(known.meanings, scan.output, known.names)
+            found.setdefault(scan.number, []).append(conditions.all_of(scan.conditions))
+    return found
 
 
 def _whatever(read: Callable[[], _T]) -> _T | None:
@@ -267,17 +254,3 @@ def _fewer(known: KnownFiles, predicates: Sequence[Predicate]) -> Mask | None:
 
 def _paths(known: KnownFiles, mask: Mask) -> list[str]:
     return [str(path) for path in known.snapshot.files().path[mask]]
-
-
-@contextmanager
-def _views(spark: SparkSession, chosen: dict[str, tuple[KnownFiles, Mask]]) -> Iterator[dict[str, str]]:
-    """Temporary views over the chosen files, by location; they are gone afterwards, and what was analysed stays."""
-    names: dict[str, str] = {}
-    try:
-        for location, (known, mask) in chosen.items():
-            names[location] = f"__zorder_{uuid.uuid4().hex}"
-            known.chosen.read(_paths(known, mask)).createOrReplaceTempView(names[location])
-        yield names
-    finally:
-        for name in names.values():
-            spark.catalog.dropTempView(name)

@@ -21,7 +21,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
-from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
+from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .known_files import comparable
@@ -108,7 +108,7 @@ def gather_statistics(
     added = 0
     if missing and usable:
         progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
-        with set_for_a_while(spark, COMPILED):
+        with set_for_a_while(spark, COMPILED | as_others_read(spark)):
             found = gather(snapshot.read_files(missing), usable, snapshot.stored_as)
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
@@ -156,10 +156,10 @@ def keep_statistics(
 
 def _complete(known: pa.Table, features: Sequence[Feature], session: str) -> set[tuple[str, str]]:
     """Files, by path and deletion vector, of which statistics of every feature are known in this session."""
-    wanted = {(feature.name, feature.kind) for feature in features}
-    have: dict[tuple[str, str], set[tuple[str, str]]] = {}
-    columns = (known[name].to_pylist() for name in ("path", "vector", "session", "feature", "kind"))
-    for path, vector, told, name, kind in zip(*columns, strict=True):
+    wanted = {(feature.name, feature.kind, feature.sql if feature.kind != "column" else None) for feature in features}
+    have: dict[tuple[str, str], set[tuple[str, str, str | None]]] = {}
+    columns = (known[name].to_pylist() for name in ("path", "vector", "session", "feature", "kind", "sql"))
+    for path, vector, told, name, kind, text in zip(*columns, strict=True):
         if told in ("", session):
-            have.setdefault((path, vector), set()).add((name, kind))
+            have.setdefault((path, vector), set()).add((name, kind, text if kind != "column" else None))
     return {key for key, found in have.items() if wanted <= found}

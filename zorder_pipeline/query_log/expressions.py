@@ -42,8 +42,10 @@ ALLOWED = frozenset(
 
 _VALUES = {"current_time", "current_timestamp", "localtimestamp", "session_user", "user"}
 """Words that Spark takes for a value, and not for a column, besides those that its grammar here knows as such."""
-_RELATIVE = re.compile(r"\s*(epoch|now|today|tomorrow|yesterday)(\s.*)?", re.IGNORECASE | re.DOTALL)
+_RELATIVE = re.compile(r"[\x00-\x20]*(epoch|now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE)
 """Texts that a cast to a date or an instant makes of the time at which it is evaluated."""
+_WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
 def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
@@ -61,14 +63,14 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     "`null` = 'x'"
     >>> rebuilt(parse_one("datediff(d, CAST('today' AS DATE)) = 0", read="spark"), lambda node: node.name)
     ''
+    >>> crafted = 'EXTRACT("year FROM ts) = 1 OR f(1) = EXTRACT(year" FROM ts) = 5'
+    >>> rebuilt(parse_one(crafted, read="snowflake"), lambda node: node.name)
+    ''
     >>> rebuilt(parse_one("reflect('java.lang.System', 'exit') = 0", read="spark"), lambda node: node.name)
     ''
     """
-    for count, item in enumerate(node.walk()):
-        if count >= MAX_NODES or type(item) not in ALLOWED:
-            return ""
-        if isinstance(item, exp.Literal) and item.is_string and _RELATIVE.fullmatch(item.this):
-            return ""
+    if not _allowed(node):
+        return ""
     copy = node.copy()
     for column in list(copy.find_all(exp.Column)):
         name = name_of(column)
@@ -82,9 +84,34 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
             column.replace(plain)
     try:
         text = copy.sql(dialect="spark", comments=False)
+        # some nodes are written as they came, e.g. units of time: what is kept has to be harmless once it is read again
+        again = sqlglot.parse_one(text, read=dialect_of("spark"))
     except (SqlglotError, ValueError, RecursionError):
         return ""
-    return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text else ""
+    return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text and _allowed(again) else ""
+
+
+def _allowed(node: exp.Expr) -> bool:
+    """Whether the condition is made of what is known here alone, and means the same at any time."""
+    for count, item in enumerate(node.walk()):
+        if count >= MAX_NODES or type(item) not in ALLOWED:
+            return False
+        if isinstance(item, exp.Var) and not _WORD.fullmatch(item.name):
+            return False
+        if isinstance(item, exp.Literal) and item.is_string and _RELATIVE.match(item.this):
+            return False
+        # of a text that is put together Spark would make a time, too, if it turned out to be "now"
+        if isinstance(item, (exp.Func, *_CASTS)) and not isinstance(item, exp.Connector) and _of_no_column(item):
+            return False
+    return True
+
+
+def _of_no_column(item: exp.Expr) -> bool:
+    """Whether it is computed from constants, and not a number or a time written down."""
+    operand = item.this if isinstance(item, _CASTS) else None
+    if isinstance(operand, exp.Literal) and (not operand.is_string or operand.this[:1].isdigit()):
+        return False
+    return item.find(exp.Column) is None
 
 
 @cache

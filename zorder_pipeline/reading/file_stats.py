@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 
 __all__ = ["FileStats", "Gathered", "aligned", "same_files"]
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 APP = "zorder-file-stats"
 FRESH = 300.0
 """Seconds after which rows held in memory are read again; statistics of a file never change, there may be more."""
-KEY = ("table_id", "path", "vector", "session", "feature", "kind")
+KEY = ("table_id", "path", "vector", "session", "feature", "kind", "sql")
 
 
 @dataclass(frozen=True)
@@ -61,9 +61,13 @@ class Gathered:
         return Gathered(self.rows.filter(pc.is_in(self.rows["columns"], pa.array(same, pa.string()))))
 
     def features(self) -> tuple[Feature, ...]:
-        """What there are statistics of; how it was evaluated is not kept, the name says what it means."""
-        seen = self.rows.group_by(["feature", "kind", "type"]).aggregate([("places", "count")]).to_pylist()
-        return tuple(Feature(row["feature"], row["kind"], row["type"], "", (), row["places_count"] > 0) for row in seen)
+        """What there are statistics of."""
+        seen = self.rows.group_by(["feature", "kind", "type", "sql"]).aggregate([("places", "count")]).to_pylist()
+        return tuple(
+            Feature(row["feature"], row["kind"], row["type"], row["sql"] or "", (), row["places_count"] > 0)
+            for row in seen
+            if row["sql"] or row["kind"] == "column"
+        )
 
 
 _loaded: dict[tuple[str, str], tuple[float, Gathered]] = {}
@@ -123,7 +127,7 @@ class FileStats:
         seen = set(zip(*(known[name].to_pylist() for name in KEY[1:]), strict=True))
         paths = stats["file"].to_pylist()
         columns = [paths, [vectors[path] for path in paths], _sessions(stats, session)]
-        keys = zip(*columns, stats["feature"].to_pylist(), stats["kind"].to_pylist(), strict=True)
+        keys = zip(*columns, *(stats[name].to_pylist() for name in KEY[4:]), strict=True)
         new = np.array([key not in seen for key in keys], dtype=np.bool_)
         if not new.any():
             return 0
@@ -138,7 +142,7 @@ class FileStats:
             "*",
         )
         writer = frame.coalesce(1).write.format("delta").mode("append").partitionBy("stats_date", "table_id")
-        writer.save(self.path)
+        writer.option("mergeSchema", "true").save(self.path)
         self._forget(table_id)
         return int(new.sum())
 
@@ -170,6 +174,8 @@ class FileStats:
             types = {field.name: field.type for field in STATS} | {"schema_version": pa.int32()}
             return Gathered(pa.table({name: pa.array([], types.get(name, pa.string())) for name in wanted}))
         frame: DataFrame = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
+        if "sql" not in frame.columns:  # of schema 1, whose expressions and predicates do not count any more
+            frame = frame.withColumn("sql", F.lit(None).cast("string"))
         rows = frame.select(*wanted).toArrow()
         if len(rows) and (newest := pc.max(rows["schema_version"]).as_py()) > SCHEMA_VERSION:
             raise ZorderError(
@@ -220,10 +226,14 @@ def aligned(
     usable = (file >= 0) & ((vector == "") | (vector == now))
     sessions = np.array(rows["session"].to_pylist(), dtype=object)
     usable &= (sessions == "") | (sessions == session)
-    names, kinds, types = (np.array(rows[name].to_pylist(), dtype=object) for name in ("feature", "kind", "type"))
+    names, kinds, types, texts = (
+        np.array(rows[name].to_pylist(), dtype=object) for name in ("feature", "kind", "type", "sql")
+    )
     found = []
     for feature in features:
         mine = usable & (names == feature.name) & (kinds == feature.kind) & (types == feature.type)
+        if feature.kind != "column":
+            mine &= texts == feature.sql
         if mine.any():
             chosen = np.flatnonzero(mine)
             chosen = chosen[np.argsort(vector[chosen] != "", kind="stable")]  # an exact vector's statistics come last

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructField
 
-__all__ = ["STATS", "decimals_of", "evaluable", "gather", "stored_columns"]
+__all__ = ["STATS", "evaluable", "gather", "stored_columns"]
 
 BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
@@ -46,6 +46,7 @@ STATS = pa.schema(
         ("feature", pa.string()),
         ("kind", pa.string()),
         ("type", pa.string()),
+        ("sql", pa.string()),
         ("columns", pa.string()),
         ("nulls", pa.int64()),
         ("low_whole", pa.int64()),
@@ -57,8 +58,9 @@ STATS = pa.schema(
         ("places", pa.binary()),
     ]
 )
-"""A row per file and feature; bounds stand in the column that their type's canonical values fit, ``columns`` says
-where the files keep what the feature looks at, and ``nulls`` is -1 where there are some and nobody counted them."""
+"""A row per file and feature, with the SQL that was evaluated; bounds stand in the column that their type's canonical
+values fit, ``columns`` says where the files keep what the feature looks at, and ``nulls`` is -1 where there are some
+and nobody counted them."""
 
 
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:
@@ -68,7 +70,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     session has put in the place of Spark's own.
 
     Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
-    but not that two of them differ, see `zorder_pipeline.features.statistics.enriched`.
+    but not that two of them differ, see `zorder_pipeline.reading.catalyst`.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
@@ -96,24 +98,6 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             kept = feature.equality and value_type.family in BLOOM_FAMILIES
             found.append(replace(feature, type=value_type.name, equality=kept))
     return tuple(found)
-
-
-def decimals_of(rows: DataFrame, features: Sequence[Feature]) -> dict[str, ValueType]:
-    """Types of the expressions that are wide decimals, of which the nearest double is kept, by their texts."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F
-
-    found = {}
-    for feature in features:
-        if feature.kind != "expression" or feature.type != "double":
-            continue
-        try:
-            kind = ValueType.parse(rows.select(F.expr(feature.name)).schema[0].dataType.simpleString())
-        except PySparkException:
-            continue
-        if kind.family == "decimal":
-            found[feature.name] = kind
-    return found
 
 
 def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None:
@@ -281,7 +265,13 @@ def _stats(
 ) -> pa.Table:
     """Rows of `STATS`, one per file."""
     slot = _SLOTS.get(ValueType.parse(feature.type).family, _WHOLE)[0]
-    texts = {"feature": feature.name, "kind": feature.kind, "type": feature.type, "columns": columns}
+    texts = {
+        "feature": feature.name,
+        "kind": feature.kind,
+        "type": feature.type,
+        "sql": feature.sql,
+        "columns": columns,
+    }
     given: dict[str, Any] = {"file": wide["file"], "rows": wide["rows"], **own}
     given |= {name: pa.repeat(pa.scalar(text, pa.string()), wide.num_rows) for name, text in texts.items()}
     given |= {f"{side}_{slot}": values for side, values in bounds.items()}

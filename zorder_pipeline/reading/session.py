@@ -17,9 +17,11 @@ _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 SETTINGS = (
     *("spark.sql.caseSensitive", "spark.sql.legacy.timeParserPolicy", "spark.sql.parser.escapedStringLiterals"),
     *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.sizeOfNull", "spark.sql.timestampType"),
-    *(_ORDER, "spark.sql.preserveCharVarcharTypeInfo"),
+    *(_ORDER, "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding"),
+    *("spark.sql.icu.caseMappings.enabled", "spark.sql.charAsVarchar"),
 )
-"""Settings of a session that change what expressions mean."""
+"""Settings of a session that change what expressions mean, besides all that begin with `LEGACY`."""
+LEGACY = "spark.sql.legacy."
 
 
 def session_of(spark: SparkSession) -> str:
@@ -29,6 +31,7 @@ def session_of(spark: SparkSession) -> str:
     conf = spark._jsparkSession.sessionState().conf()
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
     told += [f"{key} {spark.conf.get(key, None)}" for key in SETTINGS]
+    told += [f"{key} {value}" for key, value in sorted(spark.conf.getAll.items()) if key.startswith(LEGACY)]
     return ", ".join(told)
 
 

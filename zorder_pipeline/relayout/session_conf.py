@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.conf import RuntimeConfig
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "AS_STORED", "COMPILED", "exactly", "set_for_a_while"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "AS_STORED", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
+__all__ += ["UNPREPARED", "set_for_a_while"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
@@ -27,6 +28,8 @@ ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.igno
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
+UNPREPARED = {"spark.databricks.delta.stats.skipping": "false"}
+"""Plans are optimized without Delta's own selection of files, which takes a job."""
 
 _MEANT = {
     # both kinds of dates and instants of old: as the Delta protocol means them, and Spark marks its files so
@@ -91,8 +94,21 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    legacy = [name for name in _REBASED if str(spark.conf.get(name, None)).upper() == "LEGACY"]
-    return ALL_ROWS | _MEANT | dict.fromkeys(legacy, "EXCEPTION")
+    return ALL_ROWS | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
+
+
+def as_others_read(spark: SparkSession) -> dict[str, str]:
+    """Settings under which all rows are read, no value otherwise than other sessions read it: that fails instead."""
+    return ALL_ROWS | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
+
+
+def reads_otherwise(spark: SparkSession) -> bool:
+    """Whether the session reads old days, or instants of other engines, otherwise than sessions usually do."""
+    return bool(_legacy(spark)) or str(spark.conf.get(_SHIFTED, None)).lower() == "true"
+
+
+def _legacy(spark: SparkSession) -> list[str]:
+    return [name for name in _REBASED if str(spark.conf.get(name, None)).upper() == "LEGACY"]
 
 
 def _put(settings: RuntimeConfig, key: str, value: str | None) -> None:

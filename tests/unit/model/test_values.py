@@ -20,6 +20,7 @@ from zorder_pipeline.model.values import ValueType, canonical_array, sort_unique
         (pa.array([dt.date(1970, 1, 3), None]), "date", [2, 0]),
         (pa.array([dt.datetime(1970, 1, 1, 0, 0, 1)], pa.timestamp("us", "UTC")), "timestamp", [1_000_000]),
         (pa.array([1_500], pa.timestamp("ns")), "timestamp_ntz", [1]),
+        (pa.array([Decimal(10**35 + 15)], pa.decimal128(38, 0)), "decimal(38,0)", [10**35 + 15]),
         (pa.array([Decimal("-1.25"), None], pa.decimal128(12, 2)), "decimal(12,2)", [-125, 0]),
         (pa.array([Decimal("-1.25"), None], pa.decimal128(38, 2)), "decimal(38,2)", [-125, 0]),
         (pa.array(["b", None], pa.large_string()), "string", ["b", ""]),

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.references import references
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
 FLIGHTS = TableSchema(
@@ -94,9 +93,3 @@ def test_files_are_not_left_out_by_what_a_table_without_schema_may_say_otherwise
     statement: str, advice: str, sure: str
 ) -> None:
     assert (_scans(statement, False), _scans(statement, True)) == ([advice], [sure])
-
-
-def test_a_common_table_expression_in_another_case_is_no_table() -> None:
-    found = references("WITH Flights AS (SELECT * FROM Db.flights) SELECT Flights.c FROM FLIGHTS, t")
-    assert [reference.text for reference in found] == ["Db.flights", "t"]
-    assert references("SELECT * FROM (SELECT * FROM t WHERE x = 1) TABLESAMPLE (5 PERCENT) REPEATABLE (3)") == ()

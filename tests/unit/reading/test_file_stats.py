@@ -19,7 +19,8 @@ def _gathered(*rows: tuple[Feature, str, str, str, int, int]) -> Gathered:
     columns = list(zip(*rows, strict=True))
     filled = {
         "feature": pa.array([f.name for f in columns[0]]), "kind": pa.array([f.kind for f in columns[0]]),
-        "type": pa.array([f.type for f in columns[0]]), "nulls": pa.array([0] * len(rows), pa.int64()),
+        "type": pa.array([f.type for f in columns[0]]), "sql": pa.array([f.sql for f in columns[0]]),
+        "nulls": pa.array([0] * len(rows), pa.int64()),
         "columns": pa.array(['{"a": "col-1"}'] * len(rows)),
         "rows": pa.array([10] * len(rows), pa.int64()), "low_whole": pa.array(columns[4], pa.int64()),
         "high_whole": pa.array(columns[5], pa.int64()),

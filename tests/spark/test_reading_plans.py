@@ -1,0 +1,174 @@
+"""What a scan asks is read off Spark's own plan: names, constants and settings mean there what they mean to Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+import zorder_pipeline
+from tests.spark.gathering import gathered
+from zorder_pipeline.benchmarks.data import session_conf
+
+pytestmark = pytest.mark.spark
+
+LATE = "c LIKE '%late%'"
+UTC = {"spark.sql.session.timeZone": "UTC"}
+NO_ANSI = UTC | {"spark.sql.ansi.enabled": "false"}
+ROWS = """SELECT CAST(id AS INT) id, CAST(id % 10 AS INT) a, CAST(16777210 + id AS INT) b,
+ CAST(id AS DECIMAL(38, 0)) + 100000000000000000000000000000000000 p, CAST(id % 20 AS INT) `x = 1 OR y`,
+ CASE WHEN id < 10 THEN 'ann' WHEN id < 30 THEN concat(id, ' late') ELSE 'dd' END c,
+ IF(id < 20, 1, 2) x, IF(id < 20, 2, 3) y, id / 3 r, CAST(id / 7 AS DECIMAL(30, 4)) w, id % 2 = 0 e,
+ named_struct('c', IF(id < 10, 'late', 'no'), 'f', CAST(id AS INT)) s, array(1, IF(id % 2 = 0, 2, NULL)) arr,
+ timestamp_seconds(1704067200 + 3600 * id) ts, date_add(DATE'2024-01-01', CAST(id AS INT)) day
+ FROM range(40)"""
+ASKED = (
+    LATE,
+    "s.c LIKE '%lat%'",
+    "x = 1 OR y = 3",
+    "date_add(day, 1) = DATE'2024-01-05'",
+    "length(c) > 4",
+    "w * 2 > 3",
+)
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, str]]:
+    """Four files of ten rows, two of them late, with statistics of that in sessions of both kinds."""
+    folder = tmp_path_factory.mktemp("plans")
+    path, state = str(folder / "t"), str(folder / "state")
+    with session_conf(spark, UTC):
+        rows = spark.sql(ROWS).repartitionByRange(4, "id").sortWithinPartitions("id")
+        rows.write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+        spark.sql(f"CREATE TABLE planes USING delta LOCATION '{path}'")
+        gathered(spark, path, state, *ASKED)
+    with session_conf(spark, NO_ANSI):
+        gathered(spark, path, state, LATE, "CAST(b AS FLOAT) = 1", "CAST(b AS FLOAT) = 2")
+    spark.sql("SELECT CAST(id AS STRING) id, id n FROM range(40)").createOrReplaceTempView("other_ids")
+    spark.sql(f"{ROWS.replace('id < 10', 'id > 90')}").createOrReplaceTempView("other_planes")
+    try:
+        yield path, state
+    finally:
+        spark.sql("DROP TABLE planes")
+        for view in ("other_ids", "other_planes"):
+            spark.catalog.dropTempView(view)
+
+
+def _read(spark: SparkSession, table: tuple[str, str], condition: str) -> int:
+    """Compares `scan` and `sql` with a plain read; returns the files that are read."""
+    path, state = table
+    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
+    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected
+    statement = f"SELECT * FROM planes WHERE {condition}"
+    assert sorted(map(str, zorder_pipeline.sql(spark, statement, state=state).collect())) == expected
+    return zorder_pipeline.explain(spark, path, condition, state=state).files_read
+
+
+CONDITIONS = [
+    (LATE, 2),
+    (f"NOT ({LATE})", 2),
+    (f"{LATE} OR id = 35", 3),
+    (f"({LATE}) IS TRUE AND a < 3", 2),
+    ("3 = y OR x = 1", 4),
+    ("s.c LIKE '%lat%' AND s.f <= 3", 1),
+    ("s.c <=> 'late'", 1),
+    ("id IN (3, 4, NULL) OR id <=> 36", 2),
+    ("NOT id IN (3, 4)", 4),
+    ("w * 2 > 3", 4),
+    ("year(day) > 2023 AND year(day) <= 2024 AND year(day) = 2024 AND day < DATE'2024-01-05'", 1),
+    ("year(day) < 2024 OR 2025 <= year(day)", 0),
+    ("e AND id > 35", 1),
+    ("r < 1.5D AND NOT e", 1),
+    ("`x = 1 OR y` = 12", 2),
+    ("date_add(day, 1) = DATE'02024-01-15'", 4),
+    ("(p = 100000000000000000000000000000000015 OR id = 35) AND " + LATE, 1),
+    ("(p > 100000000000000000000000000000000018 AND p < 100000000000000000000000000000000021) AND " + LATE, 2),
+    ("year/**/(day) = 2024 AND `length`(c) > 4", 2),
+]
+
+
+@pytest.mark.parametrize(("condition", "files"), CONDITIONS)
+def test_conditions_say_what_they_say_in_spark_s_plan(
+    spark: SparkSession, table: tuple[str, str], condition: str, files: int
+) -> None:
+    with session_conf(spark, UTC):
+        assert _read(spark, table, condition) <= files
+
+
+@pytest.mark.parametrize("condition", ["CAST(b AS FLOAT) = 16777217", "CAST(b AS FLOAT) IN (16777217, 16777219)"])
+def test_constants_are_rounded_as_spark_rounds_them(
+    spark: SparkSession, table: tuple[str, str], condition: str
+) -> None:
+    with session_conf(spark, NO_ANSI):
+        _read(spark, table, condition)
+
+
+STATEMENTS = [
+    f"SELECT count(*), max(id) FROM planes WHERE {LATE}",
+    "SELECT id FROM (SELECT * FROM (SELECT id, c AS d FROM planes) WHERE d LIKE '%late%') WHERE id > 12",
+    f"WITH q AS (SELECT * FROM planes) SELECT id FROM q WHERE {LATE}",
+    f"WITH q AS (SELECT * FROM planes WHERE {LATE}) SELECT a.id FROM q a JOIN q b ON a.id = b.id + 1",
+    f"SELECT f.id FROM planes f JOIN planes g ON f.id = g.id + 1 WHERE f.{LATE} AND g.id > 15",
+    f"SELECT * FROM (other_ids v JOIN planes f USING (id)) WHERE id < '2' AND f.{LATE}",
+    "SELECT planes.id FROM planes JOIN other_planes AS s ON planes.id = s.id - 20 WHERE planes.s.c LIKE '%lat%'",
+    (
+        f"SELECT u.n FROM other_ids u WHERE EXISTS (SELECT 1 FROM planes WHERE planes.id = u.n AND {LATE} "
+        "AND _metadata.file_path LIKE '%part%')"
+    ),
+    f"SELECT u.n FROM other_ids u WHERE u.n NOT IN (SELECT id FROM planes WHERE {LATE})",
+    f"SELECT u.n, (SELECT max(c) FROM planes WHERE {LATE}) m FROM other_ids u",
+    f"SELECT id FROM planes WHERE {LATE} AND rand(42) < 0.5",
+    f"SELECT id, monotonically_increasing_id() FROM planes WHERE {LATE}",
+    f"SELECT id FROM planes WHERE {LATE} UNION ALL SELECT n FROM other_ids",
+    f"SELECT u.n, f.c FROM other_ids u LEFT JOIN planes f ON u.n = f.id AND f.{LATE}",
+    f"SELECT u.n, f.c FROM planes f FULL JOIN other_ids u ON u.n = f.id WHERE f.{LATE} OR u.n = 3",
+    "SELECT max(id), (SELECT count(*) FROM planes) FROM planes WHERE s.c LIKE '%lat%'",
+    f"SELECT a, count(*) n FROM planes WHERE {LATE} GROUP BY a HAVING a > 5 ORDER BY a",
+    f"FROM planes |> WHERE {LATE} |> SELECT id",
+]
+
+
+@pytest.mark.parametrize("statement", STATEMENTS)
+def test_statements_return_what_spark_returns(spark: SparkSession, table: tuple[str, str], statement: str) -> None:
+    with session_conf(spark, UTC):
+        expected = spark.sql(statement)
+        found = zorder_pipeline.sql(spark, statement, state=table[1])
+        assert found.schema == expected.schema
+        assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect())) != []
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 4])
+def test_tables_behind_other_names_are_read_in_part(spark: SparkSession, table: tuple[str, str], number: int) -> None:
+    with session_conf(spark, UTC):
+        found = zorder_pipeline.sql(spark, STATEMENTS[number], state=table[1])
+        assert len(set(found.inputFiles())) < 4
+
+
+def test_another_meaning_of_casts_has_no_statistics(spark: SparkSession, table: tuple[str, str]) -> None:
+    path, state = table
+    with session_conf(spark, UTC):
+        gathered(spark, path, state, "CAST(arr AS STRING) = '[1,]'")
+        with session_conf(spark, {"spark.sql.legacy.castComplexTypesToString.enabled": "true"}):
+            assert _read(spark, table, "CAST(arr AS STRING) = '[1,]'") == 4
+
+
+@pytest.mark.parametrize(
+    ("zone", "moment", "condition"),
+    [
+        ("Europe/Amsterdam", "1929-12-31 23:50:28", "(ts = '1930-01-01 00:10:00' OR id = 9) AND c LIKE '%late%'"),
+        ("America/Toronto", "1919-03-31 04:45:00", "ts >= DATE '1919-03-31' AND c LIKE '%late%'"),
+        ("America/St_Johns", "2010-11-07 03:00:00", "CAST(ts AS DATE) = '2010-11-06' AND c LIKE '%late%'"),
+    ],
+)
+def test_instants_are_java_s(spark: SparkSession, tmp_path: Path, zone: str, moment: str, condition: str) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/state"
+    rule = "org.apache.spark.sql.catalyst.optimizer.UnwrapCastInBinaryComparison"
+    with session_conf(spark, {"spark.sql.session.timeZone": zone, "spark.sql.optimizer.excludedRules": rule}):
+        for i, text in enumerate(("late", "x")):
+            row = spark.sql(f"SELECT TIMESTAMP '{moment}Z' ts, '{text}' c, {i} id")
+            row.coalesce(1).write.format("delta").mode("append").save(path)
+        gathered(spark, path, state, LATE)
+        expected = spark.read.format("delta").load(path).where(condition).count()
+        assert zorder_pipeline.scan(spark, path, condition, state=state).count() == expected

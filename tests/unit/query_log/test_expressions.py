@@ -1,0 +1,64 @@
+"""What is kept of a log to be evaluated: nothing but allow-listed functions, and what means the same at any time."""
+
+from __future__ import annotations
+
+import pytest
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+
+REFLECT = "reflect(''java.lang.System'',''setProperty'',''a'',''1'') = ''x''"
+QUOTED = REFLECT.replace("''", "'")
+CRAFTED = [
+    ("spark", f"EXTRACT('year FROM ts) = 1 OR {REFLECT} OR EXTRACT(year' FROM ts) = 5"),
+    ("spark", f"datediff('DAY, day, day) = 7 OR {REFLECT} OR datediff(DAY', day, DATE'2024-01-01') = 1000"),
+    ("spark", f"EXTRACT(`year FROM ts) = 1 OR {QUOTED} OR EXTRACT(year` FROM ts) = 5"),
+    ("spark", f"datediff(`DAY, day, day) = 7 OR {QUOTED} OR datediff(DAY`, day, DATE'2024-01-01') = 1000"),
+    *((name, f'EXTRACT("year FROM ts) = 1 OR {QUOTED} OR EXTRACT(year" FROM ts) = 5')
+      for name in ("snowflake", "duckdb", "clickhouse", "databricks", "postgres", "trino", "oracle", "tsql")),
+    *((name, f'datediff("DAY, day, day) = 7 OR {QUOTED} OR datediff(DAY", day, day) = 1000')
+      for name in ("snowflake", "duckdb", "clickhouse", "databricks")),
+]  # fmt: skip
+RELATIVE = [
+    "ts < TRY_CAST(concat('no', 'w') AS TIMESTAMP)",
+    "coalesce(ts, ts) < CAST('now\x01' AS TIMESTAMP)",
+    "date_add(day, 1) = CAST('today+01:00' AS DATE)",
+    "coalesce(ts, ts) > lower('NOW')",
+    "coalesce(ts, ts) > '\x02Tomorrow'",
+]
+
+
+def _expressions(predicate: Predicate) -> list[str]:
+    match predicate:
+        case And(children) | Or(children):
+            return [text for child in children for text in _expressions(child)]
+        case Opaque(expression=text):
+            return [text]
+    return []
+
+
+def _kept(condition: str, dialect: str = "spark") -> list[str]:
+    found = parse_statement(f"SELECT * FROM t WHERE {condition}", dialect=dialect)
+    return [] if isinstance(found, Unusable) else [text for scan in found for text in _expressions(scan.predicate)]
+
+
+@pytest.mark.parametrize(("dialect", "condition"), CRAFTED)
+def test_no_text_of_a_log_gets_into_an_expression_as_given(dialect: str, condition: str) -> None:
+    try:
+        kept = _kept(condition, dialect)
+    except SqlglotError:
+        return
+    read_again = [sqlglot.parse_one(text, read="spark") for text in kept if text]
+    assert not any(tree.find(exp.Anonymous) for tree in read_again), kept
+
+
+@pytest.mark.parametrize("condition", RELATIVE)
+def test_what_another_day_would_mean_something_else_is_not_kept(condition: str) -> None:
+    assert not any(_kept(condition))
+
+
+def test_harmless_expressions_are_kept() -> None:
+    assert any(_kept("c = 'nowhere' AND EXTRACT(HOUR FROM ts) = 3 AND datediff(DAY, a, b) > 3"))

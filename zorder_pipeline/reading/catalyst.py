@@ -1,0 +1,290 @@
+"""What Spark's own plan says of a scan's rows, as a predicate: no text is read a second time, Spark has done that.
+
+Names are resolved, constants typed and casts explicit in a plan, whatever the statement, the session and its settings
+were. What is not one of a few forms here says nothing, so that more files are read, never fewer.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import math
+import struct
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
+    from pyspark.sql import DataFrame
+
+__all__ = ["Conditions", "Meanings", "items", "kind_of"]
+
+Tree: TypeAlias = "JavaObject"
+"""An expression of Catalyst, Spark's optimizer."""
+MOST_LISTED = 10_000
+"""Values of one IN that are looked at."""
+_EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
+_DAYS = range((dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days)
+_OPS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
+_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+_ROUNDED = ("double", "float")
+_NO_LESS = {"<": "<=", ">": ">="}
+TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
+
+
+def items(found: JavaObject) -> list[JavaObject]:
+    """The elements of a Scala sequence."""
+    return [found.apply(i) for i in range(found.size())]
+
+
+def kind_of(node: JavaObject) -> str:
+    """The name of a node's class."""
+    return str(node.getClass().getSimpleName())
+
+
+def _all_of(tree: Tree) -> list[Tree]:
+    """The conditions that a conjunction is made of."""
+    if kind_of(tree) != "And":
+        return [tree]
+    return [part for child in items(tree.children()) for part in _all_of(child)]
+
+
+class Meanings:
+    """What features mean to a session, so that they are found again in its plans, however they are spelled there.
+
+    Args:
+        rows: the table, as Spark reads it.
+        columns: the column that stands for each feature, as from `zorder_pipeline.model.file_stats.widened`.
+    """
+
+    def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
+        self.columns = columns
+        self.jvm: JVMView = rows.sparkSession._jvm
+        self._single: dict[int, list[tuple[Tree, Feature]]] = defaultdict(list)
+        self._joint: list[tuple[list[Tree], Feature]] = []
+        features = [feature for feature in columns if feature.kind != "column"]
+        for feature, tree in zip(features, self._optimized(rows, features), strict=True):
+            if tree is None:
+                continue
+            parts = _all_of(tree)
+            if len(parts) > 1:
+                self._joint.append((parts, feature))
+            self._single[tree.hashCode()].append((tree, feature))
+            if feature.type == "double" and kind_of(tree) == "Cast":  # of a wide decimal the nearest double is kept
+                self._single[tree.child().hashCode()].append((tree.child(), feature))
+
+    def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> list[Tree | None]:
+        """The features as Spark's optimizer leaves them; None for one that the table does not know."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        if not features:
+            return []
+        try:
+            asked = [F.expr(feature.sql).alias(f"f{i}") for i, feature in enumerate(features)]
+            plan = rows.select(*asked)._jdf.queryExecution().optimizedPlan()
+        except PySparkException:
+            if len(features) == 1:
+                return [None]
+            return [found for feature in features for found in self._optimized(rows, [feature])]
+        if kind_of(plan) != "Project" or kind_of(plan.child()) != "LogicalRelation":
+            return [None] * len(features)
+        output = plan.child().output()
+        return [self.normal(named.child(), output) for named in items(plan.projectList())]
+
+    def normal(self, tree: Tree, output: JavaObject) -> Tree:
+        """An expression over a relation's output in a form that is equal for all of the same meaning."""
+        catalyst = self.jvm.org.apache.spark.sql.catalyst
+        attributes = getattr(catalyst.expressions, "package$AttributeSeq")(output)
+        return catalyst.plans.QueryPlan.normalizeExpressions(tree, attributes)
+
+    def of(self, tree: Tree, kind: str) -> Feature | None:
+        """The feature that an expression in normal form is."""
+        for known, feature in self._single.get(tree.hashCode(), ()):
+            if feature.kind == kind and known.equals(tree):
+                return feature
+        return None
+
+    def within(self, parts: Sequence[Tree]) -> Iterable[Feature]:
+        """Predicates all of whose conditions are among ``parts``."""
+        for known, feature in self._joint:
+            if feature.kind == "predicate" and all(any(one.equals(part) for part in parts) for one in known):
+                yield feature
+
+
+class Conditions:
+    """Reads conditions on one relation of a plan.
+
+    Args:
+        meanings: features of the table that the relation is.
+        output: the relation's attributes.
+        names: the table's column, and its type, at each path.
+    """
+
+    def __init__(
+        self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]]
+    ) -> None:
+        self.meanings, self.output, self.names = meanings, output, names
+        self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
+
+    def all_of(self, conditions: Iterable[Tree]) -> Predicate:
+        """What holds for every row that satisfies all conditions."""
+        parts = [part for tree in conditions for part in _all_of(tree)]
+        read = [self._read(part) for part in parts]
+        normal = [self._normal(part) for part in parts]
+        read += [self._true(feature) for feature in self.meanings.within(normal)]
+        return And(tuple(read))
+
+    def _read(self, tree: Tree) -> Predicate:
+        kind = kind_of(tree)
+        if kind == "And":
+            return self.all_of([tree])
+        if kind == "Or":
+            found: Predicate = Or(tuple(self.all_of([child]) for child in items(tree.children())))
+        else:
+            found = self._compared(tree, kind) or Opaque(kind, self._named(tree))
+        turned = kind == "Not"
+        feature = self.meanings.of(self._normal(tree.child() if turned else tree), "predicate")
+        if feature is None:
+            return found
+        return And((found, self._true(feature, FALSE if turned else TRUE)))
+
+    def _named(self, tree: Tree) -> tuple[str, ...]:
+        """Columns that an expression looks at."""
+        seen = (node.exprId().id() for node in items(tree.references().toSeq()))
+        return tuple(sorted({self._own[number] for number in seen if number in self._own}))
+
+    def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
+        return Comparison(self.meanings.columns[feature], "=", (value,))
+
+    def _normal(self, tree: Tree) -> Tree:
+        return self.meanings.normal(tree, self.output)
+
+    def _compared(self, tree: Tree, kind: str) -> Predicate | None:
+        if kind in _OPS:
+            left, right = tree.left(), tree.right()
+            if kind_of(right) == "Literal":
+                return self._comparison(left, _OPS[kind], [right])
+            return self._comparison(right, _TURNED[_OPS[kind]], [left]) if kind_of(left) == "Literal" else None
+        if kind == "EqualNullSafe":
+            sides = sorted((tree.left(), tree.right()), key=lambda side: kind_of(side) == "Literal")
+            known = kind_of(sides[1]) == "Literal" and sides[1].value() is not None
+            if known and sides[1].value() is True:  # IS TRUE
+                return self._read(sides[0])
+            return self._comparison(sides[0], "=", [sides[1]]) if known else None
+        if kind in ("In", "InSet"):
+            return self._listed(tree, kind)
+        if kind == "StartsWith" and kind_of(tree.right()) == "Literal":
+            return self._comparison(tree.left(), "starts_with", [tree.right()])
+        if kind in ("IsNull", "IsNotNull"):
+            name = self._column(tree.child())
+            return Comparison(name[0], "is_null" if kind == "IsNull" else "is_not_null") if name else None
+        if kind == "Not":
+            child = tree.child()
+            if kind_of(child) == "IsNull":
+                name = self._column(child.child())
+                return Comparison(name[0], "is_not_null") if name else None
+            if kind_of(child) in ("EqualTo", "In", "InSet"):
+                return self._other_than(child)
+            name = self._column(child)
+            return Comparison(name[0], "=", (FALSE,)) if name and name[1] == "boolean" else None
+        name = self._column(tree)
+        return Comparison(name[0], "=", (TRUE,)) if name and name[1] == "boolean" else None
+
+    def _other_than(self, tree: Tree) -> Predicate | None:
+        """The contrary of an equality of a column."""
+        found = self._compared(tree, kind_of(tree))
+        columns = {name for name, _ in self.names.values()}
+        if not isinstance(found, Comparison) or found.column not in columns:
+            return None
+        if found.op == "in":
+            whole = kind_of(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
+            return Comparison(found.column, "not_in", found.literals) if whole else None
+        return Comparison(found.column, "<>", found.literals) if found.op == "=" else None
+
+    def _listed(self, tree: Tree, kind: str) -> Predicate | None:
+        if kind == "In":
+            listed = items(tree.list())
+            if len(listed) > MOST_LISTED or any(kind_of(item) != "Literal" for item in listed):
+                return None
+            return self._comparison(tree.value(), "in", [item for item in listed if item.value() is not None])
+        values = tree.hset()
+        if values.size() > MOST_LISTED:
+            return None
+        make = self.meanings.jvm.org.apache.spark.sql.catalyst.expressions.Literal
+        of_type = tree.child().dataType()
+        held = self.meanings.jvm.scala.jdk.javaapi.CollectionConverters.asJava(values)
+        return self._comparison(tree.child(), "in", [make(item, of_type) for item in held if item is not None])
+
+    def _comparison(self, subject: Tree, op: str, constants: Sequence[Tree]) -> Predicate | None:
+        """``subject op constants``, if the subject is a column or a feature and the constants are of its very type."""
+        own = str(subject.dataType().catalogString())
+        if not constants or any(str(constant.dataType().catalogString()) != own for constant in constants):
+            return None
+        found = [_literal(constant.value(), own) for constant in constants]
+        literals = tuple(item for item in found if item is not None)
+        if len(literals) < len(found):
+            return None
+        if (name := self._column(subject)) is not None:
+            return Comparison(name[0], op, literals) if name[1] == own else None
+        if kind_of(subject) == "Year" and op in _OPS.values():
+            return self._in_years(subject.child(), op, int(literals[0].text))
+        feature = self.meanings.of(self._normal(subject), "expression")
+        wide = feature is not None and feature.type == "double" and own.startswith("decimal")
+        if feature is None or (feature.type != own and not wide):
+            return None
+        # a double stands for a decimal, too, and larger means no less
+        op = _NO_LESS.get(op, op) if feature.type in _ROUNDED else op
+        return Comparison(self.meanings.columns[feature], op, literals)
+
+    def _in_years(self, day: Tree, op: str, year: int) -> Predicate | None:
+        """A comparison of the year of a date, solved for the date."""
+        name = self._column(day)
+        if name is None or name[1] != "date" or not 1 <= year < dt.MAXYEAR:
+            return None
+        first, after = (Literal("date", dt.date(y, 1, 1).isoformat()) for y in (year, year + 1))
+        if op == "=":
+            return And((Comparison(name[0], ">=", (first,)), Comparison(name[0], "<", (after,))))
+        bound = first if op in ("<", ">=") else after
+        return Comparison(name[0], "<" if op in ("<", "<=") else ">=", (bound,))
+
+    def _column(self, tree: Tree) -> tuple[str, str] | None:
+        """Name and type of the table's column, or of the field of one, that an expression is."""
+        path: list[str] = []
+        while kind_of(tree) == "GetStructField":
+            fields = tree.child().dataType().fields()
+            path.insert(0, str(fields[tree.ordinal()].name()))
+            tree = tree.child()
+        own = self._own.get(tree.exprId().id()) if kind_of(tree) == "AttributeReference" else None
+        return None if own is None else self.names.get((own, *path))
+
+
+def _literal(value: Any, of_type: str) -> Literal | None:
+    """A constant as Catalyst keeps it, in a spelling that says the same under all settings."""
+    if value is None:
+        return None
+    if of_type == "boolean":
+        return TRUE if value else FALSE
+    if of_type in ("tinyint", "smallint", "int", "bigint"):
+        return Literal("number", str(int(value)))
+    if of_type in _ROUNDED:
+        if not math.isfinite(value):
+            return None
+        # what reaches Python of a FLOAT is its shortest text, read as a double
+        exact = struct.unpack("f", struct.pack("f", value))[0] if of_type == "float" else float(value)
+        return Literal("number", repr(exact))
+    if of_type.startswith("decimal"):
+        return Literal("number", format(value.toJavaBigDecimal(), "f"))
+    if of_type == "string":
+        return Literal("string", str(value.toString()))
+    if of_type == "date":
+        return Literal("date", (_EPOCH + value * _DAY).isoformat()) if value in _DAYS else None
+    if of_type in ("timestamp", "timestamp_ntz"):
+        if value // 86_400_000_000 not in _DAYS:
+            return None
+        moment = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=value)
+        return Literal(of_type, moment.isoformat(sep=" ") + ("Z" if of_type == "timestamp" else ""))
+    return None
