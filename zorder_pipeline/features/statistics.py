@@ -12,7 +12,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.literals import cut_short
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -35,8 +34,8 @@ _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>
 ROUNDED = ("double", "float")
 TIMES = ("timestamp", "timestamp_ntz")
 NO_LESS = {"<": "<=", ">": ">="}
-_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str, ValueType | None]]
-"""Kind and name of a feature to the column that stands for it, the feature's type, and that of a rounded decimal."""
+_Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
+"""Kind and name of a feature to the column that stands for it, and the feature's type."""
 TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
@@ -147,23 +146,20 @@ def predicate_sql(
     return None if boxes == ((),) else boxes_sql(boxes, dict(paths))
 
 
-def enriched(
-    predicate: Predicate, columns: Mapping[Feature, str], decimals: Mapping[str, ValueType] | None = None
-) -> Predicate:
+def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:
     """``predicate`` and what it says of features, as comparisons of the columns that stand for them: the same rows.
 
     What is said of a double may hold for more rows: where it stands for a decimal, larger means no less.
 
     Args:
         columns: the column of each feature, from `zorder_pipeline.model.file_stats.widened`.
-        decimals: types of the expressions that stand there as doubles, by their texts.
 
     >>> feature = Feature("c LIKE '%x%'", "predicate", "boolean", "c LIKE '%x%'", ("c",))
     >>> enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}).to_sql()
     "c LIKE '%x%' AND f = true AND c IS NOT NULL"
     """
     names: _Names = {
-        (feature.kind, _normal(feature.name)): (column, feature.type, (decimals or {}).get(feature.name))
+        (feature.kind, _normal(feature.name)): (column, feature.type)
         for feature, column in columns.items()
         if feature.kind != "column"
     }
@@ -211,9 +207,7 @@ def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
     if any(kind == "expression" for kind, _ in names) and (compared := compared_with(text)) is not None:
         subject, op, literals = compared
         named = names.get(("expression", subject))
-        if named is None or (named[2] is not None and cut_short(literals, named[2])):
-            return
-        if all(_alike(literal, op, named[1]) for literal in literals):
+        if named is not None and all(_alike(literal, op, named[1]) for literal in literals):
             yield Comparison(named[0], NO_LESS.get(op, op) if named[1] in ROUNDED else op, literals)
 
 

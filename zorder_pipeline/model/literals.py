@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from .predicate import Literal
 from .values import Value, ValueType
 
-__all__ = ["ZONE", "TypedLiteral", "cut_short", "divides", "is_single", "type_literal"]
+__all__ = ["ZONE", "TypedLiteral", "cut_short", "divides", "type_literal"]
 
 _QUARTER, _QUARTERS = 900_000_000, 16
 """Microseconds of a quarter of an hour; clocks go back by less than so many."""
@@ -117,7 +117,7 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
         if value_type.family == "float":
             value = float(text) + 0.0
             narrow = value_type.name == "float" and not math.isnan(value)
-            return TypedLiteral(value, exact=not narrow or is_single(value))
+            return TypedLiteral(value, exact=not narrow or _is_single(value))
         number = Decimal(text)
     except (InvalidOperation, ValueError):
         return None
@@ -135,7 +135,7 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
     return TypedLiteral(floor, exact=inside and scaled == floor)
 
 
-def is_single(value: float) -> bool:
+def _is_single(value: float) -> bool:
     """Whether a 32-bit float can hold the value."""
     try:
         return bool(struct.unpack("f", struct.pack("f", value))[0] == value)

@@ -30,17 +30,12 @@ class Catalog:
         schemas: schema by table.
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
-        sure: what is read decides which files are left out, so that nothing is presumed of tables without a schema, and
-            a table is one of ``aliases`` by its whole name alone.
-        ansi: statements are read as in Spark's ANSI mode, where an overflow or a malformed number is an error.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
-    sure: bool = False
-    ansi: bool = True
 
     @staticmethod
     def of(
@@ -77,7 +72,7 @@ class Catalog:
         if not self.aliases:
             return whole.lower() or None
         last = parts[-1].rstrip("/").rsplit("/", 1)[-1] if parts else ""
-        for name in (whole,) if self.sure else (whole, ".".join(parts[-2:]), last):
+        for name in (whole, ".".join(parts[-2:]), last):
             if (found := self.aliases.get(name.lower())) is not None:
                 return found
         return None

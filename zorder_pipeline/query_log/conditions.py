@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from zorder_pipeline.model.literals import is_single
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
@@ -32,7 +31,6 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
-NUMBERS = ("integer", "decimal", "float")
 MAX_IN = 5_000
 EXACT_DIGITS = 15
 """Decimal digits that every double keeps."""
@@ -48,13 +46,11 @@ class Context:
         resolve: the column's name when it belongs to the table in question, else None.
         clock: when the statement ran, for relative time; notes what could not be resolved.
         type_of: the table's column of that name, where the schema is known.
-        ansi: as of `zorder_pipeline.query_log.catalog.Catalog`.
     """
 
     resolve: Callable[[exp.Column], str | None]
     clock: Clock
     type_of: Callable[[str], Column | None] = lambda _: None
-    ansi: bool = True
 
     def column(self, node: exp.Expr) -> str | None:
         """Name of the table's column that ``node`` is."""
@@ -67,24 +63,11 @@ class Context:
         return column.value_type.family if column is not None else ""
 
     def compared(self, name: str, op: str, literals: tuple[Literal, ...], derived: bool = False) -> Comparison | None:
-        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do.
-
-        Without ANSI mode a string is cut to the column's whole number, in IN the column becomes a string, and a
-        whole number that meets a float becomes one.
-        """
-        family = self.family(name)
-        texts = not self.ansi and any(literal.kind == "string" for literal in literals)
-        if texts and (family in NUMBERS or (op == "in" and family not in ("string", ""))):
-            return None
+        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do."""
         real = [literal.kind == "number" and "e" in literal.text.lower() for literal in literals]
         # a list has one type, and as doubles long numbers are equal that are not; BETWEEN is two comparisons
         mixed = op == "in" and not all(real) and self._long(name, literals)
-        column = self.type_of(name)
-        if not self.ansi and column is not None and column.type == "float":
-            numbers = (float(literal.text) for literal in literals if literal.kind == "number")
-            if not all(map(is_single, numbers)):
-                return None
-        if any(real) and (mixed or (not self.ansi and family == "integer")):
+        if any(real) and mixed:
             return None
         return Comparison(name, op, literals, derived)
 
@@ -157,10 +140,6 @@ def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
         return TRUE  # a join, not a filter
     if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp):
         context.clock.missed = True
-    if not context.ansi and isinstance(node, (*COMPARISONS, exp.Between, exp.In)):
-        sides = (node.this, node.args.get("expression"))
-        if any(isinstance(side, exp.Expr) and context.column(side) for side in sides) and node.find(exp.Literal):
-            return Opaque(_form(node, len(mine)), mine)  # a statistic of this text is of what it says in ANSI mode
     whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
     return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))
 
@@ -273,7 +252,7 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
         return context.compared(name, op, (literal,))
     if literal.kind == "null":
         return None
-    return solved(left, op, literal, _finder(context), context.ansi)
+    return solved(left, op, literal, _finder(context))
 
 
 def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:

@@ -48,7 +48,7 @@ class Recipe:
     def scan(self, timestamp: int | None, zone: str) -> Scan:
         """The scan with its literals as they are now in the conditions."""
         clock = Clock(timestamp, zone)
-        context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name), self.catalog.ansi)
+        context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name))
         parts = [condition(part, context) for part in self.conditions]
         written = {leaf.column.lower() for part in parts for leaf in _written(part)}
         leaves = [leaf for item in self.implied for leaf in _flat_predicate(condition(item, context))]

@@ -46,7 +46,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:
                     yield source_reader.recipe(alias, name, pivoted=bool(source.args.get("pivots")))
-            elif isinstance(source, Scope) and not catalog.sure:
+            elif isinstance(source, Scope):
                 handed.setdefault(id(source), []).append(source_reader.for_derived(alias, source))
 
 

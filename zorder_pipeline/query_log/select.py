@@ -28,7 +28,7 @@ class Select:
     def _having(self, select: exp.Expr) -> list[exp.Expr]:
         """HAVING conditions that only look at group keys."""
         having, keys = select.args.get("having"), group_keys(select)
-        if having is None or keys is None or self.catalog.sure:
+        if having is None or keys is None:
             return []
         parts = [part for part in flat(having.this) if not part.find(exp.AggFunc)]
         named = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
@@ -59,7 +59,7 @@ class Select:
             mine = self._mine(column, alias, table)
             return mine is not None and self._type(other) == self._type_in(mine, table)
 
-        derived = [] if self.catalog.sure else passed_on(found, equalities(found, self.joins.using), same_type)
+        derived = passed_on(found, equalities(found, self.joins.using), same_type)
         return Recipe(
             table=table,
             conditions=tuple(found),
@@ -135,9 +135,8 @@ class Select:
         for source in self.sources.values():
             known = self.catalog.schemas.get(self.catalog.find(source) or "") if isinstance(source, exp.Table) else None
             found = known.find(column.name) if known is not None else None
-            types.add(found.type if found is not None else "" if known is not None else None)
-        unknown = None in types and self.catalog.sure
-        return not unknown and len(types - {None, ""}) <= 1
+            types.add(found.type if found is not None else None)
+        return len(types - {None}) <= 1
 
     def _type(self, column: exp.Column) -> str | None:
         """Type of a column of any source, where it is known."""

@@ -48,16 +48,12 @@ def _width(kind: exp.DType) -> int:
     return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
 
 
-def solved(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool = True) -> Predicate | None:
-    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved.
-
-    Args:
-        ansi: an overflow is an error, as in Spark's ANSI mode; otherwise whole numbers wrap around.
-    """
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
     for solver in (_year, _trunc, _day_of, _prefix):
         if (result := solver(left.unnest(), op, literal, find)) is not None:
             return result
-    return _linear(left.unnest(), op, literal, find, ansi)
+    return _linear(left.unnest(), op, literal, find)
 
 
 def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -118,7 +114,7 @@ def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     return Comparison(found[0], op, (literal,), derived=True, solved=True)
 
 
-def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -> Predicate | None:
+def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
     """``k * column + m`` against a number, exactly, for whole numbers and decimals that Spark need not round."""
     slope, offset, node = Fraction(1), Fraction(0), left
     digits = 0
@@ -134,8 +130,6 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find, ansi: bool) -
     if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
         return None
     whole = column.value_type.family == "integer"
-    if whole and not ansi:
-        return None
     if column.value_type.digits + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:

@@ -56,8 +56,6 @@ def parse_statement(
     timestamp: int | None = None,
     zone: str = "UTC",
     parameters: Parameters | None = None,
-    sure: bool = False,
-    ansi: bool = True,
 ) -> tuple[Scan, ...] | Unusable:
     """The scans of a statement, or why there are none.
 
@@ -68,12 +66,11 @@ def parse_statement(
         timestamp: when it ran, microseconds since 1970 UTC: relative time is resolved by it.
         zone: its session's time zone.
         parameters: of a prepared statement, by name or in order.
-        sure, ansi: as of `zorder_pipeline.query_log.catalog.Catalog`.
 
     >>> parse_statement("SELECT a FROM t WHERE b > 5 AND c LIKE 'x%'")[0].predicate.to_sql()
     "b > 5 AND startswith(c, 'x')"
     """
-    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect, sure, ansi)
+    catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect)
     recipes = read_statement(statement, catalog, parameters)
     if isinstance(recipes, Unusable):
         return recipes

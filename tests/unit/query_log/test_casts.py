@@ -1,0 +1,65 @@
+"""Where Spark casts one side of a comparison, and what is left of the comparison."""
+
+from __future__ import annotations
+
+import pytest
+
+from zorder_pipeline.features.statistics import enriched
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.predicate import Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+
+TYPES = {"x": "int", "n": "bigint", "f": "float", "p": "decimal(10,2)", "q": "decimal(38,10)", "c": "string"}
+TYPES |= {"d": "date", "v": "double"}
+SCHEMA = TableSchema(tuple(Column(name, kind) for name, kind in TYPES.items()))
+
+
+def _read(condition: str) -> Predicate:
+    found = parse_statement(f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": SCHEMA})
+    assert not isinstance(found, Unusable)
+    return found[0].predicate
+
+
+@pytest.mark.parametrize(
+    ("condition", "expected"),
+    [
+        ("x * 1000 < 5000", "x < 5"),
+        ("x + 1 < 0", "x < -1"),
+        ("-x < 0", "x > 0"),
+        ("p * 2 < 5", "p < 2.5"),
+        ("x >= '5.5'", "x >= '5.5'"),
+        ("f = '0.1'", "f = '0.1'"),
+        ("NOT p IN ('05')", "p NOT IN ('05')"),
+        ("d IN ('2024-01-01')", "d IN ('2024-01-01')"),
+        ("d > '2024-01-01'", "d > '2024-01-01'"),
+        ("x BETWEEN '1' AND '2'", "x BETWEEN '1' AND '2'"),
+        ("c = '5'", "c = '5'"),
+        ("x >= 16777217F", "x >= 16777216.0e0"),
+        ("f >= 0.5F", "f >= 0.5e0"),
+        # Spark rounds such products, casts the column, or compares its text
+        ("q * 1.123456 < 5", None),
+        ("p * 2 < '5'", None),
+        ("n * 2 < 5e0", None),
+        ("n IN (9007199254740993, 1e0)", None),
+        ("v NOT LIKE '5'", None),
+    ],
+)
+def test_only_what_spark_surely_compares_so_is_a_comparison(condition: str, expected: str | None) -> None:
+    told = _read(condition)
+    if expected is None:
+        assert isinstance(told, Opaque)
+    else:
+        assert told.to_sql() == expected
+
+
+@pytest.mark.parametrize(
+    ("literal", "op", "kind", "used"),
+    [("'3'", "=", "int", False), ("3", "=", "int", True), ("3e0", "=", "int", False), ("'3'", "=", "string", True)],
+)
+def test_an_expression_is_compared_with_literals_of_its_own_kind(literal: str, op: str, kind: str, used: bool) -> None:
+    feature = Feature("LENGTH(c)", "expression", kind, "LENGTH(c)", ("c",))
+    asked = Opaque("function", ("c",), f"LENGTH(c) {op} {literal}")
+    assert (enriched(asked, {feature: "e"}) != asked) == used
+    either = Or((asked, Comparison("x", "=", (Literal("number", "1"),))))
+    assert (enriched(either, {feature: "e"}) != either) == used
