@@ -13,7 +13,9 @@ import pytest
 from dagster import DagsterInstance, Definitions, ExecuteInProcessResult
 from deltalake import write_deltalake
 
+from tests.conftest import COMPILED
 from zorder_pipeline.assets import build_definitions
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.config import PipelineConfig, load_config
 
 if TYPE_CHECKING:
@@ -95,6 +97,6 @@ def night(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
     (folder / "tables.yaml").write_text(CONFIG)
     config = load_config(folder / "tables.yaml", check_paths=False)
     defs = build_definitions(config)
-    with DagsterInstance.ephemeral() as instance:
+    with session_conf(spark, COMPILED), DagsterInstance.ephemeral() as instance:  # interpreted it takes twice as long
         job = defs.resolve_job_def("nightly_relayout")
         yield Night(folder, config, defs, instance, job.execute_in_process(instance=instance, raise_on_error=False))
