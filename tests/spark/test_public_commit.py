@@ -582,7 +582,7 @@ def test_merging_alone_and_unknown_committers_are_refused(
     with pytest.raises(UnsupportedTableError, match=r"merging files .* committer: transaction, or Delta's OPTIMIZE"):
         rewrite.rewrite(opened(spark, path), Compaction(2000))
     with pytest.raises(UnsupportedTableError, match=r"by public API alone, .* committer: transaction"):
-        ChosenFiles(open_table(spark, path)).read([])
+        ChosenFiles(open_table(spark, path)).index([])
 
 
 def test_an_untested_delta_is_refused_but_by_public_api(
