@@ -1,9 +1,10 @@
-"""Statistics of what conditions ask, gathered of all files of a table in the session as it is."""
+"""Statistics of what conditions ask, gathered in the session as it is, and scans by them beside plain reads."""
 
 from __future__ import annotations
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
+import zorder_pipeline
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
@@ -11,7 +12,7 @@ from zorder_pipeline.query_log.sql import Unusable, parse_statement
 from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-__all__ = ["asked_of", "gathered"]
+__all__ = ["asked_of", "gathered", "read_alike", "rows_of", "same_answer"]
 
 
 def asked_of(snapshot: TableSnapshot, *conditions: str) -> tuple[Feature, ...]:
@@ -29,3 +30,32 @@ def gathered(spark: SparkSession, path: str, state: str, *conditions: str) -> No
     """Keep statistics of what the conditions ask; they count in the kind of session in which they were gathered."""
     snapshot = open_table(spark, path)
     gather_statistics(spark, snapshot, asked_of(snapshot, *conditions), state)
+
+
+def rows_of(found: DataFrame) -> list[str]:
+    """A result's rows, in an order of their own."""
+    return sorted(map(str, found.collect()))
+
+
+def same_answer(spark: SparkSession, statement: str, state: str) -> list[str]:
+    """The rows of a statement, which are the same, as is their schema, through `zorder_pipeline.sql`."""
+    plain, found = spark.sql(statement), zorder_pipeline.sql(spark, statement, state=state)
+    assert found.schema == plain.schema
+    expected = rows_of(plain)
+    assert rows_of(found) == expected, statement
+    return expected
+
+
+def read_alike(spark: SparkSession, path: str, state: str, condition: str, name: str | None = None) -> int:
+    """Files that a scan of a table reads, whose rows, and those of a statement, are a plain read's.
+
+    Args:
+        name: what the statement calls the table; its path by default.
+    """
+    scanned = zorder_pipeline.scan(spark, path, condition, state=state)
+    expected = same_answer(spark, f"SELECT * FROM {name or f'delta.`{path}`'} WHERE {condition}", state)
+    assert rows_of(scanned) == expected, condition
+    report = zorder_pipeline.explain(spark, path, condition, state=state)
+    if report.files_read < report.delta_files_read:  # else it is left to Delta
+        assert len(scanned.inputFiles()) == report.files_read
+    return report.files_read

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import gathered
+from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 
 pytestmark = pytest.mark.spark
@@ -55,19 +55,9 @@ def _items(columns: str) -> list[str]:
     return [*found, columns[start:]]
 
 
-def _same(spark: SparkSession, table: tuple[str, str], condition: str) -> int:
-    """Compares `scan` and `sql` with plain reads; returns the files that are read."""
-    path, state = table
-    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
-    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected, condition
-    statement = f"SELECT * FROM delta.`{path}` WHERE {condition}"
-    assert sorted(map(str, zorder_pipeline.sql(spark, statement, state=state).collect())) == expected, condition
-    return zorder_pipeline.explain(spark, path, condition, state=state).files_read
-
-
 def test_the_table_is_one_whose_files_are_left_out(spark: SparkSession, table: tuple[str, str]) -> None:
-    assert _same(spark, table, LATE) == 1
-    assert _same(spark, table, f"c = 'ann' OR {LATE}") == 2
+    assert read_alike(spark, *table, LATE) == 1
+    assert read_alike(spark, *table, f"c = 'ann' OR {LATE}") == 2
 
 
 @pytest.mark.parametrize(("condition", "read"), [("c = '${who}' OR " + LATE, 2), (r"c = '$\{who}' OR " + LATE, 1)])
@@ -75,7 +65,7 @@ def test_variables_are_what_spark_makes_of_them(
     spark: SparkSession, table: tuple[str, str], condition: str, read: int
 ) -> None:
     with session_conf(spark, {"who": "ann"}):
-        assert _same(spark, table, condition) == read
+        assert read_alike(spark, *table, condition) == read
 
 
 @pytest.mark.slow
@@ -92,7 +82,7 @@ def test_a_session_may_read_sql_in_its_own_way(
 ) -> None:
     both = {setting: "true", "spark.sql.ansi.enabled": "true"}
     with session_conf(spark, both):
-        assert _same(spark, table, condition) <= 4
+        assert read_alike(spark, *table, condition) <= 4
 
 
 STATEMENTS = [
@@ -111,9 +101,7 @@ STATEMENTS = [
 def test_names_mean_what_they_mean_to_spark(spark: SparkSession, table: tuple[str, str], statement: str) -> None:
     path, state = table
     text = statement.format(t=f"delta.`{path}`", late=LATE)
-    expected = sorted(map(str, spark.sql(text).collect()))
-    assert expected
-    assert sorted(map(str, zorder_pipeline.sql(spark, text, state=state).collect())) == expected
+    assert same_answer(spark, text, state)
 
 
 CONSTANTS = [
@@ -134,11 +122,9 @@ def test_constants_have_the_value_that_spark_gives_them(
 
 
 def _found(spark: SparkSession, table: tuple[str, str], condition: str) -> None:
-    """Compares a scan, which a wrong reading would leave without rows, with a plain read."""
-    path, state = table
-    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
-    assert expected
-    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected
+    """What a wrong reading would leave without rows."""
+    read_alike(spark, *table, condition)
+    assert zorder_pipeline.scan(spark, table[0], condition, state=table[1]).count()
 
 
 def test_without_ansi_mode_numbers_wrap_around(spark: SparkSession, table: tuple[str, str]) -> None:
@@ -160,10 +146,10 @@ def test_without_ansi_mode_strings_are_cut(spark: SparkSession, table: tuple[str
 def test_what_cannot_be_read_is_left_to_spark(
     spark: SparkSession, table: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert _same(spark, table, f"date_trunc('DAY', ts) = '9999-12-31' OR {LATE}") == 4
+    assert read_alike(spark, *table, f"date_trunc('DAY', ts) = '9999-12-31' OR {LATE}") == 4
 
     def broken(*_: object, **__: object) -> None:
         raise OverflowError("date value out of range")
 
     monkeypatch.setattr("zorder_pipeline.pipeline.scanning.analysed", broken)
-    assert _same(spark, table, LATE) == 4
+    assert read_alike(spark, *table, LATE) == 4

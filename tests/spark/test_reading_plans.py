@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import gathered
+from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 
 pytestmark = pytest.mark.spark
@@ -57,13 +57,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 
 def _read(spark: SparkSession, table: tuple[str, str], condition: str) -> int:
-    """Compares `scan` and `sql` with a plain read; returns the files that are read."""
-    path, state = table
-    expected = sorted(map(str, spark.read.format("delta").load(path).where(condition).collect()))
-    assert sorted(map(str, zorder_pipeline.scan(spark, path, condition, state=state).collect())) == expected
-    statement = f"SELECT * FROM planes WHERE {condition}"
-    assert sorted(map(str, zorder_pipeline.sql(spark, statement, state=state).collect())) == expected
-    return zorder_pipeline.explain(spark, path, condition, state=state).files_read
+    return read_alike(spark, *table, condition, "planes")
 
 
 CONDITIONS = [
@@ -133,10 +127,7 @@ STATEMENTS = [
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_statements_return_what_spark_returns(spark: SparkSession, table: tuple[str, str], statement: str) -> None:
     with session_conf(spark, UTC):
-        expected = spark.sql(statement)
-        found = zorder_pipeline.sql(spark, statement, state=table[1])
-        assert found.schema == expected.schema
-        assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect())) != []
+        assert same_answer(spark, statement, table[1])
 
 
 @pytest.mark.parametrize("number", [0, 1, 2, 4])
@@ -170,5 +161,4 @@ def test_instants_are_java_s(spark: SparkSession, tmp_path: Path, zone: str, mom
             row = spark.sql(f"SELECT TIMESTAMP '{moment}Z' ts, '{text}' c, {i} id")
             row.coalesce(1).write.format("delta").mode("append").save(path)
         gathered(spark, path, state, LATE)
-        expected = spark.read.format("delta").load(path).where(condition).count()
-        assert zorder_pipeline.scan(spark, path, condition, state=state).count() == expected
+        read_alike(spark, path, state, condition)

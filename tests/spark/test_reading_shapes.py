@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import gathered
+from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 
 pytestmark = pytest.mark.spark
@@ -46,11 +46,6 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
             spark.catalog.dropTempView(view)
 
 
-def _rows(spark: SparkSession, statement: str, state: str | None) -> list[str]:
-    found = spark.sql(statement) if state is None else zorder_pipeline.sql(spark, statement, state=state)
-    return sorted(map(str, found.collect()))
-
-
 STATEMENTS = [
     (
         "SELECT q.a, q.b FROM (SELECT a, b, c FROM shapes) q JOIN u ON q.a = u.k JOIN u w ON q.b = w.m "
@@ -76,7 +71,7 @@ def test_statements_of_every_shape_give_what_spark_gives(
     spark: SparkSession, table: tuple[str, str], statement: str
 ) -> None:
     with session_conf(spark, UTC):
-        assert _rows(spark, statement, table[1]) == _rows(spark, statement, None)
+        same_answer(spark, statement, table[1])
 
 
 def test_a_table_of_the_same_last_name_is_another(spark: SparkSession, table: tuple[str, str], tmp_path: Path) -> None:
@@ -85,7 +80,7 @@ def test_a_table_of_the_same_last_name_is_another(spark: SparkSession, table: tu
     asked = f"s.id BETWEEN '1' AND '2' AND s.{LATE} AND t.{LATE}"
     statement = f"SELECT t.id FROM shapes t JOIN {other} s ON t.id = s.id WHERE {asked}"
     with session_conf(spark, UTC):
-        assert _rows(spark, statement, table[1]) == _rows(spark, statement, None) != []
+        assert same_answer(spark, statement, table[1])
 
 
 CONSTANTS = [
@@ -108,13 +103,8 @@ CONSTANTS = [
 def test_constants_are_what_spark_makes_of_them(
     spark: SparkSession, table: tuple[str, str], conf: dict[str, str], condition: str, also: str
 ) -> None:
-    path, state = table
     with session_conf(spark, conf):
-        expected = sorted(map(str, spark.read.format("delta").load(path).where(condition + also).collect()))
-        found = zorder_pipeline.scan(spark, path, condition + also, state=state).collect()
-        assert sorted(map(str, found)) == expected
-        statement = f"SELECT * FROM shapes WHERE {condition}{also}"
-        assert _rows(spark, statement, state) == expected
+        read_alike(spark, *table, condition + also, "shapes")
 
 
 def test_days_that_begin_twice_are_no_ranges_of_instants(spark: SparkSession, tmp_path: Path) -> None:

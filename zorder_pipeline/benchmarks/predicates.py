@@ -27,7 +27,6 @@ from .workloads import write_log
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["WORKLOAD", "statements"]
 
@@ -187,8 +186,7 @@ def _by_kind(asked: Sequence[str], scans: Floats, best: Floats) -> dict[str, flo
     """Rows of scans through reading in relation to the best min/max layout, by what the query asks with."""
     words = {"LIKE": "like", " IN (": "categories", " OR ": "either", "BETWEEN": "range"}
     others = {"(l_": "expression", "*": "expression", "/": "expression", "": "columns"}
-    filters = [text.split(" WHERE ", 1)[1] for text in asked]
-    kinds = [next(kind for word, kind in (words | others).items() if word in text) for text in filters]
+    kinds = [next(kind for word, kind in (words | others).items() if word in _condition(text)) for text in asked]
     found = {}
     for kind in dict.fromkeys(kinds):
         mine = np.array([k == kind for k in kinds])
@@ -196,22 +194,21 @@ def _by_kind(asked: Sequence[str], scans: Floats, best: Floats) -> dict[str, flo
     return found
 
 
-def _predicates(snapshot: TableSnapshot, asked: Sequence[str]) -> list[Any]:
-    from zorder_pipeline.query_log.sql import parse_statement
-
-    schemas = {TABLE: snapshot.schema}
-    return [parse_statement(text, aliases={TABLE: TABLE}, schemas=schemas)[0].predicate for text in asked]  # type: ignore[index]
+def _condition(statement: str) -> str:
+    return statement.split(" WHERE ", 1)[1]
 
 
 def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
     """Rows that each query reads by Delta's own selection."""
     from zorder_pipeline.model.ranges import to_boxes
+    from zorder_pipeline.query_log.sql import parse_statement
     from zorder_pipeline.relayout.snapshot import open_table
 
     snapshot = open_table(spark, str(path))
-    files, zones = snapshot.files(), snapshot.files().zone_map()
-    found = [files.rows[zones.matching(to_boxes(p, snapshot.schema))].sum() for p in _predicates(snapshot, asked)]
-    return np.array(found, dtype=np.float64)
+    files, schemas = snapshot.files(), {TABLE: snapshot.schema}
+    scans = (parse_statement(text, aliases={TABLE: TABLE}, schemas=schemas)[0] for text in asked)  # type: ignore[index]
+    asked_for = (files.zone_map().matching(to_boxes(scan.predicate, snapshot.schema)) for scan in scans)
+    return np.array([files.rows[mask].sum() for mask in asked_for], dtype=np.float64)
 
 
 def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) -> Floats:
@@ -221,7 +218,7 @@ def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) ->
     from zorder_pipeline.relayout.snapshot import open_table
 
     known = known_files(spark, open_table(spark, str(path)), state)
-    reports = (report_on(known, understood(known, p.to_sql())) for p in _predicates(known.snapshot, asked))
+    reports = (report_on(known, understood(known, _condition(text))) for text in asked)
     return np.array([report.rows_read for report in reports], dtype=np.float64)
 
 

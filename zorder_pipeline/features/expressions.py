@@ -11,7 +11,7 @@ from typing import Any
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import FLIPPED, And, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -21,7 +21,6 @@ COMPARED = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 OPERATORS = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
 LOOKED_UP = frozenset({"=", "<=>", "in"})
 """Operators that a Bloom filter answers."""
-FLIPPED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 @dataclass(frozen=True)
@@ -164,7 +163,7 @@ def _sides(node: exp.Expr | None) -> tuple[str, str, list[exp.Expr]] | None:
         op = OPERATORS[type(node)]
         sides, constants = node.this, [node.expression]
         if not node.this.find(exp.Column):
-            sides, constants, op = node.expression, [node.this], FLIPPED.get(op, op)
+            sides, constants, op = node.expression, [node.this], FLIPPED[op]
     else:
         return None
     if not sides.find(exp.Column) or isinstance(sides.unnest(), exp.Column):

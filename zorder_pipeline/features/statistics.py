@@ -11,8 +11,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, comparisons
+from zorder_pipeline.model.file_stats import Feature, rounded
+from zorder_pipeline.model.predicate import FALSE, TRUE, And, Comparison, Literal, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.spark_sql import boxes_sql, column_sql
@@ -31,12 +31,9 @@ _COMPARED = rf"(?P<left>{_COLUMN}) (?:<|<=|>|>=|=|<>) (?P<right>{_COLUMN})"
 _REJECTING = re.compile(rf"(?P<not>NOT \()?(?:(?P<like>{_COLUMN}) LIKE '[^'\\]*'|{_COMPARED})(?(not)\))")
 """Conditions that a null in one of their columns makes null: Spark, and so Delta, also asks that it is none."""
 _CONTAINED = re.compile(r"(?P<column>`[^`]+`|[\w.]+) LIKE '(?P<front>%)(?P<text>[^%_\\']+)(?P<back>%?)'")
-ROUNDED = ("double", "float")
 TIMES = ("timestamp", "timestamp_ntz")
-NO_LESS = {"<": "<=", ">": ">="}
 _Names: TypeAlias = Mapping[tuple[str, str], tuple[str, str]]
 """Kind and name of a feature to the column that stands for it, and the feature's type."""
-TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
 def features_of(
@@ -208,7 +205,7 @@ def _of_opaque(text: str, names: _Names) -> Iterable[Comparison]:
         subject, op, literals = compared
         named = names.get(("expression", subject))
         if named is not None and all(_alike(literal, op, named[1]) for literal in literals):
-            yield Comparison(named[0], NO_LESS.get(op, op) if named[1] in ROUNDED else op, literals)
+            yield Comparison(named[0], rounded(op, named[1]), literals)
 
 
 def _alike(literal: Literal, op: str, feature_type: str) -> bool:

@@ -22,7 +22,7 @@ from .schema import Column, TableSchema
 from .values import Value
 from .zone_map import ColumnZones
 
-__all__ = ["BLOOM_BITS", "BLOOM_FAMILIES", "Feature", "FeatureStats", "bloom_place", "shown", "widened"]
+__all__ = ["BLOOM_BITS", "BLOOM_FAMILIES", "Feature", "FeatureStats", "bloom_place", "rounded", "shown", "widened"]
 
 BLOOM_BITS = 1 << 15
 """Bits of a file's Bloom filter, which has one hash function: 1,000 values leave 3% false answers, 8 leave 0.02%."""
@@ -99,6 +99,15 @@ def bloom_place(value: Value) -> int:
     """
     text = value.encode("utf-8", "surrogatepass") if isinstance(value, str) else str(value).encode()
     return zlib.crc32(text) % BLOOM_BITS
+
+
+def rounded(op: str, of_type: str) -> str:
+    """An operator as it is asked of a feature's values: a double stands for a decimal, too, and larger means no less.
+
+    >>> rounded("<", "double"), rounded("<", "int")
+    ('<=', '<')
+    """
+    return {"<": "<=", ">": ">="}.get(op, op) if of_type in ("double", "float") else op
 
 
 def shown(name: str, kind: str, columns: Sequence[str]) -> str:

@@ -11,11 +11,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate", "comparisons"]
-__all__ += ["predicate_from_json", "predicate_to_json"]
+__all__ = ["FALSE", "FLIPPED", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate"]
+__all__ += ["comparisons", "predicate_from_json", "predicate_to_json"]
 
 FORMAT = 1
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
+FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+"""Each operator to the one that says the same with its sides exchanged."""
 _HIDDEN = "?"
 VARIABLE = "${"
 """What Spark puts a setting, or a variable of the driver's environment, in the place of, within quotes too, before it
@@ -48,6 +50,9 @@ class Literal:
         quoted = "'" + self.text.replace("'", "''") + "'"
         prefix = {"string": "", "binary": "X"}.get(self.kind, self.kind.upper() + " ")
         return prefix + quoted
+
+
+TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
 from .constants import Clock, fold
@@ -28,7 +28,6 @@ COMPARISONS: dict[type[exp.Expr], str] = {
     exp.GT: ">",
     exp.GTE: ">=",
 }
-FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
 MAX_IN = 5_000

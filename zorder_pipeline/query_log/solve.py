@@ -15,7 +15,7 @@ from fractions import Fraction
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
 from .constants import Clock, fold
@@ -27,7 +27,6 @@ Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
 """Name and, where known, schema entry of the table's column that a node is."""
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 MOST_DIGITS = 38
-FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 
 
 def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | None:
@@ -129,7 +128,6 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     name, column = found
     if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
         return None
-    whole = column.value_type.family == "integer"
     if column.value_type.digits + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:
@@ -138,7 +136,7 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
         return None
     if slope < 0:
         op = FLIPPED[op]
-    return _bounded(name, op, target, whole)
+    return _bounded(name, op, target, column.value_type.family == "integer")
 
 
 def _of_its_kind(literal: Literal, column: Column) -> bool:

@@ -13,8 +13,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.file_stats import Feature, rounded
+from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject, JVMView
@@ -29,10 +29,6 @@ MOST_LISTED = 10_000
 _EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
 _DAYS = range((dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days)
 _OPS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
-_TURNED = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
-_ROUNDED = ("double", "float")
-_NO_LESS = {"<": "<=", ">": ">="}
-TRUE, FALSE = Literal("boolean", "true"), Literal("boolean", "false")
 
 
 def items(found: JavaObject) -> list[JavaObject]:
@@ -129,25 +125,25 @@ class Conditions:
     ) -> None:
         self.meanings, self.output, self.names = meanings, output, names
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
+        self._columns = {name for name, _ in names.values()}
 
     def all_of(self, conditions: Iterable[Tree]) -> Predicate:
         """What holds for every row that satisfies all conditions."""
         parts = [part for tree in conditions for part in _all_of(tree)]
-        read = [self._read(part) for part in parts]
         normal = [self._normal(part) for part in parts]
+        read = [self._read(part, alike) for part, alike in zip(parts, normal, strict=True)]
         read += [self._true(feature) for feature in self.meanings.within(normal)]
         return And(tuple(read))
 
-    def _read(self, tree: Tree) -> Predicate:
+    def _read(self, tree: Tree, normal: Tree) -> Predicate:
+        """What a condition, also given in normal form, says; it is no conjunction."""
         kind = kind_of(tree)
-        if kind == "And":
-            return self.all_of([tree])
         if kind == "Or":
             found: Predicate = Or(tuple(self.all_of([child]) for child in items(tree.children())))
         else:
             found = self._compared(tree, kind) or Opaque(kind, self._named(tree))
         turned = kind == "Not"
-        feature = self.meanings.of(self._normal(tree.child() if turned else tree), "predicate")
+        feature = self.meanings.of(normal.child() if turned else normal, "predicate")
         if feature is None:
             return found
         return And((found, self._true(feature, FALSE if turned else TRUE)))
@@ -168,12 +164,12 @@ class Conditions:
             left, right = tree.left(), tree.right()
             if kind_of(right) == "Literal":
                 return self._comparison(left, _OPS[kind], [right])
-            return self._comparison(right, _TURNED[_OPS[kind]], [left]) if kind_of(left) == "Literal" else None
+            return self._comparison(right, FLIPPED[_OPS[kind]], [left]) if kind_of(left) == "Literal" else None
         if kind == "EqualNullSafe":
             sides = sorted((tree.left(), tree.right()), key=lambda side: kind_of(side) == "Literal")
             known = kind_of(sides[1]) == "Literal" and sides[1].value() is not None
             if known and sides[1].value() is True:  # IS TRUE
-                return self._read(sides[0])
+                return self.all_of([sides[0]])
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)
@@ -197,8 +193,7 @@ class Conditions:
     def _other_than(self, tree: Tree) -> Predicate | None:
         """The contrary of an equality of a column."""
         found = self._compared(tree, kind_of(tree))
-        columns = {name for name, _ in self.names.values()}
-        if not isinstance(found, Comparison) or found.column not in columns:
+        if not isinstance(found, Comparison) or found.column not in self._columns:
             return None
         if found.op == "in":
             whole = kind_of(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
@@ -236,20 +231,20 @@ class Conditions:
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
         if feature is None or (feature.type != own and not wide):
             return None
-        # a double stands for a decimal, too, and larger means no less
-        op = _NO_LESS.get(op, op) if feature.type in _ROUNDED else op
-        return Comparison(self.meanings.columns[feature], op, literals)
+        return Comparison(self.meanings.columns[feature], rounded(op, feature.type), literals)
 
     def _in_years(self, day: Tree, op: str, year: int) -> Predicate | None:
-        """A comparison of the year of a date, solved for the date."""
+        """A comparison of the year of a date, solved for the date, which Delta does not do."""
         name = self._column(day)
         if name is None or name[1] != "date" or not 1 <= year < dt.MAXYEAR:
             return None
-        first, after = (Literal("date", dt.date(y, 1, 1).isoformat()) for y in (year, year + 1))
+
+        def beside(op: str, first_of: int) -> Comparison:
+            return Comparison(name[0], op, (Literal("date", dt.date(first_of, 1, 1).isoformat()),), solved=True)
+
         if op == "=":
-            return And((Comparison(name[0], ">=", (first,)), Comparison(name[0], "<", (after,))))
-        bound = first if op in ("<", ">=") else after
-        return Comparison(name[0], "<" if op in ("<", "<=") else ">=", (bound,))
+            return And((beside(">=", year), beside("<", year + 1)))
+        return beside("<" if op in ("<", "<=") else ">=", year if op in ("<", ">=") else year + 1)
 
     def _column(self, tree: Tree) -> tuple[str, str] | None:
         """Name and type of the table's column, or of the field of one, that an expression is."""
@@ -270,7 +265,7 @@ def _literal(value: Any, of_type: str) -> Literal | None:
         return TRUE if value else FALSE
     if of_type in ("tinyint", "smallint", "int", "bigint"):
         return Literal("number", str(int(value)))
-    if of_type in _ROUNDED:
+    if of_type in ("double", "float"):
         if not math.isfinite(value):
             return None
         # what reaches Python of a FLOAT is its shortest text, read as a double

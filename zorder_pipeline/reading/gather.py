@@ -85,11 +85,8 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             return [] if not half else [*fields(some[:half]), *fields(some[half:])]
 
     zone = zone_of(rows.sparkSession)
-    found = []
-    usual = [
-        feature for feature in features if feature.kind == "column" or not shadowed(rows.sparkSession, feature.sql)
-    ]
-    for feature, field in fields([feature for feature in usual if feature.zone in ("", zone)]):
+    found, own_zone = [], [feature for feature in features if feature.zone in ("", zone)]
+    for feature, field in fields([f for f in own_zone if f.kind == "column" or not shadowed(rows.sparkSession, f.sql)]):
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
