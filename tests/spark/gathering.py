@@ -9,10 +9,11 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.reading.catalyst import items, kind_of
 from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-__all__ = ["asked_of", "gathered", "read_alike", "rows_of", "same_answer"]
+__all__ = ["asked_of", "files_of", "gathered", "read_alike", "rows_of", "same_answer"]
 
 
 def asked_of(snapshot: TableSnapshot, *conditions: str) -> tuple[Feature, ...]:
@@ -35,6 +36,13 @@ def gathered(spark: SparkSession, path: str, state: str, *conditions: str) -> No
 def rows_of(found: DataFrame) -> list[str]:
     """A result's rows, in an order of their own."""
     return sorted(map(str, found.collect()))
+
+
+def files_of(found: DataFrame) -> int:
+    """Files that all scans of a query's plan, and of those of its subqueries, may read."""
+    plan = found._jdf.queryExecution().optimizedPlan()
+    every = [leaf for one in [plan, *items(plan.subqueriesAll())] for leaf in items(one.collectLeaves())]
+    return sum(len(leaf.relation().location().inputFiles()) for leaf in every if kind_of(leaf) == "LogicalRelation")
 
 
 def same_answer(spark: SparkSession, statement: str, state: str) -> list[str]:

@@ -97,6 +97,7 @@ def test_a_hook_that_fails_after_the_commit_does_not_hide_it(spark: SparkSession
     assert [entry.version for entry in Ledger(spark, state).entries()] == [done.version]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_bins_before_one_that_fails_are_told_and_recorded(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -169,6 +170,7 @@ def test_the_stop_variable_stops_compaction_too(
     assert "ZORDER_STOP" in done.reasons[0]
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_rollback_takes_back_one_run_whole_or_says_why_not(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")

@@ -458,17 +458,9 @@ def aborts(spark: SparkSession, folder: Path, name: str, where: str, ours: bool)
     return int(failure is not None)
 
 
-FAST = {("merge", "")}
-
-
-@pytest.mark.parametrize(
-    ("name", "where"),
-    [
-        pytest.param(name, where, marks=() if (name, where) in FAST else pytest.mark.slow)
-        for name in STATEMENTS
-        for where in ("", "p = 1")
-    ],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("where", ["", "p = 1"])
+@pytest.mark.parametrize("name", STATEMENTS)
 def test_others_are_aborted_no_more_often_than_by_optimize(
     spark: SparkSession, tmp_path: Path, name: str, where: str
 ) -> None:
@@ -481,7 +473,11 @@ def test_others_are_aborted_no_more_often_than_by_optimize(
 
 @pytest.mark.parametrize(
     ("change", "ending"),
-    [("ADD COLUMN extra INT", None), ("DROP COLUMN k", "column|schema"), ("RENAME COLUMN k TO c", "column|schema")],
+    [
+        ("ADD COLUMN extra INT", None),
+        ("DROP COLUMN k", "column|schema"),
+        pytest.param("RENAME COLUMN k TO c", "column|schema", marks=pytest.mark.slow),
+    ],
 )
 def test_a_change_of_the_schema_in_between_is_followed_or_told_in_one_sentence(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str, ending: str | None

@@ -141,7 +141,7 @@ def test_a_lost_bin_says_what_was_committed_before(
     assert len(calls) == 2 + rewrite.ATTEMPTS
 
 
-@pytest.mark.parametrize("rival", ["OPTIMIZE", "OPTIMIZE ZORDER BY"])
+@pytest.mark.parametrize("rival", ["OPTIMIZE", pytest.param("OPTIMIZE ZORDER BY", marks=pytest.mark.slow)])
 def test_a_job_that_undoes_the_layout_is_named(spark: SparkSession, tmp_path: Path, rival: str) -> None:
     path, spec = make(spark, tmp_path / "t"), spec_for("k")
     command = f"OPTIMIZE delta.`{path}`" + (" ZORDER BY (id)" if "ZORDER" in rival else "")

@@ -97,6 +97,7 @@ def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
     assert store.purge(days=90) == {"query_log": 5, "quarantine": 0}
 
 
+@pytest.mark.slow
 def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 3) + json.dumps({"statement": "SELECT * FROM u WHERE b = 1"}) + "\n")
     assert store.ingest(str(tmp_path / "log.jsonl"), CATALOG).log.ignored == {"other_table": 1}
@@ -106,6 +107,7 @@ def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: Log
     assert store.load().lines == 4
 
 
+@pytest.mark.slow
 def test_a_delta_table_as_a_log(store: LogStore, tmp_path: Path) -> None:
     log = str(tmp_path / "history")
 

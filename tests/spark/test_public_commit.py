@@ -151,6 +151,7 @@ def test_files_of_a_transaction_are_known_and_the_other_way_round_they_are_not(
     assert set(open_table(spark, path).files().layout) == {""}
 
 
+@pytest.mark.slow
 def test_partitions_of_nulls_odd_texts_and_instants(spark: SparkSession, tmp_path: Path) -> None:
     path = f"{tmp_path}/t"
     odd = "element_at(array('it''s', 'a/b=%20:\\\\', '\u00fc \\n', string(NULL), 'NULL', '__x'), int(id % 6) + 1)"
@@ -165,6 +166,7 @@ def test_partitions_of_nulls_odd_texts_and_instants(spark: SparkSession, tmp_pat
         assert one.rows + laid_out(spark, path).rows == 400
 
 
+@pytest.mark.slow
 def test_settings_of_the_table_leave_the_files_as_they_were_given(spark: SparkSession, tmp_path: Path) -> None:
     own = {"delta.autoOptimize.optimizeWrite": "true", "delta.autoOptimize.autoCompact": "true"}
     path = create(spark, tmp_path / "t", own)
@@ -194,6 +196,7 @@ def test_what_others_append_before_and_while_it_writes_is_there_once(
     assert 1 <= sum(not layout for layout in layouts.values()) <= 3
 
 
+@pytest.mark.slow
 def test_a_delete_while_it_writes_is_not_undone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -243,6 +246,7 @@ def test_a_column_that_is_dropped_and_added_again_meanwhile_does_not_get_its_val
     assert spark.read.format("delta").load(path).where("v IS NOT NULL").count() == 0
 
 
+@pytest.mark.slow
 def test_a_table_that_is_emptied_after_the_plan_has_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path / "t")
     planned = opened(spark, path)
@@ -251,6 +255,7 @@ def test_a_table_that_is_emptied_after_the_plan_has_nothing_to_do(spark: SparkSe
     assert opened(spark, path).version == 1
 
 
+@pytest.mark.slow
 def test_the_session_s_own_transaction_and_skipping_are_not_the_relayout_s(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -287,7 +292,8 @@ def test_writers_of_all_kinds_and_relayouts_lose_and_double_no_row(
     assert kinds["WRITE"] > 1
 
 
-@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+@pytest.mark.slow
+@pytest.mark.parametrize("committer", ["transaction", "public"])
 def test_rows_that_spark_holds_in_its_cache_do_not_come_back(
     spark: SparkSession, tmp_path: Path, committer: str
 ) -> None:
@@ -311,7 +317,12 @@ def test_rows_that_spark_holds_in_its_cache_do_not_come_back(
     ("verify", "wrong", "told"),
     [
         ("counts", lambda rows: rows.where("id != 77"), "1999 rows were there after the relayout of 2000 before"),
-        ("hash", lambda rows: rows.withColumn("v", F.expr("IF(id = 77, 1L, v)")), "differ from those read"),
+        pytest.param(
+            "hash",
+            lambda rows: rows.withColumn("v", F.expr("IF(id = 77, 1L, v)")),
+            "differ from those read",
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_commit_whose_rows_differ_is_taken_back(
@@ -381,7 +392,8 @@ def aged(path: str) -> None:
         os.utime(entry, (time.time() - 60 * 86400,) * 2)
 
 
-@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+@pytest.mark.slow
+@pytest.mark.parametrize("committer", ["transaction", "public"])
 def test_a_table_that_nobody_wrote_for_long_is_verified_and_can_be_taken_back(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, committer: str
 ) -> None:
@@ -402,6 +414,7 @@ def test_a_table_that_nobody_wrote_for_long_is_verified_and_can_be_taken_back(
     assert rows_at(spark, path) == before
 
 
+@pytest.mark.slow
 def test_a_rollback_brings_back_what_others_commit_meanwhile(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -502,6 +515,7 @@ def test_identity_columns_and_liquid_clustering_are_refused(spark: SparkSession,
         laid_out(spark, liquid)
 
 
+@pytest.mark.slow
 def test_a_generated_column_of_another_time_zone_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = f"{tmp_path}/t"
     columns = "(k BIGINT, at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))"
@@ -514,7 +528,8 @@ def test_a_generated_column_of_another_time_zone_is_refused(spark: SparkSession,
         laid_out(spark, path)
 
 
-@pytest.mark.parametrize("committer", [pytest.param("transaction", marks=pytest.mark.slow), "public"])
+@pytest.mark.slow
+@pytest.mark.parametrize("committer", ["transaction", "public"])
 def test_timestamps_of_partitions_that_name_no_zone_are_refused(
     spark: SparkSession, tmp_path: Path, committer: str
 ) -> None:

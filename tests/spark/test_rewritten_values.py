@@ -80,6 +80,7 @@ def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
     assert counted(spark, path, "unix_seconds(at)") == before
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: SparkSession, tmp_path: Path) -> None:
     path, day = str(tmp_path / "t"), dt.date(1500, 1, 1)
@@ -178,6 +179,7 @@ def test_maps_with_binary_keys_are_verified_by_hash(spark: SparkSession, tmp_pat
     assert rewritten(spark, path, verify="hash").committed
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_files_of_one_name_in_two_partitions_are_counted_apart(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"

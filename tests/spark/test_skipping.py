@@ -236,8 +236,8 @@ def beyond_bmp(table: Table) -> Files:
 def verdicts(spark: SparkSession, table: Table) -> list[Verdict]:
     """The fixed conditions, each operator over each column, and combinations; a third in a zone with summer time."""
     some, other = Conditions(table.rows, seed=1), Conditions(table.rows, seed=2)
-    cases = [*FIXED, *islice(some.every_pair(), 80), *(some.tree() for _ in range(45))]
-    local = [*islice(other.every_pair(), 30), *(other.tree() for _ in range(25))]
+    cases = [*FIXED, *islice(some.every_pair(), 80), *(some.tree() for _ in range(30))]
+    local = [*islice(other.every_pair(), 15), *(other.tree() for _ in range(10))]
     return judged(spark, table, cases, "UTC") + judged(spark, table, local, "Europe/Berlin")
 
 

@@ -153,8 +153,7 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
     """``spark.sql(statement)``, reading only the files that may match of the Delta tables in the statement.
 
     Spark's own plan says what each scan of a table asks. A statement that is no query, or whose result depends on how
-    rows lie in files, is left to Spark as it is, and so are tables in subqueries that stand in expressions. Versions
-    are pinned when this is called.
+    rows lie in files, is left to Spark as it is. Versions are pinned when this is called.
 
     Args:
         statement: one statement in Spark SQL.
@@ -216,19 +215,22 @@ def _with_fewer_files(rows: DataFrame, known: Callable[[Relation], KnownFiles | 
 
 
 def _conditions(spark: SparkSession, plan: JavaObject, tables: dict[int, KnownFiles]) -> dict[int, list[Predicate]]:
-    """What each scan of a table asks of it, by the relation's number; none of those that Spark scans otherwise."""
+    """What each scan of a table asks of it, by the relation's number."""
     found: dict[int, list[Predicate]] = {}
     if not tables:
         return found
     with set_for_a_while(spark, UNPREPARED):
         scanned = scans(optimized(spark, plan))
-    every = numbers(plan)
-    if any(scan.number not in every for scan in scanned):
-        return found
+    whole, every = {item.number: (item.location, item.version) for item in relations(plan)}, numbers(plan)
     for scan in scanned:
-        if (known := tables.get(scan.number)) is not None:
-            conditions = Conditions(known.meanings, scan.output, known.names)
-            found.setdefault(scan.number, []).append(conditions.all_of(scan.conditions))
+        # one that the optimizer has copied may be of any relation of its table
+        alike = [scan.number] if scan.number in every else [n for n, table in whole.items() if table == scan.table]
+        if not alike:
+            return {}
+        for number in alike:
+            if (known := tables.get(number)) is not None:
+                conditions = Conditions(known.meanings, scan.output, known.names)
+                found.setdefault(number, []).append(conditions.all_of(scan.conditions))
     return found
 
 

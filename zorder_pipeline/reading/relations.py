@@ -16,6 +16,9 @@ __all__ = ["Relation", "Scan", "analysed", "numbers", "optimized", "reading", "r
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
+_ASKING = {"Filter": 0, "Project": 0, "Aggregate": 1}
+"""Nodes whose subqueries are replaced, and the place of the expressions that hold these."""
+_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery")
 
 
 @dataclass(frozen=True)
@@ -36,9 +39,15 @@ class Relation:
 
 @dataclass(frozen=True)
 class Scan:
-    """A relation in an optimized plan, and what its rows have to satisfy."""
+    """A relation in an optimized plan, and what its rows have to satisfy.
+
+    Attributes:
+        number: of the `Relation`, or another: the optimizer copies what is read twice.
+        table: location and version, if it is a whole Delta table.
+    """
 
     number: int
+    table: tuple[str, int] | None
     output: JavaObject
     conditions: tuple[JavaObject, ...]
 
@@ -70,15 +79,19 @@ def relations(plan: JavaObject) -> list[Relation]:
         for node in items(one.collectLeaves()):
             if kind_of(node) != "LogicalRelation" or (number := _number(node)) is None:
                 continue
-            relation = node.relation()
-            index = relation.location() if _is_of_files(relation) else None
-            if index is None or kind_of(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
-                continue
-            place = str(index.deltaLog().dataPath().toString())
-            plain = node.output().size() == relation.schema().size()  # no columns of metadata
-            if plain and str(index.path().toString()) == place:
-                found.append(Relation(number, place, int(index.snapshotAtAnalysis().version()), node))
+            plain = node.output().size() == node.relation().schema().size()  # no columns of metadata
+            if plain and (table := _table_of(node)) is not None:
+                found.append(Relation(number, *table, node))
     return found
+
+
+def _table_of(node: JavaObject) -> tuple[str, int] | None:
+    """Location and version of a relation that is a whole Delta table."""
+    index = node.relation().location() if _is_of_files(node.relation()) else None
+    if index is None or kind_of(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
+        return None
+    place = str(index.deltaLog().dataPath().toString())
+    return (place, int(index.snapshotAtAnalysis().version())) if str(index.path().toString()) == place else None
 
 
 def _is_of_files(relation: JavaObject) -> bool:
@@ -88,7 +101,7 @@ def _is_of_files(relation: JavaObject) -> bool:
 
 
 def numbers(plan: JavaObject) -> set[int]:
-    """Numbers of all relations in a plan and its subqueries."""
+    """Numbers of all relations in a plan and its subqueries, those of files of other kinds too."""
     leaves = [node for one in [plan, *items(plan.subqueriesAll())] for node in items(one.collectLeaves())]
     found = (_number(node) for node in leaves if kind_of(node) == "LogicalRelation")
     return {number for number in found if number is not None}
@@ -119,7 +132,7 @@ def _visit(node: JavaObject, conditions: tuple[JavaObject, ...], found: list[Sca
         return
     children = items(node.children())
     if not children and kind_of(node) == "LogicalRelation" and (number := _number(node)) is not None:
-        found.append(Scan(number, node.output(), conditions))
+        found.append(Scan(number, _table_of(node), node.output(), conditions))
     for child in children:
         _visit(child, (), found)
 
@@ -128,26 +141,55 @@ def reading(spark: SparkSession, plan: JavaObject, replaced: Mapping[int, tuple[
     """The query of an analysed plan with other file indexes for some of its relations.
 
     Args:
-        replaced: the relation's node and its new file index, by the relation's number. Those in subqueries stay.
+        replaced: the relation's node and its new file index, by the relation's number.
     """
     from pyspark.sql import DataFrame
 
-    java = spark._jvm
     new = {number: _with_index(spark, node, index) for number, (node, index) in replaced.items()}
+    return DataFrame(_frame(spark, _rebuilt(spark, plan, new) or plan), spark)
 
-    def rebuilt(node: JavaObject) -> JavaObject | None:
-        children = items(node.children())
-        if not children:
-            number = _number(node) if kind_of(node) == "LogicalRelation" else None
-            return new.get(number) if number is not None else None
-        changed = [rebuilt(child) for child in children]
-        if all(child is None for child in changed):
-            return None
-        kept = [new_one or old for new_one, old in zip(changed, children, strict=True)]
-        return node.withNewChildren(java.PythonUtils.toSeq(kept))  # type: ignore[union-attr]
 
-    found = rebuilt(plan)
-    return DataFrame(_frame(spark, plan if found is None else found), spark)
+def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
+    """A plan with new relations by their numbers; None when there are none in it."""
+    children = items(node.children())
+    if not children and kind_of(node) == "LogicalRelation":
+        number = _number(node)
+        return None if number is None else new.get(number)
+    found = _with_children(spark, node, [_rebuilt(spark, child, new) for child in children])
+    place = _ASKING.get(kind_of(node)) if node.subqueries().nonEmpty() else None
+    if place is None:
+        return found
+    parts = [(found or node).productElement(i) for i in range(node.productArity())]
+    many = kind_of(node) != "Filter"
+    asked = items(parts[place]) if many else [parts[place]]
+    changed = [_asking(spark, expression, new) for expression in asked]
+    if all(one is None for one in changed):
+        return found
+    kept = [one or old for one, old in zip(changed, asked, strict=True)]
+    parts[place] = _sequence(spark, kept) if many else kept[0]
+    again = node.copy(*parts)
+    again.copyTagsFrom(node)
+    return again
+
+
+def _asking(spark: SparkSession, tree: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
+    """An expression with new relations in its subqueries; None when there are none in it."""
+    found = _with_children(spark, tree, [_asking(spark, child, new) for child in items(tree.children())])
+    if kind_of(tree) not in _SUBQUERIES or (plan := _rebuilt(spark, tree.plan(), new)) is None:
+        return found
+    return (found or tree).withNewPlan(plan)
+
+
+def _with_children(spark: SparkSession, node: JavaObject, changed: list[JavaObject | None]) -> JavaObject | None:
+    """A plan or an expression with other children where there are any; None when there are none."""
+    if all(child is None for child in changed):
+        return None
+    kept = [one or old for one, old in zip(changed, items(node.children()), strict=True)]
+    return node.withNewChildren(_sequence(spark, kept))
+
+
+def _sequence(spark: SparkSession, found: list[JavaObject]) -> JavaObject:
+    return spark._jvm.PythonUtils.toSeq(found)  # type: ignore[union-attr]
 
 
 def _with_index(spark: SparkSession, node: JavaObject, index: JavaObject) -> JavaObject:
