@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -160,6 +162,94 @@ def test_one_table_is_read_otherwise_in_each_place(spark: SparkSession, table: t
     statement = f"SELECT count(*) FROM planes WHERE id NOT IN (SELECT id FROM planes WHERE {LATE})"
     with session_conf(spark, UTC):
         assert same_answer(spark, statement, table[1])
+
+
+SUMS = """SELECT id, IF(id < 10, 0.1D, 9D) x, IF(id < 10, 0.2D, 9D) y, IF(id < 10, 0.3D, 9D) z,
+ IF(id < 10, '\U0001f600x', 'abc') t, named_struct('l', IF(id < 10, 'late', 'no'), 'f', CAST(id AS INT), 'n', id) s,
+ CAST(id AS INT) a, CAST(40 - id AS INT) b, timestamp_seconds(1704067200 + 3600 * id) ts FROM range(40)"""
+FOUND = [  # what is kept, a condition of the same meaning, files that it reads
+    ("x + y + z = 1", "x + (y + z) = 0.6", 4),
+    ("x + y + z = 2", "x + y + z = 18", 0),
+    ("x + y + z = 2", "z + y + x < 10", 4),
+    ("x + y = 1", "y + x < 10", 1),
+    ("x + y = 2", "x + y < 10", 1),
+    ("upper(t) = 'x'", "upper(t) < 'ABD'", 3),
+    ("upper(t) = 'y'", "upper(t) >= 'B' AND upper(t) < CAST(X'FF' AS STRING)", 1),
+    ("a BETWEEN 4 AND 6 OR b BETWEEN 4 AND 6", "b >= 4 AND b <= 6 OR a BETWEEN 4 AND 6", 2),
+    ("a > 3 AND a < 7 OR t LIKE '%q%'", "(a > 3 AND a < 7) OR t LIKE '%q%'", 1),
+    ("a IN (3, 35) OR b <> 40", "NOT (a IN (3, 35) OR b <> 40)", 1),
+    ("s.l LIKE '%at%'", "s.l LIKE '%at%'", 1),
+    ("t LIKE 'a%c'", "t LIKE 'a%c'", 3),
+    ("hour(ts) BETWEEN 1 AND 3", "t LIKE 'a%c' OR hour(ts) BETWEEN 1 AND 3", 4),
+]
+
+
+@pytest.fixture(scope="module")
+def sums(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str]:
+    folder = tmp_path_factory.mktemp("sums")
+    path, state = str(folder / "t"), str(folder / "state")
+    with session_conf(spark, UTC):
+        rows = spark.sql(SUMS).repartitionByRange(4, "id").sortWithinPartitions("id")
+        rows.write.format("delta").save(path)
+        gathered(spark, path, state, *dict.fromkeys(kept for kept, _, _ in FOUND))
+    return path, state
+
+
+@pytest.mark.parametrize(("kept", "condition", "files"), FOUND)
+def test_expressions_are_found_again_where_they_mean_the_same(
+    spark: SparkSession, sums: tuple[str, str], kept: str, condition: str, files: int
+) -> None:
+    with session_conf(spark, UTC):
+        assert read_alike(spark, *sums, condition) == files, kept
+
+
+def test_fields_are_found_whatever_else_is_read_of_their_struct(spark: SparkSession, sums: tuple[str, str]) -> None:
+    path, state = sums
+    with session_conf(spark, UTC):
+        for what in ("*", "s.n", "a"):
+            statement = f"SELECT {what} FROM delta.`{path}` WHERE s.l LIKE '%at%'"
+            assert same_answer(spark, statement, state)
+            assert files_of(zorder_pipeline.sql(spark, statement, state=state)) == 1
+
+
+def test_what_is_cached_has_its_meaning_too(spark: SparkSession, sums: tuple[str, str], tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    with session_conf(spark, UTC):
+        spark.read.format("delta").load(sums[0]).repartitionByRange(4, "id").write.format("delta").save(path)
+        cached = spark.read.format("delta").option("versionAsOf", 0).load(path).cache()
+        try:
+            gathered(spark, path, state, "s.l LIKE '%at%'")
+            assert zorder_pipeline.scan(spark, path, "s.l LIKE '%at%'", state=state).count() == 10
+        finally:
+            cached.unpersist()
+        assert zorder_pipeline.explain(spark, path, "s.l LIKE '%at%'", state=state).files_read == 1
+
+
+def test_a_query_sees_one_version_of_its_tables(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    statement = f"SELECT count(*), (SELECT count(*) FROM delta.`{path}`) FROM delta.`{path}` WHERE {LATE}"
+    with session_conf(spark, UTC):
+        for i, text in enumerate(("late", "x")):
+            spark.sql(f"SELECT {i} id, '{text}' c").coalesce(1).write.format("delta").mode("append").save(path)
+        gathered(spark, path, state, LATE)
+        asked = zorder_pipeline.sql(spark, statement, state=state)
+        left_to_delta = zorder_pipeline.sql(spark, f"SELECT count(*) FROM delta.`{path}`", state=state)
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (3, 'late')")
+        assert asked.collect() == [(1, 2)]
+        assert left_to_delta.collect() == [(2,)]
+
+
+def test_a_folder_that_is_put_back_is_looked_at_anew(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    spark.range(10).coalesce(1).write.format("delta").save(path)
+    shutil.copytree(path, f"{tmp_path}/saved")
+    for last in (100, 200):
+        spark.range(last, last + 10).coalesce(1).write.format("delta").mode("append").save(path)
+        assert zorder_pipeline.scan(spark, path, f"id >= {last}", state=state).count() == 10
+        shutil.rmtree(path)
+        shutil.copytree(f"{tmp_path}/saved", path)
+        spark._jvm.org.apache.spark.sql.delta.DeltaLog.clearCache()  # type: ignore[union-attr]
+        time.sleep(0.01)
 
 
 def test_another_meaning_of_casts_has_no_statistics(spark: SparkSession, table: tuple[str, str]) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature, rounded
+from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import FALSE, TRUE, And, Comparison, Literal, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.spark_sql import boxes_sql, column_sql
+from zorder_pipeline.model.spark_sql import boxes_sql, column_sql, value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -140,7 +141,31 @@ def predicate_sql(
         case Opaque(expression=expression):
             return expression or None
     boxes = to_boxes(predicate, schema, zone, solved=True)
-    return None if boxes == ((),) else boxes_sql(boxes, dict(paths))
+    return None if boxes == ((),) else _compared_sql(predicate, schema, paths, zone) or boxes_sql(boxes, dict(paths))
+
+
+def _compared_sql(leaf: Comparison, schema: TableSchema, paths: Mapping[str, tuple[str, ...]], zone: str) -> str | None:
+    """The comparison as it stands in Spark's plan of a query, by which it is found again; None of an inexact one."""
+    column = schema.find(leaf.column)
+    if column is None or leaf.solved:
+        return None
+    typed = [type_literal(literal, column.value_type, zone) for literal in leaf.literals if literal.kind != "null"]
+    exact = [item.value for item in typed if item is not None and item.exact]
+    if len(exact) < len(leaf.literals):
+        return None
+    name, numeric = column_sql(paths[column.name]), column.value_type.family in ("integer", "decimal", "float")
+    values = [value_sql(value, column.value_type) for value in exact]
+    values = [f"CAST({value} AS {column.type})" for value in values] if numeric else values
+    match leaf.op:
+        case "is_null" | "is_not_null":
+            return f"{name} {leaf.op.replace('_', ' ').upper()}"
+        case "between":
+            return f"{name} BETWEEN {values[0]} AND {values[1]}"
+        case "in" | "not_in":
+            return f"{name} {leaf.op.replace('_', ' ').upper()} ({', '.join(values)})" if values else None
+        case "starts_with":
+            return f"startswith({name}, {values[0]})"
+    return f"{name} {leaf.op} {values[0]}"
 
 
 def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:

@@ -15,8 +15,8 @@ from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
-from zorder_pipeline.reading.catalyst import Meanings
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
+from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, shadowed, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
@@ -83,7 +83,7 @@ def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None)
     """What is known of the files of ``snapshot``; from memory for a version that the session asked for before."""
     session = session_of(spark)
     gathered = _loaded(spark, state, snapshot.table_id) if state is not None else None
-    place = (snapshot.location, snapshot.table_id, str(snapshot.version))
+    place = (snapshot.location, snapshot.table_id, f"{snapshot.version} of {snapshot.written}")
     key = (str(id(spark)), *place, str(state), session)
     with _lock:
         held = _known.get(key)

@@ -9,20 +9,18 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
-from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import And, Predicate
 from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.catalyst import Conditions
 from zorder_pipeline.reading.prune import Excluded
-from zorder_pipeline.reading.relations import Relation, analysed, numbers, optimized, reading, relations, scans
+from zorder_pipeline.reading.relations import Relation, analysed, numbers, optimized, pinned, reading, relations, scans
 from zorder_pipeline.relayout.session_conf import UNPREPARED, set_for_a_while
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import KnownFiles, known_files, state_of
 
@@ -105,14 +103,8 @@ def scan(
 
         rows = zorder_pipeline.scan(spark, "/data/flights", "comment LIKE '%delayed%'", state="/data/state")
     """
-    known = known_files(spark, open_table(spark, table, version), state_of(spark, state))
-    plain = known.snapshot.read().where(predicate)
-    place = (known.snapshot.location, known.snapshot.version)
-
-    def itself(relation: Relation) -> KnownFiles | None:  # and not what a subquery of the predicate reads
-        return known if (relation.location, relation.version) == place else None
-
-    return _whatever(lambda: _with_fewer_files(plain, itself)) or plain
+    plain = open_table(spark, table, version).read().where(predicate)
+    return _whatever(lambda: _with_fewer_files(plain, state_of(spark, state))) or plain
 
 
 def explain(spark: SparkSession, table: str, predicate: str = "true", *, state: str | None = None) -> ScanReport:
@@ -152,8 +144,8 @@ def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
 def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> DataFrame:
     """``spark.sql(statement)``, reading only the files that may match of the Delta tables in the statement.
 
-    Spark's own plan says what each scan of a table asks. A statement that is no query, or whose result depends on how
-    rows lie in files, is left to Spark as it is. Versions are pinned when this is called.
+    Spark's own plan says what each scan of a table asks. A statement that is no query, or that Spark itself calls
+    non-deterministic, is left to it as it is. Versions are pinned when this is called.
 
     Args:
         statement: one statement in Spark SQL.
@@ -163,15 +155,8 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
 
         zorder_pipeline.sql(spark, "SELECT count(*) FROM flights WHERE comment LIKE '%delayed%'", state="/data/state")
     """
-    plain, folder = spark.sql(statement), state_of(spark, state)
-
-    def known(relation: Relation) -> KnownFiles | None:
-        snapshot = open_table(spark, relation.location)
-        if snapshot.version != relation.version:
-            snapshot = open_table(spark, relation.location, relation.version)
-        return known_files(spark, snapshot, folder)
-
-    return _whatever(lambda: _with_fewer_files(plain, known)) or plain
+    plain = spark.sql(statement)
+    return _whatever(lambda: _with_fewer_files(plain, state_of(spark, state))) or plain
 
 
 def understood(known: KnownFiles, condition: str) -> Predicate:
@@ -195,23 +180,27 @@ def _asked_of(known: KnownFiles, rows: DataFrame) -> Predicate | None:
     return asked[tables[0].number][0] if tables[0].number in asked else None
 
 
-def _with_fewer_files(rows: DataFrame, known: Callable[[Relation], KnownFiles | None]) -> DataFrame | None:
-    """The query with fewer files of its tables than Delta itself would read; None when there are no fewer."""
+def _with_fewer_files(rows: DataFrame, state: str | None) -> DataFrame | None:
+    """The query at its tables' versions, with fewer files where Delta itself would read more; None of one without."""
     spark, plan = rows.sparkSession, analysed(rows)
-    if plan is None:
-        return None
     tables: dict[int, tuple[Relation, KnownFiles]] = {}
-    for relation in relations(plan):
-        with suppress(TableError):
-            if relation.number not in tables and (found := known(relation)) is not None:
-                tables[relation.number] = relation, found
-    asked = _conditions(spark, plan, {number: item for number, (_, item) in tables.items()})
+    for relation in relations(plan) if plan is not None else ():
+        if relation.number not in tables:
+            tables[relation.number] = relation, known_files(spark, _snapshot_of(spark, relation), state)
+    if plan is None or not tables:
+        return None
+    asked = _conditions(spark, plan, {number: item for number, (one, item) in tables.items() if one.replaceable})
     replaced = {}
-    for number, predicates in asked.items():
-        relation, item = tables[number]
-        if (mask := _fewer(item, predicates)) is not None:
-            replaced[number] = relation.node, item.chosen.index(_paths(item, mask))
-    return reading(spark, plan, replaced) if replaced else None
+    for number, (relation, item) in tables.items():
+        mask = _fewer(item, asked[number]) if number in asked else None
+        fewer = item.chosen.index(_paths(item, mask)) if mask is not None else None
+        replaced[number] = relation.node, fewer or pinned(relation.node, item.snapshot.jsnapshot)
+    return reading(spark, plan, replaced)
+
+
+def _snapshot_of(spark: SparkSession, relation: Relation) -> TableSnapshot:
+    newest = open_table(spark, relation.location)
+    return newest if newest.version == relation.version else open_table(spark, relation.location, relation.version)
 
 
 def _conditions(spark: SparkSession, plan: JavaObject, tables: dict[int, KnownFiles]) -> dict[int, list[Predicate]]:
@@ -221,7 +210,8 @@ def _conditions(spark: SparkSession, plan: JavaObject, tables: dict[int, KnownFi
         return found
     with set_for_a_while(spark, UNPREPARED):
         scanned = scans(optimized(spark, plan))
-    whole, every = {item.number: (item.location, item.version) for item in relations(plan)}, numbers(plan)
+    whole = {item.number: (item.location, item.version) for item in relations(plan) if item.replaceable}
+    every = numbers(plan)
     for scan in scanned:
         # one that the optimizer has copied may be of any relation of its table
         alike = [scan.number] if scan.number in every else [n for n, table in whole.items() if table == scan.table]

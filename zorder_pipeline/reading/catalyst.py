@@ -9,106 +9,27 @@ from __future__ import annotations
 import datetime as dt
 import math
 import struct
-from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
+from .meanings import Meaning, Meanings, Tree, all_of, items, kind_of
+
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject, JVMView
-    from pyspark.sql import DataFrame
+    from py4j.java_gateway import JavaObject
 
-__all__ = ["Conditions", "Meanings", "items", "kind_of"]
+__all__ = ["Conditions"]
 
-Tree: TypeAlias = "JavaObject"
-"""An expression of Catalyst, Spark's optimizer."""
+MOST_CONDITIONS = 500
+"""Conditions of a scan that are looked at: each takes some calls into the JVM."""
 MOST_LISTED = 10_000
 """Values of one IN that are looked at."""
 _EPOCH, _DAY = dt.date(1970, 1, 1), dt.timedelta(days=1)
 _DAYS = range((dt.date.min - _EPOCH).days, (dt.date.max - _EPOCH).days)
 _OPS = {"EqualTo": "=", "LessThan": "<", "LessThanOrEqual": "<=", "GreaterThan": ">", "GreaterThanOrEqual": ">="}
-
-
-def items(found: JavaObject) -> list[JavaObject]:
-    """The elements of a Scala sequence."""
-    return [found.apply(i) for i in range(found.size())]
-
-
-def kind_of(node: JavaObject) -> str:
-    """The name of a node's class."""
-    return str(node.getClass().getSimpleName())
-
-
-def _all_of(tree: Tree) -> list[Tree]:
-    """The conditions that a conjunction is made of."""
-    if kind_of(tree) != "And":
-        return [tree]
-    return [part for child in items(tree.children()) for part in _all_of(child)]
-
-
-class Meanings:
-    """What features mean to a session, so that they are found again in its plans, however they are spelled there.
-
-    Args:
-        rows: the table, as Spark reads it.
-        columns: the column that stands for each feature, as from `zorder_pipeline.model.file_stats.widened`.
-    """
-
-    def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
-        self.columns = columns
-        self.jvm: JVMView = rows.sparkSession._jvm
-        self._single: dict[int, list[tuple[Tree, Feature]]] = defaultdict(list)
-        self._joint: list[tuple[list[Tree], Feature]] = []
-        features = [feature for feature in columns if feature.kind != "column"]
-        for feature, tree in zip(features, self._optimized(rows, features), strict=True):
-            if tree is None:
-                continue
-            parts = _all_of(tree)
-            if len(parts) > 1:
-                self._joint.append((parts, feature))
-            self._single[tree.hashCode()].append((tree, feature))
-            if feature.type == "double" and kind_of(tree) == "Cast":  # of a wide decimal the nearest double is kept
-                self._single[tree.child().hashCode()].append((tree.child(), feature))
-
-    def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> list[Tree | None]:
-        """The features as Spark's optimizer leaves them; None for one that the table does not know."""
-        from pyspark.errors import PySparkException
-        from pyspark.sql import functions as F
-
-        if not features:
-            return []
-        try:
-            asked = [F.expr(feature.sql).alias(f"f{i}") for i, feature in enumerate(features)]
-            plan = rows.select(*asked)._jdf.queryExecution().optimizedPlan()
-        except PySparkException:
-            if len(features) == 1:
-                return [None]
-            return [found for feature in features for found in self._optimized(rows, [feature])]
-        if kind_of(plan) != "Project" or kind_of(plan.child()) != "LogicalRelation":
-            return [None] * len(features)
-        output = plan.child().output()
-        return [self.normal(named.child(), output) for named in items(plan.projectList())]
-
-    def normal(self, tree: Tree, output: JavaObject) -> Tree:
-        """An expression over a relation's output in a form that is equal for all of the same meaning."""
-        catalyst = self.jvm.org.apache.spark.sql.catalyst
-        attributes = getattr(catalyst.expressions, "package$AttributeSeq")(output)
-        return catalyst.plans.QueryPlan.normalizeExpressions(tree, attributes)
-
-    def of(self, tree: Tree, kind: str) -> Feature | None:
-        """The feature that an expression in normal form is."""
-        for known, feature in self._single.get(tree.hashCode(), ()):
-            if feature.kind == kind and known.equals(tree):
-                return feature
-        return None
-
-    def within(self, parts: Sequence[Tree]) -> Iterable[Feature]:
-        """Predicates all of whose conditions are among ``parts``."""
-        for known, feature in self._joint:
-            if feature.kind == "predicate" and all(any(one.equals(part) for part in parts) for one in known):
-                yield feature
 
 
 class Conditions:
@@ -125,25 +46,29 @@ class Conditions:
     ) -> None:
         self.meanings, self.output, self.names = meanings, output, names
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
+        self._seen = 0
         self._columns = {name for name, _ in names.values()}
 
     def all_of(self, conditions: Iterable[Tree]) -> Predicate:
         """What holds for every row that satisfies all conditions."""
-        parts = [part for tree in conditions for part in _all_of(tree)]
-        normal = [self._normal(part) for part in parts]
-        read = [self._read(part, alike) for part, alike in zip(parts, normal, strict=True)]
-        read += [self._true(feature) for feature in self.meanings.within(normal)]
+        parts = [part for tree in conditions for part in all_of(tree)]
+        meant = [self._meaning(part) for part in parts]
+        read = [self._read(item) for item in meant]
+        read += [self._true(feature) for feature in self.meanings.within(meant)]
         return And(tuple(read))
 
-    def _read(self, tree: Tree, normal: Tree) -> Predicate:
-        """What a condition, also given in normal form, says; it is no conjunction."""
-        kind = kind_of(tree)
+    def _read(self, meaning: Meaning) -> Predicate:
+        """What a condition says that is no conjunction."""
+        tree, kind = meaning.tree, kind_of(meaning.tree)
+        self._seen += 1
+        if self._seen > MOST_CONDITIONS:
+            return Opaque(kind)
         if kind == "Or":
             found: Predicate = Or(tuple(self.all_of([child]) for child in items(tree.children())))
         else:
             found = self._compared(tree, kind) or Opaque(kind, self._named(tree))
         turned = kind == "Not"
-        feature = self.meanings.of(normal.child() if turned else normal, "predicate")
+        feature = self.meanings.of(self._meaning(tree.child()) if turned else meaning, "predicate")
         if feature is None:
             return found
         return And((found, self._true(feature, FALSE if turned else TRUE)))
@@ -156,8 +81,8 @@ class Conditions:
     def _true(self, feature: Feature, value: Literal = TRUE) -> Predicate:
         return Comparison(self.meanings.columns[feature], "=", (value,))
 
-    def _normal(self, tree: Tree) -> Tree:
-        return self.meanings.normal(tree, self.output)
+    def _meaning(self, tree: Tree) -> Meaning:
+        return self.meanings.meaning(tree, self.output)
 
     def _compared(self, tree: Tree, kind: str) -> Predicate | None:
         if kind in _OPS:
@@ -227,7 +152,7 @@ class Conditions:
             return Comparison(name[0], op, literals) if name[1] == own else None
         if kind_of(subject) == "Year" and op in _OPS.values():
             return self._in_years(subject.child(), op, int(literals[0].text))
-        feature = self.meanings.of(self._normal(subject), "expression")
+        feature = self.meanings.of(self._meaning(subject), "expression")
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
         if feature is None or (feature.type != own and not wide):
             return None
@@ -274,7 +199,9 @@ def _literal(value: Any, of_type: str) -> Literal | None:
     if of_type.startswith("decimal"):
         return Literal("number", format(value.toJavaBigDecimal(), "f"))
     if of_type == "string":
-        return Literal("string", str(value.toString()))
+        with suppress(UnicodeDecodeError):  # Java has a sign of its own for what is no UTF-8
+            return Literal("string", bytes(value.getBytes()).decode())
+        return None
     if of_type == "date":
         return Literal("date", (_EPOCH + value * _DAY).isoformat()) if value in _DAYS else None
     if of_type in ("timestamp", "timestamp_ntz"):

@@ -70,7 +70,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     session has put in the place of Spark's own.
 
     Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
-    but not that two of them differ, see `zorder_pipeline.reading.catalyst`.
+    but not that two of them differ, see `zorder_pipeline.reading.meanings`.
     """
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F

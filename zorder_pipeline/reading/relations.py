@@ -6,13 +6,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .catalyst import items, kind_of
+from .meanings import items, kind_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Relation", "Scan", "analysed", "numbers", "optimized", "reading", "relations", "scans"]
+__all__ = ["Relation", "Scan", "analysed", "numbers", "optimized", "pinned", "reading", "relations", "scans"]
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
@@ -23,18 +23,20 @@ _SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery")
 
 @dataclass(frozen=True)
 class Relation:
-    """A whole Delta table in an analysed plan.
+    """A Delta table in an analysed plan.
 
     Attributes:
         number: what its scans in the optimized plan are known by.
         location, version: of the table.
         node: the relation.
+        replaceable: whether it reads the whole table, and nothing of its files but their columns.
     """
 
     number: int
     location: str
     version: int
     node: JavaObject
+    replaceable: bool
 
 
 @dataclass(frozen=True)
@@ -73,15 +75,15 @@ def _number(node: JavaObject) -> int | None:
 
 
 def relations(plan: JavaObject) -> list[Relation]:
-    """The Delta tables that an analysed plan reads as a whole, outside of its subqueries too."""
+    """The Delta tables that an analysed plan and its subqueries read."""
     found = []
     for one in [plan, *items(plan.subqueriesAll())]:
         for node in items(one.collectLeaves()):
             if kind_of(node) != "LogicalRelation" or (number := _number(node)) is None:
                 continue
             plain = node.output().size() == node.relation().schema().size()  # no columns of metadata
-            if plain and (table := _table_of(node)) is not None:
-                found.append(Relation(number, *table, node))
+            if (table := _table_of(node)) is not None:
+                found.append(Relation(number, *table, node, plain))
     return found
 
 
@@ -147,6 +149,14 @@ def reading(spark: SparkSession, plan: JavaObject, replaced: Mapping[int, tuple[
 
     new = {number: _with_index(spark, node, index) for number, (node, index) in replaced.items()}
     return DataFrame(_frame(spark, _rebuilt(spark, plan, new) or plan), spark)
+
+
+def pinned(node: JavaObject, snapshot: JavaObject) -> JavaObject:
+    """The file index of a relation that is to stay at its version, as those of time travel do."""
+    index = node.relation().location()
+    names = [str(index.productElementName(i)) for i in range(index.productArity())]
+    parts = dict(zip(names, (index.productElement(i) for i in range(len(names))), strict=True))
+    return index.copy(*(parts | {"snapshotAtAnalysis": snapshot, "isTimeTravelQuery": True}).values())
 
 
 def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:

@@ -24,7 +24,7 @@ class ChosenFiles:
     def index(self, paths: Sequence[str]) -> JavaObject:
         """A file index of some files, by their paths as in the snapshot's list of files."""
         snapshot, java = self.snapshot, jvm(self.snapshot.spark)
-        chosen = java.java.util.HashMap(self._actions)
+        chosen = java.java.util.LinkedHashMap(self._actions)
         text = java.java.io.StringReader("\n".join(paths))  # one call, however many paths; they are URL-encoded
         chosen.keySet().retainAll(java.java.util.HashSet(java.org.apache.commons.io.IOUtils.readLines(text)))
         actions = java.PythonUtils.toSeq(java.java.util.ArrayList(chosen.values()))
@@ -33,7 +33,7 @@ class ChosenFiles:
 
     @cached_property
     def _actions(self) -> JavaObject:
-        """AddFile actions by path, as a java.util.Map."""
+        """AddFile actions by path, as a java.util.Map, in the snapshot's order: a plain read keeps to that."""
         java = jvm(self.snapshot.spark)
         python = java.scala.jdk.javaapi.CollectionConverters
         encoders = getattr(java.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
@@ -44,5 +44,5 @@ class ChosenFiles:
             java.org.apache.spark.sql.Encoders.STRING()
         )
         pairs = python.asScala(texts.collectAsList()).toSeq().zip(listed)
-        evidence = getattr(java.scala, "$less$colon$less$").__getattr__("MODULE$").refl()
-        return java.java.util.HashMap(python.asJava(pairs.toMap(evidence)))
+        ordered = getattr(java.scala.collection.mutable, "LinkedHashMap$").__getattr__("MODULE$")
+        return java.java.util.LinkedHashMap(python.asJava(getattr(ordered, "from")(pairs)))

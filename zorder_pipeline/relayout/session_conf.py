@@ -28,8 +28,14 @@ ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.igno
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
-UNPREPARED = {"spark.databricks.delta.stats.skipping": "false"}
-"""Plans are optimized without Delta's own selection of files, which takes a job."""
+UNPREPARED = {
+    "spark.databricks.delta.stats.skipping": "false",
+    "spark.sql.alwaysInlineCommonExpr": "true",
+    "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
+    "spark.sql.optimizer.expression.nestedPruning.enabled": "false",
+}
+"""Plans are optimized without Delta's own selection of files, which takes a job, and so that what an expression looks
+like does not depend on the rest of the query."""
 
 _MEANT = {
     # both kinds of dates and instants of old: as the Delta protocol means them, and Spark marks its files so

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeVar, cast
 
@@ -60,6 +60,8 @@ class TableSnapshot:
     """
 
     committer = TRANSACTION
+    written = 0
+    """When its commit was written, milliseconds, as far as it is known: a folder that is put back has other files."""
 
     def __init__(self, spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> None:
         from pyspark.sql.types import StructType
@@ -69,6 +71,7 @@ class TableSnapshot:
         self.location: str = log.dataPath().toString()
         self.table_id: str = metadata.id()
         self.version = int(snapshot.version())
+        self.written = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
         python = jvm(spark).scala.jdk.javaapi.CollectionConverters
         self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
         self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
@@ -209,15 +212,15 @@ _known: dict[tuple[str, str, int, str], TableSnapshot] = {}
 
 def snapshot_of(spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> TableSnapshot:
     """A version of a table as Delta loaded it; with what is known of it already when it was looked at before."""
-    key = (snapshot.metadata().id(), log.dataPath().toString(), int(snapshot.version()), TRANSACTION)
-    return remembered(spark, key, lambda: TableSnapshot(spark, log, snapshot))
+    found = TableSnapshot(spark, log, snapshot)
+    return remembered(spark, (found.table_id, found.location, found.version, f"{TRANSACTION} {found.written}"), found)
 
 
-def remembered(spark: SparkSession, key: tuple[str, str, int, str], make: Callable[[], Known]) -> Known:
-    """The snapshot last used by a key (table id, location, version, committer), or the one that is made now."""
+def remembered(spark: SparkSession, key: tuple[str, str, int, str], fresh: Known) -> Known:
+    """The snapshot last used by a key (table id, location, version, committer), or the fresh one."""
     found = cast("Known | None", _known.pop(key, None))
     if found is None or found.spark is not spark:
-        found = make()
+        found = fresh
     _known[key] = found
     for oldest in list(_known)[:-KEPT]:
         _known.pop(oldest, None)

@@ -1,0 +1,145 @@
+"""What features mean to a session: Spark's own trees of them, by which they are found again in its plans."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from zorder_pipeline.model.file_stats import Feature
+
+if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject, JVMView
+    from pyspark.sql import DataFrame
+
+__all__ = ["Meaning", "Meanings", "Tree", "all_of", "items", "kind_of"]
+
+Tree: TypeAlias = "JavaObject"
+"""An expression of Catalyst, Spark's optimizer."""
+_NUMBER = re.compile(r"#\d+L?")
+"""What tells attributes of one name apart."""
+
+
+class Meaning(NamedTuple):
+    """An expression over a relation.
+
+    Attributes:
+        tree: as it stands in a plan.
+        normal: in a form that is equal for all of the same meaning.
+    """
+
+    tree: Tree
+    normal: Tree
+
+
+def items(found: JavaObject) -> list[JavaObject]:
+    """The elements of a Scala sequence."""
+    return [found.apply(i) for i in range(found.size())]
+
+
+def kind_of(node: JavaObject) -> str:
+    """The name of a node's class."""
+    return str(node.getClass().getSimpleName())
+
+
+def all_of(tree: Tree) -> list[Tree]:
+    """The conditions that a conjunction is made of."""
+    if kind_of(tree) != "And":
+        return [tree]
+    return [part for child in items(tree.children()) for part in all_of(child)]
+
+
+class Meanings:
+    """What features mean to a session, so that they are found again in its plans, however they are spelled there.
+
+    Args:
+        rows: the table, as Spark reads it.
+        columns: the column that stands for each feature, as from `zorder_pipeline.model.file_stats.widened`.
+    """
+
+    def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
+        self.columns = columns
+        self.jvm: JVMView = rows.sparkSession._jvm
+        self._single: dict[int, list[tuple[Meaning, str, Feature]]] = defaultdict(list)
+        self._joint: list[tuple[list[tuple[Meaning, str]], Feature]] = []
+        self._asked = [feature for feature in columns if feature.kind != "column"]
+        for feature, tree, output in self._optimized(rows, self._asked):
+            parts = all_of(tree)
+            if len(parts) > 1:
+                self._joint.append(([self._own(part, output) for part in parts], feature))
+            self._keep(tree, output, feature)
+            if feature.type == "double" and kind_of(tree) == "Cast":  # of a wide decimal the nearest double is kept
+                self._keep(tree.child(), output, feature)
+
+    def _keep(self, tree: Tree, output: JavaObject, feature: Feature) -> None:
+        own = self._own(tree, output)
+        self._single[own[0].normal.hashCode()].append((*own, feature))
+
+    def _own(self, tree: Tree, output: JavaObject) -> tuple[Meaning, str]:
+        """A feature's meaning, with its spelling where that counts."""
+        return self.meaning(tree, output), _spelled(tree) if _is_chain(tree) else ""
+
+    def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> Iterator[tuple[Feature, Tree, JavaObject]]:
+        """The features that the table knows as Spark's optimizer leaves them, and the output of the table."""
+        from pyspark.errors import PySparkException
+        from pyspark.sql import functions as F
+
+        if not features:
+            return
+        plan = None
+        try:
+            asked = [F.expr(feature.sql).alias(f"f{i}") for i, feature in enumerate(features)]
+            plan = rows.select(*asked)._jdf.queryExecution().analyzed()
+            # not by a query's execution: that would read what somebody has cached
+            plan = rows.sparkSession._jsparkSession.sessionState().optimizer().execute(plan.clone())
+        except PySparkException:
+            pass
+        if plan is not None and kind_of(plan) == "Project" and kind_of(plan.child()) == "LogicalRelation":
+            for feature, named in zip(features, items(plan.projectList()), strict=True):
+                yield feature, named.child(), plan.child().output()
+        elif len(features) > 1:  # one of them is unknown here, or takes more than one projection
+            half = len(features) // 2
+            yield from self._optimized(rows, features[:half])
+            yield from self._optimized(rows, features[half:])
+
+    def meaning(self, tree: Tree, output: JavaObject) -> Meaning:
+        """The meaning of an expression over a relation's output."""
+        if not self._asked:
+            return Meaning(tree, tree)
+        catalyst = self.jvm.org.apache.spark.sql.catalyst
+        attributes = getattr(catalyst.expressions, "package$AttributeSeq")(output)
+        return Meaning(tree, catalyst.plans.QueryPlan.normalizeExpressions(tree, attributes))
+
+    def of(self, meaning: Meaning, kind: str) -> Feature | None:
+        """The feature that an expression is."""
+        if self._single:
+            for own, spelling, feature in self._single.get(meaning.normal.hashCode(), ()):
+                if feature.kind == kind and _same(own, spelling, meaning):
+                    return feature
+        return None
+
+    def within(self, parts: Sequence[Meaning]) -> Iterable[Feature]:
+        """Predicates all of whose conditions are among ``parts``."""
+        for own, feature in self._joint:
+            if feature.kind == "predicate" and all(any(_same(*one, part) for part in parts) for one in own):
+                yield feature
+
+
+def _same(own: Meaning, spelling: str, other: Meaning) -> bool:
+    return bool(own.normal.equals(other.normal)) and (not spelling or spelling == _spelled(other.tree))
+
+
+def _spelled(tree: Tree) -> str:
+    return _NUMBER.sub("", str(tree.toString()))
+
+
+def _is_chain(tree: Tree) -> bool:
+    """Whether three terms are added, or three factors multiplied, somewhere in an expression.
+
+    The normal form takes ``x + (y + z)`` for ``x + y + z``, which is rounded otherwise.
+    """
+    children = items(tree.children())
+    if kind_of(tree) in ("Add", "Multiply") and kind_of(tree) in map(kind_of, children):
+        return True
+    return any(_is_chain(child) for child in children)
