@@ -146,6 +146,7 @@ def test_a_state_that_cannot_be_written_is_told_with_the_version_that_was_commit
     assert version(spark, path) == 2
 
 
+@pytest.mark.slow
 @pytest.mark.spark
 def test_a_dry_run_asks_nobody(spark: SparkSession, tmp_path: Path) -> None:
     path, state = plain(spark, tmp_path / "t"), tmp_path / "state"

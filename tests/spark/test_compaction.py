@@ -34,11 +34,12 @@ def rows_in_order(spark: SparkSession, path: str) -> list[list[Row]]:
 VECTORS = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("properties", "removed", "sizes"),
     [
         # the delete has rewritten a small file, which now is the newest
-        pytest.param({}, 6, [460, 1000], marks=pytest.mark.slow),
+        ({}, 6, [460, 1000]),
         (VECTORS, 5, [250, 1210]),
     ],
 )

@@ -108,6 +108,7 @@ def test_a_column_called_as_ours_are_is_refused(spark: SparkSession, tmp_path: P
         laid_out(spark, f"{tmp_path}/t")
 
 
+@pytest.mark.slow
 def test_a_generated_column_of_another_time_zone_is_refused(spark: SparkSession, tmp_path: Path, zone: None) -> None:
     path = f"{tmp_path}/t"
     columns = "(k BIGINT, at TIMESTAMP, day DATE GENERATED ALWAYS AS (CAST(at AS DATE)))"
@@ -156,6 +157,7 @@ def test_a_partition_of_nan(spark: SparkSession, tmp_path: Path) -> None:
     assert laid_out(spark, f"{tmp_path}/t").decision == "applied"
 
 
+@pytest.mark.slow
 def test_a_dotted_name_that_is_also_a_field_goes_by_its_quoted_name(spark: SparkSession, tmp_path: Path) -> None:
     path, mapping = f"{tmp_path}/t", "PARTITIONED BY (`c.d`) TBLPROPERTIES (delta.columnMapping.mode = 'name')"
     columns = "a STRUCT<b: INT>, `a.b` STRING, c STRUCT<d: INT>, `c.d` INT"

@@ -124,6 +124,7 @@ def test_bins_hold_whole_partitions_of_about_their_size(spark: SparkSession, tmp
     assert bins_of(files, every[:0], 10) == []
 
 
+@pytest.mark.slow
 def test_a_lost_bin_says_what_was_committed_before(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -141,7 +142,8 @@ def test_a_lost_bin_says_what_was_committed_before(
     assert len(calls) == 2 + rewrite.ATTEMPTS
 
 
-@pytest.mark.parametrize("rival", ["OPTIMIZE", pytest.param("OPTIMIZE ZORDER BY", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("rival", ["OPTIMIZE", "OPTIMIZE ZORDER BY"])
 def test_a_job_that_undoes_the_layout_is_named(spark: SparkSession, tmp_path: Path, rival: str) -> None:
     path, spec = make(spark, tmp_path / "t"), spec_for("k")
     command = f"OPTIMIZE delta.`{path}`" + (" ZORDER BY (id)" if "ZORDER" in rival else "")

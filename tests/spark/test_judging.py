@@ -94,6 +94,7 @@ def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSess
     assert undone.decision.reasons[0].startswith("another job keeps undoing the layout: OPTIMIZE")
 
 
+@pytest.mark.slow
 def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     spark.range(3_000).selectExpr("id", "pmod(hash(id), 97) AS k").repartition(60).write.format("delta").save(path)
@@ -137,6 +138,7 @@ def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: Spark
     assert (public.decision.cause, public.plan) == ("awaiting_approval", plan)
 
 
+@pytest.mark.slow
 def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:
     path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
     plan, rules = promising(spark, path), pipeline.Rules(approval="changes")

@@ -87,6 +87,7 @@ def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, mon
     assert len(_values(store)) == 5
 
 
+@pytest.mark.slow
 def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 5) + _lines(5, 5, user="bob"))
     store.ingest(str(tmp_path / "log.jsonl"), CATALOG)

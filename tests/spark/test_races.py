@@ -71,7 +71,7 @@ def run(spark: SparkSession, path: str, seed: int, count: int, patience: float, 
 
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("properties", "partitioned", "count"), [(PLAIN, False, 18), pytest.param(VECTORS, True, 8, marks=pytest.mark.slow)]
+    ("properties", "partitioned", "count"), [(PLAIN, False, 10), pytest.param(VECTORS, True, 8, marks=pytest.mark.slow)]
 )
 def test_concurrent_writers_and_relayouts_lose_and_double_no_row(
     spark: SparkSession, tmp_path: Path, properties: dict[str, str], partitioned: bool, count: int

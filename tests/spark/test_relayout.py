@@ -298,6 +298,7 @@ def test_a_failed_check_commits_nothing_and_leaves_no_files(
     assert set(Path(path).glob("*.parquet")) == files
 
 
+@pytest.mark.slow
 def test_a_plan_for_an_older_version_rewrites_what_is_still_there(spark: SparkSession, tmp_path: Path) -> None:
     path = make(spark, tmp_path / "t")
     old: TableSnapshot = open_table(spark, path)
