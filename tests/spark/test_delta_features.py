@@ -17,6 +17,7 @@ import pytest
 from deltalake import DeltaTable, QueryBuilder
 from pyspark.sql import SparkSession
 
+from tests.conftest import INTERPRETED
 from tests.spark.delta_feature_cases import CASES, Case, made
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
@@ -26,11 +27,9 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 pytestmark = pytest.mark.spark
 
 CONF = {  # many small plans: compiling them would take longer than running them
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    **INTERPRETED,
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.shuffle.partitions": "1",
-    "spark.databricks.delta.snapshotPartitions": "1",
 }
 TARGET = 100
 

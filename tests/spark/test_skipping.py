@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
+from tests.conftest import INTERPRETED
 from tests.spark.skipping_cases import FIXED, KINDS, Case, Conditions, make_table
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.layout.skipping import Estimator
@@ -30,6 +31,7 @@ from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ZoneMap
 from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.reading.meanings import items, kind_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.spark
@@ -46,12 +48,8 @@ LACKING = "lacking"
 """Delta asks for statistics on behalf of a condition that we cannot use (IS NOT NULL inferred from it, one half of an
 OR that Spark has folded), and reads every file that lacks them: those written before a column was added, those without
 any, those with a string that has no maximum."""
-CONF = {
-    # hundreds of small plans: compiling them would take ten times as long as running them
-    "spark.sql.codegen.wholeStage": "false",
-    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-    "spark.databricks.delta.snapshotPartitions": "1",
-}
+CONF = INTERPRETED
+"""Hundreds of small plans: compiling them would take ten times as long as running them."""
 DATA_FILE = re.compile(r"part-[\w-]+\.c\d+\.snappy\.parquet")
 BATCH = 50
 
@@ -140,9 +138,9 @@ def read_by_us(table: Table, condition: str, zone: str = "UTC") -> tuple[Boxes, 
 def read_by_delta(spark: SparkSession, table: Table, condition: str) -> Files:
     """The files that Delta's own index gives the scan; a plan without a scan reads none."""
     plan = spark.sql(f"SELECT * FROM skipping WHERE {condition}")._jdf.queryExecution().executedPlan()
-    leaves, found = plan.collectLeaves(), set()
-    for leaf in (leaves.apply(i) for i in range(leaves.size())):
-        if leaf.getClass().getSimpleName() == "FileSourceScanExec":
+    found = set()
+    for leaf in items(plan.collectLeaves()):
+        if kind_of(leaf) == "FileSourceScanExec":
             index = leaf.relation().location()
             actions = index.matchingFiles(leaf.partitionFilters(), leaf.dataFilters()).mkString("\n")
             found.update(DATA_FILE.findall(actions))

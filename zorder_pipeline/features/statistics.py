@@ -13,7 +13,18 @@ from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.literals import type_literal
-from zorder_pipeline.model.predicate import FALSE, TRUE, And, Comparison, Literal, Opaque, Or, Predicate, comparisons
+from zorder_pipeline.model.predicate import (
+    FALSE,
+    TRUE,
+    And,
+    Comparison,
+    Literal,
+    Opaque,
+    Or,
+    Predicate,
+    comparison_sql,
+    comparisons,
+)
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.spark_sql import boxes_sql, column_sql, value_sql
@@ -156,16 +167,7 @@ def _compared_sql(leaf: Comparison, schema: TableSchema, paths: Mapping[str, tup
     name, numeric = column_sql(paths[column.name]), column.value_type.family in ("integer", "decimal", "float")
     values = [value_sql(value, column.value_type) for value in exact]
     values = [f"CAST({value} AS {column.type})" for value in values] if numeric else values
-    match leaf.op:
-        case "is_null" | "is_not_null":
-            return f"{name} {leaf.op.replace('_', ' ').upper()}"
-        case "between":
-            return f"{name} BETWEEN {values[0]} AND {values[1]}"
-        case "in" | "not_in":
-            return f"{name} {leaf.op.replace('_', ' ').upper()} ({', '.join(values)})" if values else None
-        case "starts_with":
-            return f"startswith({name}, {values[0]})"
-    return f"{name} {leaf.op} {values[0]}"
+    return comparison_sql(name, leaf.op, values) if values or leaf.op not in ("in", "not_in") else None
 
 
 def enriched(predicate: Predicate, columns: Mapping[Feature, str]) -> Predicate:

@@ -7,12 +7,12 @@ tree by a table's schema.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 __all__ = ["FALSE", "FLIPPED", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate"]
-__all__ += ["comparisons", "predicate_from_json", "predicate_to_json"]
+__all__ += ["comparison_sql", "comparisons", "predicate_from_json", "predicate_to_json"]
 
 FORMAT = 1
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
@@ -84,17 +84,26 @@ class Comparison:
         'ship BETWEEN 1 AND 5'
         """
         values = [literal.to_sql(redact) for literal in self.literals]
-        match self.op:
-            case "between":
-                return f"{self.column} BETWEEN {values[0]} AND {values[1]}"
-            case "in" | "not_in":
-                listed = _HIDDEN if redact else ", ".join(values)
-                return f"{self.column} {'NOT ' if self.op == 'not_in' else ''}IN ({listed})"
-            case "starts_with":
-                return f"startswith({self.column}, {values[0]})"
-            case "is_null" | "is_not_null":
-                return f"{self.column} IS {'NOT ' if self.op == 'is_not_null' else ''}NULL"
-        return f"{self.column} {self.op} {values[0]}"
+        hidden = redact and self.op in ("in", "not_in")  # how many there are can tell something, too
+        return comparison_sql(self.column, self.op, [_HIDDEN] if hidden else values)
+
+
+def comparison_sql(column: str, op: str, values: Sequence[str]) -> str:
+    """A comparison in Spark SQL; column and values are SQL already.
+
+    >>> comparison_sql("`a b`", "not_in", ["1", "2"]), comparison_sql("c", "is_not_null", [])
+    ('`a b` NOT IN (1, 2)', 'c IS NOT NULL')
+    """
+    match op:
+        case "between":
+            return f"{column} BETWEEN {values[0]} AND {values[1]}"
+        case "in" | "not_in":
+            return f"{column} {'NOT ' if op == 'not_in' else ''}IN ({', '.join(values)})"
+        case "starts_with":
+            return f"startswith({column}, {values[0]})"
+        case "is_null" | "is_not_null":
+            return f"{column} IS {'NOT ' if op == 'is_not_null' else ''}NULL"
+    return f"{column} {op} {values[0]}"
 
 
 @dataclass(frozen=True)

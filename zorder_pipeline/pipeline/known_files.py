@@ -18,7 +18,7 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, aligned
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
-from zorder_pipeline.reading.session import session_of, shadowed, zone_of
+from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.failures import reason_of
 from zorder_pipeline.relayout.session_conf import UNPREPARED, reads_otherwise, set_for_a_while
@@ -83,7 +83,7 @@ def known_files(spark: SparkSession, snapshot: TableSnapshot, state: str | None)
     """What is known of the files of ``snapshot``; from memory for a version that the session asked for before."""
     session = session_of(spark)
     gathered = _loaded(spark, state, snapshot.table_id) if state is not None else None
-    place = (snapshot.location, snapshot.table_id, f"{snapshot.version} of {snapshot.written}")
+    place = (snapshot.location, snapshot.table_id, str(snapshot.version), str(snapshot.written))
     key = (str(id(spark)), *place, str(state), session)
     with _lock:
         held = _known.get(key)
@@ -120,7 +120,7 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     if gathered is not None and len(gathered):
         paths = [str(path) for path in files.path]
         present = gathered.under(snapshot.stored_as)
-        usual = [f for f in _current(present.features(), snapshot) if f.kind == "column" or not shadowed(spark, f.sql)]
+        usual = unshadowed(spark, _current(present.features(), snapshot))
         stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})

@@ -8,7 +8,7 @@ at the same version.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
@@ -18,7 +18,17 @@ from zorder_pipeline.model.predicate import And, Predicate
 from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.catalyst import Conditions
 from zorder_pipeline.reading.prune import Excluded
-from zorder_pipeline.reading.relations import Relation, analysed, numbers, optimized, pinned, reading, relations, scans
+from zorder_pipeline.reading.relations import (
+    Relation,
+    analysed,
+    numbers,
+    optimized,
+    pinned,
+    reading,
+    relations,
+    scans,
+    table_of,
+)
 from zorder_pipeline.relayout.session_conf import UNPREPARED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -103,8 +113,7 @@ def scan(
 
         rows = zorder_pipeline.scan(spark, "/data/flights", "comment LIKE '%delayed%'", state="/data/state")
     """
-    plain = open_table(spark, table, version).read().where(predicate)
-    return _whatever(lambda: _with_fewer_files(plain, state_of(spark, state))) or plain
+    return _skipping(open_table(spark, table, version).read().where(predicate), state)
 
 
 def explain(spark: SparkSession, table: str, predicate: str = "true", *, state: str | None = None) -> ScanReport:
@@ -155,8 +164,7 @@ def sql(spark: SparkSession, statement: str, *, state: str | None = None) -> Dat
 
         zorder_pipeline.sql(spark, "SELECT count(*) FROM flights WHERE comment LIKE '%delayed%'", state="/data/state")
     """
-    plain = spark.sql(statement)
-    return _whatever(lambda: _with_fewer_files(plain, state_of(spark, state))) or plain
+    return _skipping(spark.sql(statement), state)
 
 
 def understood(known: KnownFiles, condition: str) -> Predicate:
@@ -176,8 +184,12 @@ def _asked_of(known: KnownFiles, rows: DataFrame) -> Predicate | None:
     tables = relations(plan) if plan is not None else []
     if plan is None or len(tables) != 1:
         return None
-    asked = _conditions(known.snapshot.spark, plan, {tables[0].number: known})
-    return asked[tables[0].number][0] if tables[0].number in asked else None
+    asked = _conditions(known.snapshot.spark, plan, {tables[0].number: (tables[0], known)})
+    return next((predicates[0] for predicates in asked.values()), None)
+
+
+def _skipping(plain: DataFrame, state: str | None) -> DataFrame:
+    return _whatever(lambda: _with_fewer_files(plain, state_of(plain.sparkSession, state))) or plain
 
 
 def _with_fewer_files(rows: DataFrame, state: str | None) -> DataFrame | None:
@@ -189,11 +201,11 @@ def _with_fewer_files(rows: DataFrame, state: str | None) -> DataFrame | None:
             tables[relation.number] = relation, known_files(spark, _snapshot_of(spark, relation), state)
     if plan is None or not tables:
         return None
-    asked = _conditions(spark, plan, {number: item for number, (one, item) in tables.items() if one.replaceable})
+    asked = _conditions(spark, plan, {number: pair for number, pair in tables.items() if pair[0].replaceable})
     replaced = {}
     for number, (relation, item) in tables.items():
         mask = _fewer(item, asked[number]) if number in asked else None
-        fewer = item.chosen.index(_paths(item, mask)) if mask is not None else None
+        fewer = item.chosen.index(item.snapshot.files().path[mask].tolist()) if mask is not None else None
         replaced[number] = relation.node, fewer or pinned(relation.node, item.snapshot.jsnapshot)
     return reading(spark, plan, replaced)
 
@@ -203,24 +215,28 @@ def _snapshot_of(spark: SparkSession, relation: Relation) -> TableSnapshot:
     return newest if newest.version == relation.version else open_table(spark, relation.location, relation.version)
 
 
-def _conditions(spark: SparkSession, plan: JavaObject, tables: dict[int, KnownFiles]) -> dict[int, list[Predicate]]:
+def _conditions(
+    spark: SparkSession, plan: JavaObject, tables: Mapping[int, tuple[Relation, KnownFiles]]
+) -> dict[int, list[Predicate]]:
     """What each scan of a table asks of it, by the relation's number."""
     found: dict[int, list[Predicate]] = {}
     if not tables:
         return found
     with set_for_a_while(spark, UNPREPARED):
         scanned = scans(optimized(spark, plan))
-    whole = {item.number: (item.location, item.version) for item in relations(plan) if item.replaceable}
     every = numbers(plan)
     for scan in scanned:
-        # one that the optimizer has copied may be of any relation of its table
-        alike = [scan.number] if scan.number in every else [n for n, table in whole.items() if table == scan.table]
-        if not alike:
-            return {}
-        for number in alike:
-            if (known := tables.get(number)) is not None:
-                conditions = Conditions(known.meanings, scan.output, known.names)
-                found.setdefault(number, []).append(conditions.all_of(scan.conditions))
+        alike = [scan.number] if scan.number in tables else []
+        if scan.number not in every:  # one that the optimizer has copied may be of any relation of its table
+            table = table_of(scan.node)
+            alike = [number for number, (one, _) in tables.items() if (one.location, one.version) == table]
+            if not alike:
+                return {}
+        if alike:
+            known = tables[alike[0]][1]
+            predicate = Conditions(known.meanings, scan.node.output(), known.names).all_of(scan.conditions)
+            for number in alike:
+                found.setdefault(number, []).append(predicate)
     return found
 
 
@@ -242,7 +258,3 @@ def _fewer(known: KnownFiles, predicates: Sequence[Predicate]) -> Mask | None:
         mask |= known.tests.matching(known.boxes(predicate))
         delta |= zones.matching(known.delta_boxes(predicate))
     return mask if mask.sum() < delta.sum() else None
-
-
-def _paths(known: KnownFiles, mask: Mask) -> list[str]:
-    return [str(path) for path in known.snapshot.files().path[mask]]

@@ -101,19 +101,21 @@ class Conditions:
         if kind == "StartsWith" and kind_of(tree.right()) == "Literal":
             return self._comparison(tree.left(), "starts_with", [tree.right()])
         if kind in ("IsNull", "IsNotNull"):
-            name = self._column(tree.child())
-            return Comparison(name[0], "is_null" if kind == "IsNull" else "is_not_null") if name else None
+            return self._is_null(tree.child(), "is_null" if kind == "IsNull" else "is_not_null")
         if kind == "Not":
             child = tree.child()
             if kind_of(child) == "IsNull":
-                name = self._column(child.child())
-                return Comparison(name[0], "is_not_null") if name else None
-            if kind_of(child) in ("EqualTo", "In", "InSet"):
-                return self._other_than(child)
-            name = self._column(child)
-            return Comparison(name[0], "=", (FALSE,)) if name and name[1] == "boolean" else None
+                return self._is_null(child.child(), "is_not_null")
+            return self._other_than(child) if kind_of(child) in ("EqualTo", "In", "InSet") else self._is(child, FALSE)
+        return self._is(tree, TRUE)
+
+    def _is_null(self, tree: Tree, op: str) -> Predicate | None:
         name = self._column(tree)
-        return Comparison(name[0], "=", (TRUE,)) if name and name[1] == "boolean" else None
+        return Comparison(name[0], op) if name else None
+
+    def _is(self, tree: Tree, truth: Literal) -> Predicate | None:
+        name = self._column(tree)
+        return Comparison(name[0], "=", (truth,)) if name and name[1] == "boolean" else None
 
     def _other_than(self, tree: Tree) -> Predicate | None:
         """The contrary of an equality of a column."""

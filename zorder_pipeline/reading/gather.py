@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import ValueType, canonical_array
 
-from .session import shadowed, zone_of
+from .session import unshadowed, zone_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -86,7 +86,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
 
     zone = zone_of(rows.sparkSession)
     found, own_zone = [], [feature for feature in features if feature.zone in ("", zone)]
-    for feature, field in fields([f for f in own_zone if f.kind == "column" or not shadowed(rows.sparkSession, f.sql)]):
+    for feature, field in fields(unshadowed(rows.sparkSession, own_zone)):
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits

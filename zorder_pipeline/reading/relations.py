@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["Relation", "Scan", "analysed", "numbers", "optimized", "pinned", "reading", "relations", "scans"]
+__all__ += ["table_of"]
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
@@ -45,19 +46,17 @@ class Scan:
 
     Attributes:
         number: of the `Relation`, or another: the optimizer copies what is read twice.
-        table: location and version, if it is a whole Delta table.
     """
 
     number: int
-    table: tuple[str, int] | None
-    output: JavaObject
+    node: JavaObject
     conditions: tuple[JavaObject, ...]
 
 
 def analysed(rows: DataFrame) -> JavaObject | None:
     """The plan of a query, if its result does not depend on how rows lie in files; else None."""
     plan = rows._jdf.queryExecution().analyzed()
-    plans = [plan, *items(plan.subqueriesAll())]
+    plans = _with_subqueries(plan)
     if any(bool(one.isStreaming()) or not bool(one.deterministic()) for one in plans):
         return None
     return None if any(kind_of(node) in _UNSURE for one in plans for node in _nodes(one)) else plan
@@ -69,25 +68,35 @@ def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
         yield from _nodes(child)
 
 
+def _with_subqueries(plan: JavaObject) -> list[JavaObject]:
+    return [plan, *items(plan.subqueriesAll())]
+
+
 def _number(node: JavaObject) -> int | None:
-    output = items(node.output())
+    """What a relation is known by; None of other nodes."""
+    output = items(node.output()) if kind_of(node) == "LogicalRelation" else ()
     return int(output[0].exprId().id()) if output else None
+
+
+def _numbered(plan: JavaObject) -> Iterator[tuple[int, JavaObject]]:
+    """The relations of a plan and its subqueries, by their numbers."""
+    for one in _with_subqueries(plan):
+        for node in items(one.collectLeaves()):
+            if (number := _number(node)) is not None:
+                yield number, node
 
 
 def relations(plan: JavaObject) -> list[Relation]:
     """The Delta tables that an analysed plan and its subqueries read."""
     found = []
-    for one in [plan, *items(plan.subqueriesAll())]:
-        for node in items(one.collectLeaves()):
-            if kind_of(node) != "LogicalRelation" or (number := _number(node)) is None:
-                continue
+    for number, node in _numbered(plan):
+        if (table := table_of(node)) is not None:
             plain = node.output().size() == node.relation().schema().size()  # no columns of metadata
-            if (table := _table_of(node)) is not None:
-                found.append(Relation(number, *table, node, plain))
+            found.append(Relation(number, *table, node, plain))
     return found
 
 
-def _table_of(node: JavaObject) -> tuple[str, int] | None:
+def table_of(node: JavaObject) -> tuple[str, int] | None:
     """Location and version of a relation that is a whole Delta table."""
     index = node.relation().location() if _is_of_files(node.relation()) else None
     if index is None or kind_of(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
@@ -104,9 +113,7 @@ def _is_of_files(relation: JavaObject) -> bool:
 
 def numbers(plan: JavaObject) -> set[int]:
     """Numbers of all relations in a plan and its subqueries, those of files of other kinds too."""
-    leaves = [node for one in [plan, *items(plan.subqueriesAll())] for node in items(one.collectLeaves())]
-    found = (_number(node) for node in leaves if kind_of(node) == "LogicalRelation")
-    return {number for number in found if number is not None}
+    return {number for number, _ in _numbered(plan)}
 
 
 def optimized(spark: SparkSession, plan: JavaObject) -> JavaObject:
@@ -122,7 +129,7 @@ def _frame(spark: SparkSession, plan: JavaObject) -> JavaObject:
 def scans(plan: JavaObject) -> list[Scan]:
     """The scans of an optimized plan and its subqueries."""
     found: list[Scan] = []
-    for one in [plan, *items(plan.subqueriesAll())]:
+    for one in _with_subqueries(plan):
         _visit(one, (), found)
     return found
 
@@ -132,10 +139,9 @@ def _visit(node: JavaObject, conditions: tuple[JavaObject, ...], found: list[Sca
     if kind_of(node) == "Filter":
         _visit(node.child(), (*conditions, node.condition()), found)
         return
-    children = items(node.children())
-    if not children and kind_of(node) == "LogicalRelation" and (number := _number(node)) is not None:
-        found.append(Scan(number, _table_of(node), node.output(), conditions))
-    for child in children:
+    if (number := _number(node)) is not None:
+        found.append(Scan(number, node, conditions))
+    for child in items(node.children()):
         _visit(child, (), found)
 
 
@@ -154,22 +160,25 @@ def reading(spark: SparkSession, plan: JavaObject, replaced: Mapping[int, tuple[
 def pinned(node: JavaObject, snapshot: JavaObject) -> JavaObject:
     """The file index of a relation that is to stay at its version, as those of time travel do."""
     index = node.relation().location()
-    names = [str(index.productElementName(i)) for i in range(index.productArity())]
-    parts = dict(zip(names, (index.productElement(i) for i in range(len(names))), strict=True))
+    names = (str(index.productElementName(i)) for i in range(index.productArity()))
+    parts = dict(zip(names, _elements(index), strict=True))
     return index.copy(*(parts | {"snapshotAtAnalysis": snapshot, "isTimeTravelQuery": True}).values())
+
+
+def _elements(node: JavaObject) -> list[JavaObject]:
+    """What an object of a case class is made of."""
+    return [node.productElement(i) for i in range(node.productArity())]
 
 
 def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
     """A plan with new relations by their numbers; None when there are none in it."""
-    children = items(node.children())
-    if not children and kind_of(node) == "LogicalRelation":
-        number = _number(node)
-        return None if number is None else new.get(number)
-    found = _with_children(spark, node, [_rebuilt(spark, child, new) for child in children])
+    if (number := _number(node)) is not None:
+        return new.get(number)
+    found = _with_children(spark, node, [_rebuilt(spark, child, new) for child in items(node.children())])
     place = _ASKING.get(kind_of(node)) if node.subqueries().nonEmpty() else None
     if place is None:
         return found
-    parts = [(found or node).productElement(i) for i in range(node.productArity())]
+    parts = _elements(found or node)
     many = kind_of(node) != "Filter"
     asked = items(parts[place]) if many else [parts[place]]
     changed = [_asking(spark, expression, new) for expression in asked]
@@ -207,5 +216,4 @@ def _with_index(spark: SparkSession, node: JavaObject, index: JavaObject) -> Jav
     old = node.relation()
     parts = (old.partitionSchema(), old.dataSchema(), old.bucketSpec(), old.fileFormat(), old.options())
     relation = old.copy(index, *parts, spark._jsparkSession)
-    rest = [node.productElement(i) for i in range(1, node.productArity())]
-    return node.copy(relation, *rest)
+    return node.copy(relation, *_elements(node)[1:])

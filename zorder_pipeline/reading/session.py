@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.model.file_stats import Feature
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session_of", "shadowed", "zone_of"]
+__all__ = ["session_of", "unshadowed", "zone_of"]
 
 _ORDER = "spark.sql.functionResolution.sessionOrder"
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -35,7 +37,7 @@ def session_of(spark: SparkSession) -> str:
     return ", ".join(told)
 
 
-def shadowed(spark: SparkSession, text: str) -> bool:
+def _shadowed(spark: SparkSession, text: str) -> bool:
     """Whether a function that ``text`` calls may be the session's own under the name of one of Spark's."""
     calls = sorted({found.lower() for found in _CALLED.findall(text)})
     if tuple(map(int, spark.version.split(".")[:2])) >= (4, 2):  # which keeps both kinds apart
@@ -50,6 +52,11 @@ def shadowed(spark: SparkSession, text: str) -> bool:
             if here != there:
                 return True
     return False
+
+
+def unshadowed(spark: SparkSession, features: Iterable[Feature]) -> list[Feature]:
+    """The features that call no function which the session has put in the place of Spark's own."""
+    return [feature for feature in features if feature.kind == "column" or not _shadowed(spark, feature.sql)]
 
 
 def zone_of(spark: SparkSession) -> str:

@@ -125,8 +125,8 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         if version is not None and version > newest:
             raise TableError(f"table {table} has no version {version}; the newest is {newest}")
         wanted = newest if version is None else version
-        fresh = PublicSnapshot(spark, detail, wanted)
-        return remembered(spark, (detail["id"], detail["location"], wanted, PUBLIC), fresh)
+        key = (detail["id"], detail["location"], wanted, PublicSnapshot.written, PUBLIC)
+        return remembered(spark, key, lambda: PublicSnapshot(spark, detail, wanted))
     except PySparkException as error:
         first = first_line(str(error)).rstrip(".")
         if "DELTA_MISSING_DELTA_TABLE" in first:

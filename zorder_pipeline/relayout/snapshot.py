@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
@@ -71,7 +71,7 @@ class TableSnapshot:
         self.location: str = log.dataPath().toString()
         self.table_id: str = metadata.id()
         self.version = int(snapshot.version())
-        self.written = int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+        self.written = _written(snapshot)
         python = jvm(spark).scala.jdk.javaapi.CollectionConverters
         self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
         self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
@@ -206,21 +206,27 @@ class TableSnapshot:
 
 
 Known = TypeVar("Known", bound=TableSnapshot)
-_known: dict[tuple[str, str, int, str], TableSnapshot] = {}
+Key: TypeAlias = tuple[str, str, int, int, str]
+_known: dict[Key, TableSnapshot] = {}
 """The snapshots last used: a run looks at the same version when it decides and when it rewrites."""
 
 
 def snapshot_of(spark: SparkSession, log: JavaObject, snapshot: JavaObject) -> TableSnapshot:
     """A version of a table as Delta loaded it; with what is known of it already when it was looked at before."""
-    found = TableSnapshot(spark, log, snapshot)
-    return remembered(spark, (found.table_id, found.location, found.version, f"{TRANSACTION} {found.written}"), found)
+    place = snapshot.metadata().id(), log.dataPath().toString()
+    key = (*place, int(snapshot.version()), _written(snapshot), TRANSACTION)
+    return remembered(spark, key, lambda: TableSnapshot(spark, log, snapshot))
 
 
-def remembered(spark: SparkSession, key: tuple[str, str, int, str], fresh: Known) -> Known:
-    """The snapshot last used by a key (table id, location, version, committer), or the fresh one."""
+def _written(snapshot: JavaObject) -> int:
+    return int(snapshot.logSegment().lastCommitFileModificationTimestamp())
+
+
+def remembered(spark: SparkSession, key: Key, make: Callable[[], Known]) -> Known:
+    """The snapshot last used by a key (table id, location, version, when written, committer), or one that is made."""
     found = cast("Known | None", _known.pop(key, None))
     if found is None or found.spark is not spark:
-        found = fresh
+        found = make()
     _known[key] = found
     for oldest in list(_known)[:-KEPT]:
         _known.pop(oldest, None)
