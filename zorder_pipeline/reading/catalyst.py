@@ -44,7 +44,8 @@ class Conditions:
     def __init__(
         self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]]
     ) -> None:
-        self.meanings, self.output, self.names = meanings, output, names
+        self.meanings, self.names = meanings, names
+        self._attributes = meanings.attributes(output)
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
         self._seen = 0
         self._columns = {name for name, _ in names.values()}
@@ -82,7 +83,7 @@ class Conditions:
         return Comparison(self.meanings.columns[feature], "=", (value,))
 
     def _meaning(self, tree: Tree) -> Meaning:
-        return self.meanings.meaning(tree, self.output)
+        return self.meanings.meaning(tree, self._attributes)
 
     def _compared(self, tree: Tree, kind: str) -> Predicate | None:
         if kind in _OPS:

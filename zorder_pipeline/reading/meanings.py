@@ -61,24 +61,27 @@ class Meanings:
     def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
         self.columns = columns
         self.jvm: JVMView = rows.sparkSession._jvm
+        # looked up once: each word of a class's name is a call into the JVM
+        catalyst = self.jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+        self._sequence, self._plans = getattr(catalyst.expressions, "package$AttributeSeq"), catalyst.plans.QueryPlan
         self._single: dict[int, list[tuple[Meaning, str, Feature]]] = defaultdict(list)
         self._joint: list[tuple[list[tuple[Meaning, str]], Feature]] = []
         self._asked = [feature for feature in columns if feature.kind != "column"]
         for feature, tree, output in self._optimized(rows, self._asked):
-            parts = all_of(tree)
+            parts, attributes = all_of(tree), self.attributes(output)
             if len(parts) > 1:
-                self._joint.append(([self._own(part, output) for part in parts], feature))
-            self._keep(tree, output, feature)
+                self._joint.append(([self._own(part, attributes) for part in parts], feature))
+            self._keep(tree, attributes, feature)
             if feature.type == "double" and kind_of(tree) == "Cast":  # of a wide decimal the nearest double is kept
-                self._keep(tree.child(), output, feature)
+                self._keep(tree.child(), attributes, feature)
 
-    def _keep(self, tree: Tree, output: JavaObject, feature: Feature) -> None:
-        own = self._own(tree, output)
+    def _keep(self, tree: Tree, attributes: JavaObject, feature: Feature) -> None:
+        own = self._own(tree, attributes)
         self._single[own[0].normal.hashCode()].append((*own, feature))
 
-    def _own(self, tree: Tree, output: JavaObject) -> tuple[Meaning, str]:
+    def _own(self, tree: Tree, attributes: JavaObject) -> tuple[Meaning, str]:
         """A feature's meaning, with its spelling where that counts."""
-        return self.meaning(tree, output), _spelled(tree) if _is_chain(tree) else ""
+        return self.meaning(tree, attributes), _spelled(tree) if _is_chain(tree) else ""
 
     def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> Iterator[tuple[Feature, Tree, JavaObject]]:
         """The features that the table knows as Spark's optimizer leaves them, and the output of the table."""
@@ -103,13 +106,13 @@ class Meanings:
             yield from self._optimized(rows, features[:half])
             yield from self._optimized(rows, features[half:])
 
-    def meaning(self, tree: Tree, output: JavaObject) -> Meaning:
-        """The meaning of an expression over a relation's output."""
-        if not self._asked:
-            return Meaning(tree, tree)
-        catalyst = self.jvm.org.apache.spark.sql.catalyst
-        attributes = getattr(catalyst.expressions, "package$AttributeSeq")(output)
-        return Meaning(tree, catalyst.plans.QueryPlan.normalizeExpressions(tree, attributes))
+    def attributes(self, output: JavaObject) -> JavaObject:
+        """A relation's output as `meaning` asks for it."""
+        return self._sequence(output)
+
+    def meaning(self, tree: Tree, attributes: JavaObject) -> Meaning:
+        """The meaning of an expression over a relation's attributes."""
+        return Meaning(tree, self._plans.normalizeExpressions(tree, attributes) if self._asked else tree)
 
     def of(self, meaning: Meaning, kind: str) -> Feature | None:
         """The feature that an expression is."""

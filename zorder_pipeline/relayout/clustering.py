@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from zorder_pipeline.model.values import canonical_array, order_key
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
 from .history import OURS
-from .key_column import KEY, with_key
+from .key_column import FILE, KEY, with_key
 from .rewrite import Arranged
 from .routing import Cutter, cut, histogram_of, routed, sampled_share, surely_bounded
 from .select import select_files
@@ -80,21 +81,22 @@ class Clustering:
     ) -> Arranged:
         """Cut the keys that occur into files."""
         spec, snapshot = self.spec, committer.current
-        if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
-            spec = self.extend(spec, _sampled(rows, snapshot, beyond, int(files.rows[chosen].sum())))
-        partitions = snapshot.partition_columns
-
-        keyed = with_key(rows, spec, snapshot.paths, self.hilbert_table)
+        partitions, paths = snapshot.partition_columns, snapshot.paths
         share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
-        if share < 1:
-            cuts = cut(histogram_of(keyed.sample(share, seed=0), partitions, share), self.cutter)
-        if share == 1 or not cuts or not surely_bounded(cuts, self.target_rows):
+        with _sample(rows, spec, snapshot, share) as some:
+            if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
+                spec = self.extend(spec, _values(some, snapshot, beyond, share * int(files.rows[chosen].sum())))
+            found = histogram_of(with_key(some, spec, paths, self.hilbert_table), partitions, share)
+        cuts = cut(found, self.cutter)
+        keyed = with_key(rows, spec, paths, self.hilbert_table)
+        if share < 1 and not (cuts and surely_bounded(cuts, self.target_rows)):
             cuts = cut(histogram_of(keyed, partitions), self.cutter)
         if not cuts:
             raise LostRaceError(f"the rows to rewrite in {snapshot.location} were deleted meanwhile; run it again")
         highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
         targeted, ranges = routed(keyed, cuts, partitions, highest)
-        by = [text for name in partitions for text in _in_order_of(name, rows)] + [KEY]
+        # FILE changes nothing in a file's order, but a sort that did not name it would have each row copied to drop it
+        by = [text for name in partitions for text in _in_order_of(name, rows)] + [f"{KEY} + 0 * {FILE}"]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
         mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(committer.read_version + 1)}
         tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high in ranges]
@@ -127,14 +129,33 @@ def _beyond(spec: KeySpec, files: FileList, chosen: npt.NDArray[np.int64]) -> li
     return found
 
 
-def _sampled(rows: DataFrame, snapshot: TableSnapshot, names: Sequence[str], expected: int) -> Columns:
-    """Canonical values and validity of some rows' columns, the same ones each time."""
+@contextmanager
+def _sample(rows: DataFrame, spec: KeySpec, snapshot: TableSnapshot, share: float) -> Iterator[DataFrame]:
+    """So many of the rows, the same ones each time, with what the key needs of them; read once, however often asked."""
+    from pyspark.sql import functions as F
+
+    if share == 1:
+        yield rows
+        return
+    some = rows
+    if not any(feature.expression for feature in spec.features):
+        needed = [*(snapshot.paths[name][0] for name in spec.table_columns), *snapshot.partition_columns]
+        some = rows.select(*(F.col(column_sql((name,))) for name in dict.fromkeys(needed)))
+    some = some.sample(share, seed=0).persist()
+    try:
+        yield some
+    finally:
+        some.unpersist()
+
+
+def _values(rows: DataFrame, snapshot: TableSnapshot, names: Sequence[str], expected: float) -> Columns:
+    """Canonical values and validity of some columns of some of about ``expected`` rows, the same ones each time."""
     from pyspark.sql import functions as F
 
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(names)]
     some = rows.select(*asked)
     if expected > EXTENSION_ROWS:
-        some = some.sample(fraction=EXTENSION_ROWS / expected, seed=0)
+        some = some.sample(fraction=EXTENSION_ROWS / expected, seed=1)
     table = some.toArrow()
     types = {leaf.column.name: leaf.column.value_type for leaf in snapshot.leaves}
     return {name: canonical_array(table[f"c{i}"], types[name]) for i, name in enumerate(names)}
