@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.sql import Column, DataFrame, SparkSession
 
 import zorder_pipeline
@@ -20,6 +21,7 @@ from zorder_pipeline.pipeline.scanning import understood
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 from zorder_pipeline.reading.file_stats import FileStats, same_files
+from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.spark
@@ -258,6 +260,28 @@ def test_an_expression_counts_only_in_the_kind_of_session_in_which_it_was_evalua
         assert _rows(found) == _rows(spark.read.format("delta").load(path).where("hour(ts) = 20"))
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_more_files_take_no_more_calls_into_the_jvm(
+    spark: SparkSession, table: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = open_table(spark, table[0])
+    chosen, paths = ChosenFiles(snapshot), [str(path) for path in snapshot.files().path]
+    sent: list[str] = []
+    send = ClientServerConnection.send_command
+
+    def counted(self: ClientServerConnection, command: str) -> object:
+        sent.append(command)
+        return send(self, command)
+
+    def calls(number: int) -> int:
+        sent.clear()
+        assert chosen.index(paths[:number]).inputFiles().__len__() == number
+        return len(sent)
+
+    chosen.index(paths)
+    monkeypatch.setattr(ClientServerConnection, "send_command", counted)
+    assert calls(2) == calls(12) < 60
 
 
 def test_a_missing_table_or_version_is_told_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

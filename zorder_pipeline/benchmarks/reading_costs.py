@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["pruning", "recorder"]
 
 PRUNED_FILES = 10_000
+FIFTH = "k % 10 = 3"
 REPEATS = 15
 BATCHES, BATCH = 18, 5
 """Batches with and without the recorder, and queries in each."""
@@ -31,7 +32,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     """Milliseconds to select among `PRUNED_FILES` files, warm: the table and the state are real, its files are not.
 
     ``select`` is testing every file by a condition that has been read off Spark's plan, which ``understand`` does;
-    ``scan`` is a whole call of ``zorder_pipeline.scan``, which also asks Delta for the newest version.
+    ``scan`` is a whole call of ``zorder_pipeline.scan``, which also asks Delta for the newest version, where no file is
+    left, and ``scan a fifth`` one where every fifth is.
     """
     from zorder_pipeline import pipeline
     from zorder_pipeline.pipeline.known_files import known_files
@@ -109,9 +111,15 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     def plain() -> object:  # what analysing and planning an ordinary read costs, files selected
         return spark.read.format("delta").load(str(table)).where(condition)._jdf.queryExecution().executedPlan()
 
-    calls = {"select": select, "understand": understand, "scan": scan, "plain plan": plain}
+    def scan_fifth() -> object:
+        return pipeline.scan(spark, str(table), FIFTH, state=state)
+
+    calls = {"select": select, "understand": understand, "scan": scan, "plain plan": plain, "scan a fifth": scan_fifth}
     times = {name: _milliseconds(call) for name, call in calls.items()}
-    times["files read"] = float(pipeline.explain(spark, str(table), condition, state=state).files_read)
+    read = {"files read": condition, "files read of a fifth": FIFTH}
+    times |= {
+        name: float(pipeline.explain(spark, str(table), text, state=state).files_read) for name, text in read.items()
+    }
     progress(f"pruning: {json.dumps(times)}")
     return times
 

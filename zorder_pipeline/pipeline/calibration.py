@@ -15,7 +15,7 @@ from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.relayout.sessions import jvm
+from zorder_pipeline.relayout.sessions import java_class
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.relayout.timings import Timing, Timings
 
@@ -102,14 +102,14 @@ def calibrate(
 @contextlib.contextmanager
 def _scratch(spark: SparkSession, state: str) -> Iterator[str]:
     """A folder under the state that is gone afterwards; left-overs of killed runs are removed, too."""
-    java = jvm(spark)
-    root = java.org.apache.hadoop.fs.Path(f"{state.rstrip('/')}/calibration-copies")
+    path = java_class(spark, "org.apache.hadoop.fs.Path")
+    root = path(f"{state.rstrip('/')}/calibration-copies")
     files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
     if files.exists(root):
         for found in files.listStatus(root):
             if found.getModificationTime() / 1000 < time.time() - STALE_SECONDS:
                 files.delete(found.getPath(), True)
-    folder = java.org.apache.hadoop.fs.Path(root, uuid.uuid4().hex)
+    folder = path(root, uuid.uuid4().hex)
     try:
         yield str(folder.toString())
     finally:

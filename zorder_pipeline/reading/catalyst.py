@@ -137,10 +137,10 @@ class Conditions:
         values = tree.hset()
         if values.size() > MOST_LISTED:
             return None
-        make = self.meanings.jvm.org.apache.spark.sql.catalyst.expressions.Literal
+        make = getattr(self.meanings.jvm, "org.apache.spark.sql.catalyst.expressions.Literal")
         of_type = tree.child().dataType()
-        held = self.meanings.jvm.scala.jdk.javaapi.CollectionConverters.asJava(values)
-        return self._comparison(tree.child(), "in", [make(item, of_type) for item in held if item is not None])
+        listed = [make(item, of_type) for item in items(values.toSeq()) if item is not None]
+        return self._comparison(tree.child(), "in", listed)
 
     def _comparison(self, subject: Tree, op: str, constants: Sequence[Tree]) -> Predicate | None:
         """``subject op constants``, if the subject is a column or a feature and the constants are of its very type."""

@@ -61,9 +61,8 @@ class Meanings:
     def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
         self.columns = columns
         self.jvm: JVMView = rows.sparkSession._jvm
-        # looked up once: each word of a class's name is a call into the JVM
-        catalyst = self.jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
-        self._sequence, self._plans = getattr(catalyst.expressions, "package$AttributeSeq"), catalyst.plans.QueryPlan
+        self._sequence = getattr(self.jvm, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
+        self._plans = getattr(self.jvm, "org.apache.spark.sql.catalyst.plans.QueryPlan")
         self._single: dict[int, list[tuple[Meaning, str, Feature]]] = defaultdict(list)
         self._joint: list[tuple[list[tuple[Meaning, str]], Feature]] = []
         self._asked = [feature for feature in columns if feature.kind != "column"]

@@ -122,7 +122,7 @@ def optimized(spark: SparkSession, plan: JavaObject) -> JavaObject:
 
 
 def _frame(spark: SparkSession, plan: JavaObject) -> JavaObject:
-    dataset = spark._jvm.org.apache.spark.sql.classic.Dataset  # type: ignore[union-attr]
+    dataset = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
     return dataset.ofRows(spark._jsparkSession, plan)
 
 

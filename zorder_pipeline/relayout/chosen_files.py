@@ -6,13 +6,16 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .sessions import jvm
+from .commit import ENCODERS
+from .sessions import java_class, jvm, nothing, scala_object
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
 
 __all__ = ["ChosenFiles"]
+
+CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
 
 
 class ChosenFiles:
@@ -23,26 +26,25 @@ class ChosenFiles:
 
     def index(self, paths: Sequence[str]) -> JavaObject:
         """A file index of some files, by their paths as in the snapshot's list of files."""
-        snapshot, java = self.snapshot, jvm(self.snapshot.spark)
-        chosen = java.java.util.LinkedHashMap(self._actions)
-        text = java.java.io.StringReader("\n".join(paths))  # one call, however many paths; they are URL-encoded
-        chosen.keySet().retainAll(java.java.util.HashSet(java.org.apache.commons.io.IOUtils.readLines(text)))
-        actions = java.PythonUtils.toSeq(java.java.util.ArrayList(chosen.values()))
-        frame = snapshot.jlog.createDataFrame(snapshot.jsnapshot, actions, False, java.scala.Option.empty())
+        snapshot, spark = self.snapshot, self.snapshot.spark
+        chosen = java_class(spark, "java.util.LinkedHashMap")(self._actions)
+        text = java_class(spark, "java.io.StringReader")("\n".join(paths))  # one call for all; they are URL-encoded
+        lines = java_class(spark, "org.apache.commons.io.IOUtils").readLines(text)
+        chosen.keySet().retainAll(java_class(spark, "java.util.HashSet")(lines))
+        # not chosen.values(): Python would take a map of Java's for its own, and fetch file by file
+        actions = java_class(spark, CONVERTERS).asScala(chosen).values().toSeq()
+        frame = snapshot.jlog.createDataFrame(snapshot.jsnapshot, actions, False, nothing(spark))
         return frame.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
 
     @cached_property
     def _actions(self) -> JavaObject:
         """AddFile actions by path, as a java.util.Map, in the snapshot's order: a plain read keeps to that."""
-        java = jvm(self.snapshot.spark)
-        python = java.scala.jdk.javaapi.CollectionConverters
-        encoders = getattr(java.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
+        spark = self.snapshot.spark
+        python = java_class(spark, CONVERTERS)
         listed = python.asScala(self.snapshot.jsnapshot.allFiles().collectAsList()).toSeq()
-        session = self.snapshot.spark._jsparkSession
-        frame = session.createDataset(listed, encoders.addFileEncoder()).toDF()
-        texts = getattr(frame.select("path", java.PythonUtils.toSeq([])), "as")(
-            java.org.apache.spark.sql.Encoders.STRING()
-        )
+        frame = spark._jsparkSession.createDataset(listed, scala_object(spark, ENCODERS).addFileEncoder()).toDF()
+        text = java_class(spark, "org.apache.spark.sql.Encoders").STRING()
+        texts = getattr(frame.select("path", jvm(spark).PythonUtils.toSeq([])), "as")(text)
         pairs = python.asScala(texts.collectAsList()).toSeq().zip(listed)
-        ordered = getattr(java.scala.collection.mutable, "LinkedHashMap$").__getattr__("MODULE$")
-        return java.java.util.LinkedHashMap(python.asJava(getattr(ordered, "from")(pairs)))
+        ordered = scala_object(spark, "scala.collection.mutable.LinkedHashMap")
+        return java_class(spark, "java.util.LinkedHashMap")(python.asJava(getattr(ordered, "from")(pairs)))

@@ -23,7 +23,7 @@ from .failures import cause, first_line, lost_races, of_constraints, reason_of
 from .history import history_of
 from .restoring import LOOKED_AT
 from .session_conf import AS_STORED, set_for_a_while
-from .sessions import activate, jvm
+from .sessions import activate, java_class, jvm, nothing, scala_object
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction", "actions_summary"]
 
+ENCODERS = "org.apache.spark.sql.delta.implicits.package"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _labelling = threading.Lock()
 """Two relayouts of a session would take each other's label for the session's own."""
@@ -56,7 +57,7 @@ class Transaction:
 
         self.jvm = jvm(self.spark)
         activate(self.spark)
-        none = self.jvm.scala.Option.empty()
+        none = nothing(self.spark)
         try:
             self.jlog.update(False, none, none)
             self.txn = self.jlog.startTransaction(none, none)
@@ -83,11 +84,11 @@ class Transaction:
         from pyspark.sql import DataFrame
 
         self.txn.trackFilesRead(self.inputs)
-        none = self.jvm.scala.Option.empty()
+        none = nothing(self.spark)
         with set_for_a_while(self.spark, AS_STORED):
             rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, none)
         if "rowTracking" in self.current.features:
-            rows = self._module("RowTracking$").preserveRowTrackingColumns(rows, self.current.jsnapshot)
+            rows = self._row_tracking().preserveRowTrackingColumns(rows, self.current.jsnapshot)
         return DataFrame(rows, self.spark)
 
     def replace(self, rows: DataFrame, how: Replacement) -> Written:
@@ -124,9 +125,8 @@ class Transaction:
         from py4j.protocol import Py4JJavaError
 
         with set_for_a_while(self.spark, conf):
-            none, nothing = self.jvm.scala.Option.empty(), self._seq([])
             try:
-                self.written = self.txn.writeFiles(rows._jdf, none, True, nothing)
+                self.written = self.txn.writeFiles(rows._jdf, nothing(self.spark), True, self._seq([]))
             except Py4JJavaError as error:
                 location, java = self.current.location, error.java_exception
                 if "InvariantViolation" not in java.getClass().getName():
@@ -139,7 +139,7 @@ class Transaction:
         """The rows of the files just written, read back."""
         from pyspark.sql import DataFrame
 
-        none = self.jvm.scala.Option.empty()
+        none = nothing(self.spark)
         with set_for_a_while(self.spark, AS_STORED):
             rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
         return DataFrame(rows, self.spark)
@@ -165,14 +165,14 @@ class Transaction:
         none = F.create_map().cast("map<string,string>")
         both = F.map_concat(F.coalesce(F.col("tags"), none), F.coalesce(own, none))
         added = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
-        encoders = getattr(self.jvm.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
-        actions = self.jvm.java.util.ArrayList(_typed(added, encoders.addFileEncoder()))
+        encoders = scala_object(self.spark, ENCODERS)
+        actions = java_class(self.spark, "java.util.ArrayList")(_typed(added, encoders.addFileEncoder()))
         actions.addAll(_typed(self._removals(), encoders.removeFileEncoder()))
         operation = self._operation(columns)
         tags_of_commit = self.jvm.PythonUtils.toScalaMap({})
         if "rowTracking" in self.current.features:
-            module = self._module("RowTracking$")
-            tags_of_commit = module.addPreservedRowTrackingTagIfNotSet(self.current.jsnapshot, tags_of_commit)
+            tagged = self._row_tracking().addPreservedRowTrackingTagIfNotSet
+            tags_of_commit = tagged(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
         note = ""
         with lost_races(self.current.location), _labelling:
@@ -211,7 +211,7 @@ class Transaction:
 
     def _in_log(self) -> bool:
         """Whether the files that were written are part of the table."""
-        none = self.jvm.scala.Option.empty()
+        none = nothing(self.spark)
         newest = self.jlog.update(False, none, none)
         return bool(newest.getSpecificFilesWithStats(self._seq(self._new_paths())).nonEmpty())
 
@@ -253,10 +253,9 @@ class Transaction:
                 return
             root = self.jlog.dataPath()
             filesystem = root.getFileSystem(self.jlog.newDeltaHadoopConf())
-            unquote = self.jvm.java.net.URI
+            unquoted, path = (java_class(self.spark, name) for name in ("java.net.URI", "org.apache.hadoop.fs.Path"))
             for written in self._new_paths():
-                path = self.jvm.org.apache.hadoop.fs.Path(unquote(written))
-                filesystem.delete(self.jvm.org.apache.hadoop.fs.Path(root, path), False)
+                filesystem.delete(path(root, path(unquoted(written))), False)
 
     def _removals(self) -> DataFrame:
         """RemoveFile actions of the inputs, as a DataFrame in the action's own columns."""
@@ -278,15 +277,13 @@ class Transaction:
         )
 
     def _operation(self, columns: Sequence[str]) -> JavaObject:
-        none = self.jvm.scala.Option.empty()
-        return getattr(self.jvm.org.apache.spark.sql.delta, "DeltaOperations$Optimize")(
-            self._seq([]), self._seq(list(columns)), False, none, False
-        )
+        optimize = java_class(self.spark, "org.apache.spark.sql.delta.DeltaOperations$Optimize")
+        return optimize(self._seq([]), self._seq(list(columns)), False, nothing(self.spark), False)
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         """Put our figures into the commit's operationMetrics, as DESCRIBE HISTORY shows them."""
         context = self.spark.sparkContext._jsc.sc()
-        factory = getattr(self.jvm.org.apache.spark.sql.execution.metric, "SQLMetrics$").__getattr__("MODULE$")
+        factory = scala_object(self.spark, "org.apache.spark.sql.execution.metric.SQLMetrics")
         registered = {}
         for name, value in metrics.items():
             metric = factory.createMetric(context, name)
@@ -298,15 +295,14 @@ class Transaction:
         """AddFile actions as a DataFrame."""
         from pyspark.sql import DataFrame
 
-        encoders = getattr(self.jvm.org.apache.spark.sql.delta.implicits, "package$").__getattr__("MODULE$")
-        session = self.spark._jsparkSession
-        return DataFrame(session.createDataset(files, encoders.addFileEncoder()).toDF(), self.spark)
+        encoder = scala_object(self.spark, ENCODERS).addFileEncoder()
+        return DataFrame(self.spark._jsparkSession.createDataset(files, encoder).toDF(), self.spark)
 
     def _seq(self, items: Any) -> JavaObject:
         return self.jvm.PythonUtils.toSeq(items)
 
-    def _module(self, name: str) -> JavaObject:
-        return getattr(self.jvm.org.apache.spark.sql.delta, name).__getattr__("MODULE$")
+    def _row_tracking(self) -> JavaObject:
+        return scala_object(self.spark, "org.apache.spark.sql.delta.RowTracking")
 
 
 def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:

@@ -59,6 +59,10 @@ def undone_by(snapshot: TableSnapshot) -> str | None:
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
     of the table's rows lie by one now. Answering each with a rewrite would go on for ever.
     """
+    files = snapshot.files()
+    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout)
+    if snapshot.version < 2 * TIMES or ours >= STILL * int(files.rows.sum()):
+        return None  # its history, which takes a job, need not be asked
     undone: list[Row] = []
     relaid = False
     for row in reversed(history_of(snapshot, LOOKED_AT)):
@@ -67,9 +71,7 @@ def undone_by(snapshot: TableSnapshot) -> str | None:
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)
             relaid = False
-    files = snapshot.files()
-    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout)
-    if len(undone) < TIMES or ours >= STILL * int(files.rows.sum()):
+    if len(undone) < TIMES:
         return None
     last = undone[-1]
     automatic = (last["operationParameters"] or {}).get("auto") == "true"

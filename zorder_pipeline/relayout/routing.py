@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from zorder_pipeline.model.spark_sql import column_sql
 
-from .key_column import FILE, KEY, RANGE, number_of_starts
+from .key_column import FILE, KEY, RANGE, Search, array_sql, numbers_of_starts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -135,18 +135,17 @@ def routed(
     longest = max((len(starts) for _, starts, _, _ in plans), default=0)
     if partitions:
         keyed = _joined(keyed, plans, partitions)
+        starts, first, among = _ARRAYS
     else:
-        arrays = dict(zip(_ARRAYS, plans[0][1:], strict=True))
-        literals = {name: F.from_json(F.lit(json.dumps(items)), "array<bigint>") for name, items in arrays.items()}
-        keyed = keyed.withColumns(literals)
+        starts, first, among = (array_sql(items) for items in plans[0][1:])
     dealt = any(count > 1 for _, _, _, pieces in plans for count in pieces)
     if dealt:  # deterministic: a retried task must send its rows where the first try did
         keyed = keyed.withColumn(_ROW, F.monotonically_increasing_id())
-    ranged = number_of_starts(keyed, F.col(KEY), F.col(_STARTS), longest, RANGE)
-    target = F.get(F.col(_OFFSETS), F.col(RANGE))
+    ranged = numbers_of_starts(keyed, [Search(RANGE, KEY, starts, longest)])
+    target = f"get({first}, {RANGE})"
     if dealt:
-        target = target + F.pmod(F.col(_ROW), F.get(F.col(_PIECES), F.col(RANGE)))
-    return ranged.withColumn(FILE, target), ranges
+        target += f" + pmod({_ROW}, get({among}, {RANGE}))"
+    return ranged.withColumn(FILE, F.expr(target)), ranges
 
 
 def to_files(targeted: DataFrame, number: int) -> DataFrame:

@@ -13,17 +13,8 @@ from zorder_pipeline.model.spark_sql import column_sql
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = [
-    "activate",
-    "has_jvm",
-    "is_delta_table",
-    "is_path",
-    "jvm",
-    "no_table",
-    "session_id",
-    "session_versions",
-    "sql_name",
-]
+__all__ = ["activate", "elements", "has_jvm", "is_delta_table", "is_path", "java_class", "jvm", "no_table", "nothing"]
+__all__ += ["scala_object", "session_id", "session_versions", "sql_name"]
 
 SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 """What a URI begins with."""
@@ -48,9 +39,30 @@ def jvm(spark: SparkSession) -> Any:
     return spark._jvm
 
 
+def java_class(spark: SparkSession, name: str) -> Any:
+    """A class of the session's JVM by its whole name: one call, where word after word the JVM looks for each."""
+    return getattr(jvm(spark), name)
+
+
+def scala_object(spark: SparkSession, name: str) -> Any:
+    """A Scala object of the session's JVM by its whole name."""
+    return getattr(java_class(spark, f"{name}$"), "MODULE$")
+
+
+def nothing(spark: SparkSession) -> Any:
+    """Scala's None."""
+    return java_class(spark, "scala.Option").empty()
+
+
+def elements(found: Any) -> list[Any]:
+    """The elements of a Scala collection: iterating in Java's way ends in an exception, dear to carry to Python."""
+    sequence = found.toSeq()
+    return [sequence.apply(i) for i in range(sequence.size())]
+
+
 def activate(spark: SparkSession) -> None:
     """Make this the session that Delta finds when it asks its own thread for one: a new thread has none."""
-    jvm(spark).org.apache.spark.sql.classic.SparkSession.setActiveSession(spark._jsparkSession)
+    java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
 
 
 def is_delta_table(spark: SparkSession, folder: str) -> bool:
@@ -91,7 +103,7 @@ def session_versions(spark: SparkSession) -> tuple[str, str]:
     from py4j.protocol import Py4JError
 
     try:
-        return spark.version, str(jvm(spark).io.delta.package.VERSION())
+        return spark.version, str(java_class(spark, "io.delta.package").VERSION())
     except (TypeError, Py4JError):
         return spark.version, "of no known version"
 

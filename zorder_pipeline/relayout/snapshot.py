@@ -15,7 +15,19 @@ from zorder_pipeline.versions import check_pair
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .sessions import activate, has_jvm, is_delta_table, is_path, jvm, no_table, session_versions, sql_name
+from .sessions import (
+    activate,
+    elements,
+    has_jvm,
+    is_delta_table,
+    is_path,
+    jvm,
+    no_table,
+    nothing,
+    scala_object,
+    session_versions,
+    sql_name,
+)
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -72,10 +84,9 @@ class TableSnapshot:
         self.table_id: str = metadata.id()
         self.version = int(snapshot.version())
         self.written = _written(snapshot)
-        python = jvm(spark).scala.jdk.javaapi.CollectionConverters
-        self.properties: dict[str, str] = dict(python.asJava(metadata.configuration()))
-        self.features = frozenset(python.asJava(protocol.readerAndWriterFeatureNames()))
-        self.partition_columns: tuple[str, ...] = tuple(python.asJava(metadata.partitionColumns()))
+        self.properties: dict[str, str] = {pair._1(): pair._2() for pair in elements(metadata.configuration())}
+        self.features: frozenset[str] = frozenset(elements(protocol.readerAndWriterFeatureNames()))
+        self.partition_columns: tuple[str, ...] = tuple(elements(metadata.partitionColumns()))
         self.struct: StructType = StructType.fromJson(json.loads(metadata.schemaString()))
 
     @cached_property
@@ -146,10 +157,8 @@ class TableSnapshot:
 
     def _clustering_columns(self) -> tuple[str, ...]:
         """Columns of a liquid clustering; none after CLUSTER BY NONE."""
-        java = jvm(self.spark)
-        module = getattr(java.org.apache.spark.sql.delta.skipping.clustering, "ClusteringColumnInfo$")
-        names = module.__getattr__("MODULE$").extractLogicalNames(self.jsnapshot)
-        return tuple(java.scala.jdk.javaapi.CollectionConverters.asJava(names))
+        name = "org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo"
+        return tuple(elements(scala_object(self.spark, name).extractLogicalNames(self.jsnapshot)))
 
     def newest(self) -> TableSnapshot:
         """The same table as it is now.
@@ -168,7 +177,7 @@ class TableSnapshot:
         from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
 
-        none = jvm(self.spark).scala.Option.empty()
+        none = nothing(self.spark)
         try:
             return snapshot_of(self.spark, self.jlog, self.jlog.getSnapshotAt(version, none, none, False))
         except (Py4JJavaError, PySparkException) as error:
@@ -184,10 +193,9 @@ class TableSnapshot:
         """The live rows of some files of this version, by their paths as in `files`."""
         from pyspark.sql import DataFrame
 
-        java = jvm(self.spark)
-        actions = self.jsnapshot.getSpecificFilesWithStats(java.PythonUtils.toSeq(list(paths)))
-        none = java.scala.Option.empty()
-        return DataFrame(self.jlog.createDataFrame(self.jsnapshot, actions, False, none), self.spark)
+        actions = self.jsnapshot.getSpecificFilesWithStats(jvm(self.spark).PythonUtils.toSeq(list(paths)))
+        frame = self.jlog.createDataFrame(self.jsnapshot, actions, False, nothing(self.spark))
+        return DataFrame(frame, self.spark)
 
     @cached_property
     def stats_frame(self) -> DataFrame:
@@ -261,7 +269,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
 
     check_pair(*session_versions(spark))
     activate(spark)
-    delta_log = getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$")
+    delta_log = scala_object(spark, "org.apache.spark.sql.delta.DeltaLog")
     try:
         if is_path(table):
             if not is_delta_table(spark, table):
@@ -271,7 +279,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
             location = spark.sql(f"DESCRIBE DETAIL {sql_name(table)}").collect()[0]["location"]
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
         log, newest = pair._1(), pair._2()
-        none = jvm(spark).scala.Option.empty()
+        none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
     except PySparkException as error:
         first = str(error).strip().splitlines()[0]

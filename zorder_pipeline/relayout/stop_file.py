@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .sessions import has_jvm, jvm
+from .sessions import has_jvm, java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -64,7 +64,7 @@ class StopFile:
 
     @cached_property
     def _path(self) -> Any:
-        return jvm(self.spark).org.apache.hadoop.fs.Path(self.place)
+        return java_class(self.spark, "org.apache.hadoop.fs.Path")(self.place)
 
     @cached_property
     def _files(self) -> Any:
