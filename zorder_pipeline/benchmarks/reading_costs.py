@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["pruning", "recorder"]
 
 PRUNED_FILES = 10_000
-FIFTH = "k % 10 = 3"
+FIFTH = "k % 10 > 8"
 REPEATS = 15
 BATCHES, BATCH = 18, 5
 """Batches with and without the recorder, and queries in each."""
