@@ -40,6 +40,15 @@ def spark(pytestconfig: pytest.Config) -> Iterator[SparkSession]:
 
 
 @pytest.fixture(scope="module")
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """The module's plans are not compiled in `make test-full` either."""
+    from zorder_pipeline.benchmarks.data import session_conf
+
+    with session_conf(spark, INTERPRETED):
+        yield
+
+
+@pytest.fixture(scope="module")
 def compiled(spark: SparkSession) -> Iterator[None]:
     """The module's plans are compiled in `make test`, too."""
     from zorder_pipeline.benchmarks.data import session_conf

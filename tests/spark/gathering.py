@@ -5,11 +5,12 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 import zorder_pipeline
+from zorder_pipeline.java import items
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.reading.meanings import items, kind_of
+from zorder_pipeline.reading.meanings import kind_of
 from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

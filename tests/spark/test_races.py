@@ -29,6 +29,7 @@ from tests.spark.writers import (
     spec_for,
 )
 
+pytestmark = pytest.mark.usefixtures("interpreted")  # a thousand commits of plans that are new each time
 ROOT = str(Path(__file__).resolve().parents[2])
 PLAIN: dict[str, str] = {}
 VECTORS = {"delta.enableDeletionVectors": "true"}

@@ -26,12 +26,13 @@ from pyspark.sql import SparkSession
 from tests.conftest import INTERPRETED
 from tests.spark.skipping_cases import FIXED, KINDS, Case, Conditions, make_table
 from zorder_pipeline.benchmarks.data import session_conf
+from zorder_pipeline.java import items
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ZoneMap
 from zorder_pipeline.query_log.sql import parse_statement
-from zorder_pipeline.reading.meanings import items, kind_of
+from zorder_pipeline.reading.meanings import kind_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.spark

@@ -24,6 +24,7 @@ from deltalake import CommitProperties, DeltaTable, write_deltalake
 from deltalake.exceptions import CommitFailedError, DeltaError
 from pyspark.sql import SparkSession
 
+from tests.conftest import COMPILED
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.encoding import rank_encoding
@@ -293,12 +294,19 @@ class Race:
 
     def _spark_writer(self, thread: int) -> Callable[[], None]:
         def loop() -> None:
-            session = self.spark.newSession()
+            session = self._session()
             for operation in self._schedule(thread, SPARK_KINDS):
                 session.conf.set("spark.databricks.delta.commitInfo.userMetadata", operation.token)
                 self._try(operation, lambda made=operation: self._run_sql(session, made))  # type: ignore[misc]
 
         return loop
+
+    def _session(self) -> SparkSession:
+        """One of a thread's own, whose plans are compiled if those of the test's session are."""
+        made = self.spark.newSession()
+        for name in COMPILED:
+            made.conf.set(name, self.spark.conf.get(name))
+        return made
 
     def _run_sql(self, session: SparkSession, operation: Operation) -> bool:
         found = session.sql(operation.sql(f"delta.`{self.path}`")).collect()
@@ -326,7 +334,7 @@ class Race:
 
     def _relayouter(self, specs: Sequence[KeySpec]) -> Callable[[], None]:
         def loop() -> None:
-            session = self.spark.newSession()
+            session = self._session()
             for number, spec in enumerate(itertools.cycle(specs)):
                 self._await_writers()
                 if self._over():

@@ -160,11 +160,11 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
 
 def _forget(spark: SparkSession) -> None:
     """Empty Delta's cache of logs, and with it that of their states, and ours."""
-    from zorder_pipeline.relayout.sessions import jvm
+    from zorder_pipeline.java import scala_object
     from zorder_pipeline.relayout.snapshot import forget_snapshots
 
     forget_snapshots()
-    getattr(jvm(spark).org.apache.spark.sql.delta, "DeltaLog$").__getattr__("MODULE$").clearCache()
+    scala_object(spark, "org.apache.spark.sql.delta.DeltaLog").clearCache()
     spark.catalog.clearCache()
 
 

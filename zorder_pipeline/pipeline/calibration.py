@@ -13,9 +13,9 @@ import numpy as np
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.java import java_class
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.relayout.sessions import java_class
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.relayout.timings import Timing, Timings
 

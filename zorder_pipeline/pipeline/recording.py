@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.java import has_jvm
 from zorder_pipeline.query_log.recorder import Recorder
 from zorder_pipeline.query_log.spool import moved_to
 from zorder_pipeline.relayout.snapshot import open_table
@@ -140,7 +141,7 @@ def record(
         with zorder_pipeline.record(spark, state="/data/state", tables={"flights": "/data/flights"}):
             spark.sql("SELECT count(*) FROM flights WHERE distance > 2000").collect()
     """
-    folder = state_of(spark, state) if getattr(spark, "_jsparkSession", None) is not None else state or ""
+    folder = state_of(spark, state) if has_jvm(spark) else state or ""
     if folder is None:
         raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
     name = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()

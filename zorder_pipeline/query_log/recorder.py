@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.java import has_jvm, java_class, scala_object
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -56,7 +57,7 @@ class Recorder:
     """
 
     def __init__(self, spark: SparkSession, spool: str | Path, ignored: tuple[str, ...] = ()) -> None:
-        if getattr(spark, "_jsparkSession", None) is None:
+        if not has_jvm(spark):
             raise UnsupportedTableError(
                 "recording needs a classic Spark session, and this one is Spark Connect; let the server write event "
                 "logs (spark.eventLog.enabled) and read them with zorder ingest --log-format spark-events"
@@ -165,19 +166,14 @@ class Recorder:
             return None
         return text
 
-    @property
-    def _java(self) -> Any:
-        return self.spark._jvm
-
-    @cached_property  # each look at a class of the JVM's is several calls into it
+    @cached_property
     def _info(self) -> Any:
-        return getattr(self._java.org.apache.spark.sql.execution, "SparkPlanInfo$").__getattr__("MODULE$")
+        return scala_object(self.spark, "org.apache.spark.sql.execution.SparkPlanInfo")
 
     @cached_property
     def _mapper(self) -> Any:
-        java = self._java.com.fasterxml.jackson
-        found = java.databind.ObjectMapper()
-        found.registerModule(getattr(java.module.scala, "DefaultScalaModule$").__getattr__("MODULE$"))
+        found = java_class(self.spark, "com.fasterxml.jackson.databind.ObjectMapper")()
+        found.registerModule(scala_object(self.spark, "com.fasterxml.jackson.module.scala.DefaultScalaModule"))
         return found
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.java import java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -21,16 +22,15 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
     Raises:
         ZorderError: a file cannot get its name there; it stays in the local folder.
     """
-    java = spark._jvm
-    assert java is not None
-    folder = java.org.apache.hadoop.fs.Path(place)
+    path = java_class(spark, "org.apache.hadoop.fs.Path")
+    folder = path(place)
     filesystem = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     files = sorted(spool.glob("*.jsonl"))
     if files:
         filesystem.mkdirs(folder)
     for file in files:
-        source = java.org.apache.hadoop.fs.Path(file.as_uri())
-        hidden, target = (java.org.apache.hadoop.fs.Path(folder, name) for name in (f"_{file.name}", file.name))
+        source = path(file.as_uri())
+        hidden, target = (path(folder, name) for name in (f"_{file.name}", file.name))
         filesystem.copyFromLocalFile(False, True, source, hidden)
         if filesystem.exists(target):
             filesystem.delete(hidden, False)

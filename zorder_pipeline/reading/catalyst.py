@@ -13,10 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from zorder_pipeline.java import items, java_class
 from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
-from .meanings import Meaning, Meanings, Tree, all_of, items, kind_of
+from .meanings import Meaning, Meanings, Tree, all_of, kind_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -137,7 +138,7 @@ class Conditions:
         values = tree.hset()
         if values.size() > MOST_LISTED:
             return None
-        make = getattr(self.meanings.jvm, "org.apache.spark.sql.catalyst.expressions.Literal")
+        make = java_class(self.meanings.spark, "org.apache.spark.sql.catalyst.expressions.Literal")
         of_type = tree.child().dataType()
         listed = [make(item, of_type) for item in items(values.toSeq()) if item is not None]
         return self._comparison(tree.child(), "in", listed)

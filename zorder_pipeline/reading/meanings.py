@@ -5,15 +5,17 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from zorder_pipeline.java import items, java_class
 from zorder_pipeline.model.file_stats import Feature
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject, JVMView
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
 
-__all__ = ["Meaning", "Meanings", "Tree", "all_of", "items", "kind_of"]
+__all__ = ["Meaning", "Meanings", "Tree", "all_of", "kind_of"]
 
 Tree: TypeAlias = "JavaObject"
 """An expression of Catalyst, Spark's optimizer."""
@@ -31,11 +33,6 @@ class Meaning(NamedTuple):
 
     tree: Tree
     normal: Tree
-
-
-def items(found: JavaObject) -> list[JavaObject]:
-    """The elements of a Scala sequence."""
-    return [found.apply(i) for i in range(found.size())]
 
 
 def kind_of(node: JavaObject) -> str:
@@ -60,9 +57,7 @@ class Meanings:
 
     def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
         self.columns = columns
-        self.jvm: JVMView = rows.sparkSession._jvm
-        self._sequence = getattr(self.jvm, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
-        self._plans = getattr(self.jvm, "org.apache.spark.sql.catalyst.plans.QueryPlan")
+        self.spark = rows.sparkSession
         self._single: dict[int, list[tuple[Meaning, str, Feature]]] = defaultdict(list)
         self._joint: list[tuple[list[tuple[Meaning, str]], Feature]] = []
         self._asked = [feature for feature in columns if feature.kind != "column"]
@@ -105,9 +100,17 @@ class Meanings:
             yield from self._optimized(rows, features[:half])
             yield from self._optimized(rows, features[half:])
 
+    @cached_property
+    def _sequence(self) -> Any:
+        return java_class(self.spark, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
+
+    @cached_property
+    def _plans(self) -> Any:
+        return java_class(self.spark, "org.apache.spark.sql.catalyst.plans.QueryPlan")
+
     def attributes(self, output: JavaObject) -> JavaObject:
         """A relation's output as `meaning` asks for it."""
-        return self._sequence(output)
+        return self._sequence(output) if self._asked else output
 
     def meaning(self, tree: Tree, attributes: JavaObject) -> Meaning:
         """The meaning of an expression over a relation's attributes."""

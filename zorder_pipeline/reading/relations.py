@@ -6,7 +6,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from .meanings import items, kind_of
+from zorder_pipeline.java import items, java_class, sequence
+
+from .meanings import kind_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -122,8 +124,7 @@ def optimized(spark: SparkSession, plan: JavaObject) -> JavaObject:
 
 
 def _frame(spark: SparkSession, plan: JavaObject) -> JavaObject:
-    dataset = getattr(spark._jvm, "org.apache.spark.sql.classic.Dataset")
-    return dataset.ofRows(spark._jsparkSession, plan)
+    return java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
 
 
 def scans(plan: JavaObject) -> list[Scan]:
@@ -185,7 +186,7 @@ def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject
     if all(one is None for one in changed):
         return found
     kept = [one or old for one, old in zip(changed, asked, strict=True)]
-    parts[place] = _sequence(spark, kept) if many else kept[0]
+    parts[place] = sequence(spark, kept) if many else kept[0]
     again = node.copy(*parts)
     again.copyTagsFrom(node)
     return again
@@ -204,11 +205,7 @@ def _with_children(spark: SparkSession, node: JavaObject, changed: list[JavaObje
     if all(child is None for child in changed):
         return None
     kept = [one or old for one, old in zip(changed, items(node.children()), strict=True)]
-    return node.withNewChildren(_sequence(spark, kept))
-
-
-def _sequence(spark: SparkSession, found: list[JavaObject]) -> JavaObject:
-    return spark._jvm.PythonUtils.toSeq(found)  # type: ignore[union-attr]
+    return node.withNewChildren(sequence(spark, kept))
 
 
 def _with_index(spark: SparkSession, node: JavaObject, index: JavaObject) -> JavaObject:

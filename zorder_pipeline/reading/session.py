@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.java import has_jvm, java_class, scala_object
 from zorder_pipeline.model.file_stats import Feature
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ LEGACY = "spark.sql.legacy."
 
 def session_of(spark: SparkSession) -> str:
     """What the value of an expression depends on besides the row: under another one, statistics of it do not count."""
-    if getattr(spark, "_jsparkSession", None) is None:
+    if not has_jvm(spark):
         raise UnsupportedTableError("statistics of files need a classic Spark session; this one is Spark Connect")
     conf = spark._jsparkSession.sessionState().conf()
     every = str(conf.getAllConfs().mkString("\0"))  # in one call: one by one they would take longer than planning
@@ -44,11 +45,12 @@ def _shadowed(spark: SparkSession, text: str) -> bool:
     calls = sorted({found.lower() for found in _CALLED.findall(text)})
     if tuple(map(int, spark.version.split(".")[:2])) >= (4, 2):  # which keeps both kinds apart
         return bool(calls) and (spark.conf.get(_ORDER, None) or "").lower() == "first"
-    catalyst = spark._jvm.org.apache.spark.sql.catalyst  # type: ignore[union-attr]
+    catalyst = "org.apache.spark.sql.catalyst"
+    named = java_class(spark, f"{catalyst}.FunctionIdentifier")
     own = spark._jsparkSession.sessionState().functionRegistry()
-    usual = getattr(catalyst.analysis, "FunctionRegistry$").__getattr__("MODULE$").builtin()
+    usual = scala_object(spark, f"{catalyst}.analysis.FunctionRegistry").builtin()
     for name in calls:
-        found = [registry.lookupFunction(catalyst.FunctionIdentifier(name)) for registry in (own, usual)]
+        found = [registry.lookupFunction(named(name)) for registry in (own, usual)]
         if all(item.isDefined() for item in found):
             here, there = (item.get().getClassName() for item in found)
             if here != there:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from .commit import ENCODERS
-from .sessions import java_class, jvm, nothing, scala_object
+from zorder_pipeline.java import java_class, nothing, scala_object, sequence
+
+from .sessions import encoders
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -42,9 +43,9 @@ class ChosenFiles:
         spark = self.snapshot.spark
         python = java_class(spark, CONVERTERS)
         listed = python.asScala(self.snapshot.jsnapshot.allFiles().collectAsList()).toSeq()
-        frame = spark._jsparkSession.createDataset(listed, scala_object(spark, ENCODERS).addFileEncoder()).toDF()
+        frame = spark._jsparkSession.createDataset(listed, encoders(spark).addFileEncoder()).toDF()
         text = java_class(spark, "org.apache.spark.sql.Encoders").STRING()
-        texts = getattr(frame.select("path", jvm(spark).PythonUtils.toSeq([])), "as")(text)
+        texts = getattr(frame.select("path", sequence(spark, [])), "as")(text)
         pairs = python.asScala(texts.collectAsList()).toSeq().zip(listed)
         ordered = scala_object(spark, "scala.collection.mutable.LinkedHashMap")
         return java_class(spark, "java.util.LinkedHashMap")(python.asJava(getattr(ordered, "from")(pairs)))

@@ -12,9 +12,10 @@ import sys
 import threading
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
+from zorder_pipeline.java import java_class, jvm, nothing, scala_object, sequence
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
@@ -23,7 +24,7 @@ from .failures import cause, first_line, lost_races, of_constraints, reason_of
 from .history import history_of
 from .restoring import LOOKED_AT
 from .session_conf import AS_STORED, set_for_a_while
-from .sessions import activate, java_class, jvm, nothing, scala_object
+from .sessions import activate, encoders
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash
 
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction", "actions_summary"]
 
-ENCODERS = "org.apache.spark.sql.delta.implicits.package"
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _labelling = threading.Lock()
 """Two relayouts of a session would take each other's label for the session's own."""
@@ -55,7 +55,6 @@ class Transaction:
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
         from py4j.protocol import Py4JError, Py4JJavaError
 
-        self.jvm = jvm(self.spark)
         activate(self.spark)
         none = nothing(self.spark)
         try:
@@ -70,7 +69,7 @@ class Transaction:
             ) from error
         self.current = snapshot_of(self.spark, self.jlog, self.txn.snapshot())
         self.current.refuse_unless_as(snapshot)
-        self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(self._seq(list(paths)))
+        self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(sequence(self.spark, list(paths)))
         self.written: JavaObject | None = None
         self._committing = False
 
@@ -126,7 +125,7 @@ class Transaction:
 
         with set_for_a_while(self.spark, conf):
             try:
-                self.written = self.txn.writeFiles(rows._jdf, nothing(self.spark), True, self._seq([]))
+                self.written = self.txn.writeFiles(rows._jdf, nothing(self.spark), True, sequence(self.spark, []))
             except Py4JJavaError as error:
                 location, java = self.current.location, error.java_exception
                 if "InvariantViolation" not in java.getClass().getName():
@@ -165,11 +164,11 @@ class Transaction:
         none = F.create_map().cast("map<string,string>")
         both = F.map_concat(F.coalesce(F.col("tags"), none), F.coalesce(own, none))
         added = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
-        encoders = scala_object(self.spark, ENCODERS)
-        actions = java_class(self.spark, "java.util.ArrayList")(_typed(added, encoders.addFileEncoder()))
-        actions.addAll(_typed(self._removals(), encoders.removeFileEncoder()))
+        kinds = encoders(self.spark)
+        actions = java_class(self.spark, "java.util.ArrayList")(_typed(added, kinds.addFileEncoder()))
+        actions.addAll(_typed(self._removals(), kinds.removeFileEncoder()))
         operation = self._operation(columns)
-        tags_of_commit = self.jvm.PythonUtils.toScalaMap({})
+        tags_of_commit = jvm(self.spark).PythonUtils.toScalaMap({})
         if "rowTracking" in self.current.features:
             tagged = self._row_tracking().addPreservedRowTrackingTagIfNotSet
             tags_of_commit = tagged(self.current.jsnapshot, tags_of_commit)
@@ -181,7 +180,7 @@ class Transaction:
             self._committing = True
             try:
                 with set_for_a_while(self.spark, told):
-                    version = int(self.txn.commit(self._seq(actions), operation, tags_of_commit))
+                    version = int(self.txn.commit(sequence(self.spark, actions), operation, tags_of_commit))
             except Exception as error:
                 if (landed := self._landed(label, error)) is None:
                     raise
@@ -213,7 +212,7 @@ class Transaction:
         """Whether the files that were written are part of the table."""
         none = nothing(self.spark)
         newest = self.jlog.update(False, none, none)
-        return bool(newest.getSpecificFilesWithStats(self._seq(self._new_paths())).nonEmpty())
+        return bool(newest.getSpecificFilesWithStats(sequence(self.spark, self._new_paths())).nonEmpty())
 
     def _new_paths(self) -> list[str]:
         """Paths of the files that were written, as in their AddFile actions."""
@@ -278,7 +277,9 @@ class Transaction:
 
     def _operation(self, columns: Sequence[str]) -> JavaObject:
         optimize = java_class(self.spark, "org.apache.spark.sql.delta.DeltaOperations$Optimize")
-        return optimize(self._seq([]), self._seq(list(columns)), False, nothing(self.spark), False)
+        return optimize(
+            sequence(self.spark, []), sequence(self.spark, list(columns)), False, nothing(self.spark), False
+        )
 
     def _register(self, metrics: Mapping[str, int]) -> None:
         """Put our figures into the commit's operationMetrics, as DESCRIBE HISTORY shows them."""
@@ -289,17 +290,14 @@ class Transaction:
             metric = factory.createMetric(context, name)
             metric.set(int(value))
             registered[name] = metric
-        self.txn.registerSQLMetrics(self.spark._jsparkSession, self.jvm.PythonUtils.toScalaMap(registered))
+        self.txn.registerSQLMetrics(self.spark._jsparkSession, jvm(self.spark).PythonUtils.toScalaMap(registered))
 
     def _frame(self, files: JavaObject) -> DataFrame:
         """AddFile actions as a DataFrame."""
         from pyspark.sql import DataFrame
 
-        encoder = scala_object(self.spark, ENCODERS).addFileEncoder()
+        encoder = encoders(self.spark).addFileEncoder()
         return DataFrame(self.spark._jsparkSession.createDataset(files, encoder).toDF(), self.spark)
-
-    def _seq(self, items: Any) -> JavaObject:
-        return self.jvm.PythonUtils.toSeq(items)
 
     def _row_tracking(self) -> JavaObject:
         return scala_object(self.spark, "org.apache.spark.sql.delta.RowTracking")

@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.java import has_jvm
 from zorder_pipeline.model.plan import Plan
 
-from .sessions import has_jvm
 from .state_table import StateTable
 
 if TYPE_CHECKING:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -161,8 +160,9 @@ def by_hash(targeted: DataFrame, number: int) -> DataFrame:
     """`to_files` without ``repartitionById``: by keys that Spark's hash partitioning sends where they belong."""
     from pyspark.sql import functions as F
 
-    keys = F.from_json(F.lit(json.dumps(keys_of_partitions(number).tolist())), "array<int>")
-    return targeted.repartition(number, F.get(keys, F.col(FILE).cast("int")))
+    keys = array_sql(keys_of_partitions(number).tolist())
+    # as an int: a bigint of the same value has another hash
+    return targeted.repartition(number, F.expr(f"CAST(get({keys}, CAST({FILE} AS INT)) AS INT)"))
 
 
 def keys_of_partitions(number: int) -> npt.NDArray[np.int32]:

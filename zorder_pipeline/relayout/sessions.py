@@ -1,4 +1,4 @@
-"""What a Spark session is and knows: its JVM, if it has one, its versions, and which names and folders are tables."""
+"""What a Spark session is and knows: its versions, and which names and folders are tables."""
 
 from __future__ import annotations
 
@@ -7,62 +7,27 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.java import has_jvm, java_class, scala_object
 from zorder_pipeline.model.spark_sql import column_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["activate", "elements", "has_jvm", "is_delta_table", "is_path", "java_class", "jvm", "no_table", "nothing"]
-__all__ += ["scala_object", "session_id", "session_versions", "sql_name"]
+__all__ = ["activate", "encoders", "is_delta_table", "is_path", "no_table", "session_id", "session_versions"]
+__all__ += ["sql_name"]
 
 SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
 """What a URI begins with."""
 
 
-def has_jvm(spark: SparkSession) -> bool:
-    """Whether it is a classic session, and none of Spark Connect."""
-    return getattr(spark, "_jvm", None) is not None
-
-
-def jvm(spark: SparkSession) -> Any:
-    """The session's JVM.
-
-    Raises:
-        UnsupportedTableError: a Spark Connect session, which has none.
-    """
-    if not has_jvm(spark):
-        raise UnsupportedTableError(
-            "this Spark session has no JVM (Spark Connect), which this step needs: use a classic session, e.g. "
-            "spark.master: local[*] or the cluster's own master URL, or committer: public for a relayout"
-        )
-    return spark._jvm
-
-
-def java_class(spark: SparkSession, name: str) -> Any:
-    """A class of the session's JVM by its whole name: one call, where word after word the JVM looks for each."""
-    return getattr(jvm(spark), name)
-
-
-def scala_object(spark: SparkSession, name: str) -> Any:
-    """A Scala object of the session's JVM by its whole name."""
-    return getattr(java_class(spark, f"{name}$"), "MODULE$")
-
-
-def nothing(spark: SparkSession) -> Any:
-    """Scala's None."""
-    return java_class(spark, "scala.Option").empty()
-
-
-def elements(found: Any) -> list[Any]:
-    """The elements of a Scala collection: iterating in Java's way ends in an exception, dear to carry to Python."""
-    sequence = found.toSeq()
-    return [sequence.apply(i) for i in range(sequence.size())]
-
-
 def activate(spark: SparkSession) -> None:
     """Make this the session that Delta finds when it asks its own thread for one: a new thread has none."""
     java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
+
+
+def encoders(spark: SparkSession) -> Any:
+    """How Delta's actions become rows of a Dataset: an object with a method for each kind, as ``addFileEncoder``."""
+    return scala_object(spark, "org.apache.spark.sql.delta.implicits.package")
 
 
 def is_delta_table(spark: SparkSession, folder: str) -> bool:

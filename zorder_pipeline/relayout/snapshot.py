@@ -9,25 +9,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
+from zorder_pipeline.java import has_jvm, items, nothing, scala_object, sequence
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.versions import check_pair
 
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .sessions import (
-    activate,
-    elements,
-    has_jvm,
-    is_delta_table,
-    is_path,
-    jvm,
-    no_table,
-    nothing,
-    scala_object,
-    session_versions,
-    sql_name,
-)
+from .sessions import activate, is_delta_table, is_path, no_table, session_versions, sql_name
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -84,9 +73,9 @@ class TableSnapshot:
         self.table_id: str = metadata.id()
         self.version = int(snapshot.version())
         self.written = _written(snapshot)
-        self.properties: dict[str, str] = {pair._1(): pair._2() for pair in elements(metadata.configuration())}
-        self.features: frozenset[str] = frozenset(elements(protocol.readerAndWriterFeatureNames()))
-        self.partition_columns: tuple[str, ...] = tuple(elements(metadata.partitionColumns()))
+        self.properties: dict[str, str] = {pair._1(): pair._2() for pair in items(metadata.configuration().toSeq())}
+        self.features: frozenset[str] = frozenset(items(protocol.readerAndWriterFeatureNames().toSeq()))
+        self.partition_columns: tuple[str, ...] = tuple(items(metadata.partitionColumns()))
         self.struct: StructType = StructType.fromJson(json.loads(metadata.schemaString()))
 
     @cached_property
@@ -158,7 +147,7 @@ class TableSnapshot:
     def _clustering_columns(self) -> tuple[str, ...]:
         """Columns of a liquid clustering; none after CLUSTER BY NONE."""
         name = "org.apache.spark.sql.delta.skipping.clustering.ClusteringColumnInfo"
-        return tuple(elements(scala_object(self.spark, name).extractLogicalNames(self.jsnapshot)))
+        return tuple(items(scala_object(self.spark, name).extractLogicalNames(self.jsnapshot)))
 
     def newest(self) -> TableSnapshot:
         """The same table as it is now.
@@ -193,7 +182,7 @@ class TableSnapshot:
         """The live rows of some files of this version, by their paths as in `files`."""
         from pyspark.sql import DataFrame
 
-        actions = self.jsnapshot.getSpecificFilesWithStats(jvm(self.spark).PythonUtils.toSeq(list(paths)))
+        actions = self.jsnapshot.getSpecificFilesWithStats(sequence(self.spark, list(paths)))
         frame = self.jlog.createDataFrame(self.jsnapshot, actions, False, nothing(self.spark))
         return DataFrame(frame, self.spark)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .sessions import has_jvm, java_class
+from zorder_pipeline.java import has_jvm, java_class
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
