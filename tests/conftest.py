@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-# a quarter of the driver's time would go into optimising code that runs for a few rows
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1")
+# a quarter of the driver's time would go into optimising code that runs for a few rows; without it Java reserves 48 MB
+# for compiled code, fewer than some hundred tests need: it would be thrown away and compiled again all the time
+JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 CONF = {
     "spark.master": "local[2]",

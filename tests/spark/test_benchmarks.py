@@ -9,10 +9,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline.benchmarks import demo_workload, harness
+from zorder_pipeline.benchmarks.appends import after_appends
+from zorder_pipeline.benchmarks.data import lineitem_table
 from zorder_pipeline.benchmarks.engines import spark_times
 from zorder_pipeline.benchmarks.harness import Options
 from zorder_pipeline.benchmarks.iceberg import ICEBERG
 from zorder_pipeline.benchmarks.page_index import PageIndex
+from zorder_pipeline.benchmarks.workloads import tpch_logs, write_logs
+from zorder_pipeline.pipeline import LearnSettings
 
 
 def test_pages_are_filtered_as_their_bounds_say(spark: SparkSession, tmp_path: Path) -> None:
@@ -41,6 +45,25 @@ def test_rows_scanned_are_those_of_the_files_that_were_read(spark: SparkSession,
     assert found.scanned.tolist() == [250, 0, 1000]
     assert (found.seconds > 0).all()
     assert (found.empty > 0).all()
+
+
+@pytest.mark.slow
+def test_nights_of_new_days_are_measured_beside_full_relayouts(spark: SparkSession, tmp_path: Path) -> None:
+    source, folder = tmp_path / "lineitem", tmp_path / "work"
+    lineitem_table(spark, source, 0.002, 4)
+    records, later = tpch_logs(40, 40, 0, scale=0.002)
+    settings = LearnSettings(trials=10, target_file_rows=1000)
+    said: list[str] = []
+    found = after_appends(
+        spark, source, folder, write_logs(records, later, tmp_path), settings, 4, said.append, first=4
+    )
+    assert found["appends"] == 4
+    assert 0.5 < found["rows_read_to_full_after_appends"] < 2
+    assert 0.5 < found["rows_read_to_new_layout_after_appends"] < 2
+    assert 1 < found["bytes_rewritten_per_byte_after_appends"] < 5
+    assert 6 <= found["files_after_appends"] <= 24
+    assert said[0] == "4 of 4 nights of new days"
+    assert not folder.exists()
 
 
 @pytest.mark.slow

@@ -2,7 +2,8 @@
 
 Every round copies the table, then runs each contender, in an order that changes from round to round, in one warm JVM
 with a driver heap of 2 GB; all make the same number of files. Then a twentieth of new rows is appended and relaid
-incrementally, and unseen queries are measured against a full relayout of the same rows.
+incrementally, and unseen queries are measured against a full relayout of the same rows; so they are after 200 nights
+of new days.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import numpy as np
 
 from zorder_pipeline.errors import ZorderError
 
+from .appends import after_appends
 from .data import copy_table, file_count, lineitem_table, plan_for
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .peers import frequent_columns, liquid, zorder
@@ -33,10 +35,11 @@ __all__ = ["WORKLOAD"]
 SCALE, QUICK_SCALE = 1.0, 0.1
 FILES = 64
 TABLE = "lineitem"
+NIGHTS, QUICK_NIGHTS = 200, 20
 HEAP = "2g"
 NEW = 0.05
 COLUMNS = 3
-NAMES = ("stored", "ours-hash", "zorder", "liquid")
+NAMES = ("stored", "ours-hash", "zorder", "liquid", "appends")
 
 Contender = tuple[str, str, Callable[[Path], float]]
 """Name, label, and what rewrites a table at a new path; returns its seconds without what it started from."""
@@ -65,7 +68,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     progress("learning a layout, which is not timed here")
     plan = pipeline.learn(spark, str(source), [train], aliases=[TABLE], settings=settings)
     columns = frequent_columns([record["statement"] for record in records], COLUMNS)
-    wanted = (OURS, *(options.against or NAMES))
+    against = options.against or NAMES
+    wanted = (OURS, *against)
     contenders = [one for one in _contenders(spark, source, plan, columns) if one[0] in wanted]
     for name, _, make in contenders:  # warm: code is compiled, files are in the cache
         progress(f"warming up: {name}")
@@ -75,6 +79,9 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         outcomes += _round(spark, source, options.work / "round", contenders, seed, progress)
     progress(f"appending {NEW:.0%} new rows")
     extra = _incremental(spark, source, options.work / "incremental" / TABLE, plan, unseen)
+    if "appends" in against:
+        nights = QUICK_NIGHTS if options.quick else NIGHTS
+        extra |= after_appends(spark, source, options.work / "appends", (train, unseen), settings, nights, progress)
     return [_with(outcome, extra) if outcome.contender == OURS else outcome for outcome in outcomes]
 
 
