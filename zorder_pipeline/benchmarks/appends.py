@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from .data import plan_for
+from .data import copy_table, file_count, learn_and_apply, plan_for
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -68,24 +68,24 @@ def after_appends(
         if night % TOLD == 0 or night == len(new):
             progress(f"{night} of {len(new)} nights of new days")
 
-    def read() -> tuple[float, int]:
-        found = pipeline.evaluate(spark, str(path), [unseen], aliases=[source.name], count_matches=False)
-        return found.rows_read_fraction, int(pipeline.inspect(spark, str(path))["files"])
+    def read(table: Path) -> float:
+        found = pipeline.evaluate(spark, str(table), [unseen], aliases=[source.name], count_matches=False)
+        return found.rows_read_fraction
 
-    nightly, files = read()
-    size = pipeline.inspect(spark, str(path))["bytes"]
+    nightly, table = read(path), pipeline.inspect(spark, str(path))
+    other = folder / "again" / source.name  # a copy, as a present layout is kept unless another is surely better
+    copy_table(spark, path, other)
     pipeline.apply(spark, str(path), plan, force=True, full=True)
-    full, files_of_full = read()
+    full, files_of_full = read(path), file_count(path)
     progress("learning a layout on all of the rows")
-    again = pipeline.learn(spark, str(path), [log], aliases=[source.name], settings=settings)
-    pipeline.apply(spark, str(path), again, force=True, full=True)
-    learned, _ = read()
+    learn_and_apply(spark, other, log, settings)
+    learned = read(other)
     shutil.rmtree(folder)
     return {
         "appends": len(new),
         "rows_read_to_full_after_appends": nightly / full,
         "rows_read_to_new_layout_after_appends": nightly / learned,
-        "bytes_rewritten_per_byte_after_appends": written / size,
-        "files_after_appends": files,
+        "bytes_rewritten_per_byte_after_appends": written / table["bytes"],
+        "files_after_appends": table["files"],
         "files_of_full_after_appends": files_of_full,
     }
