@@ -2,6 +2,7 @@
 
 import datetime as dt
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -227,3 +228,32 @@ def test_a_column_called_metadata_is_the_tables_own(spark: SparkSession, tmp_pat
     settings = pipeline.LearnSettings(target_file_rows=3000)
     assert pipeline.compact(spark, path, settings=settings).files_added == 1
     assert content(spark, path) == before
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("properties", "way"),
+    [
+        ({}, "compaction"),
+        pytest.param({"delta.enableRowTracking": "true"}, "auto", marks=pytest.mark.slow),
+        pytest.param({}, PUBLIC, marks=pytest.mark.slow),
+    ],
+)
+def test_chars_get_no_blanks_that_their_files_do_not_have(
+    spark: SparkSession, tmp_path: Path, properties: dict[str, str], way: str
+) -> None:
+    """Spark adds them for its readers alone: others would see the table's values change."""
+    path = created(spark, tmp_path / "t", "k BIGINT, c CHAR(6)", "id, id", **properties)
+
+    def stored() -> Counter[int]:
+        table = DeltaTable(path).to_pyarrow_table(columns=["c"])
+        return Counter(len(value) for value in table["c"].to_pylist())
+
+    before = stored()
+    assert before == {1: 10, 2: 90, 3: 900}
+    if way == "compaction":
+        settings = pipeline.LearnSettings(target_file_rows=2000)
+        assert pipeline.compact(spark, path, settings=settings, verify="hash").decision == "applied"
+    else:
+        assert rewritten(spark, path, way, verify="hash").committed
+    assert stored() == before

@@ -23,7 +23,7 @@ from .committer import Replacement, Written
 from .failures import cause, first_line, lost_races, of_constraints, reason_of
 from .history import history_of
 from .restoring import LOOKED_AT
-from .session_conf import AS_STORED, set_for_a_while
+from .session_conf import set_for_a_while
 from .sessions import activate, encoders
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash
@@ -84,8 +84,7 @@ class Transaction:
 
         self.txn.trackFilesRead(self.inputs)
         none = nothing(self.spark)
-        with set_for_a_while(self.spark, AS_STORED):
-            rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, none)
+        rows = self.jlog.createDataFrame(self.current.jsnapshot, self.inputs, False, none)
         if "rowTracking" in self.current.features:
             rows = self._row_tracking().preserveRowTrackingColumns(rows, self.current.jsnapshot)
         return DataFrame(rows, self.spark)
@@ -139,8 +138,7 @@ class Transaction:
         from pyspark.sql import DataFrame
 
         none = nothing(self.spark)
-        with set_for_a_while(self.spark, AS_STORED):
-            rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
+        rows = self.jlog.createDataFrame(self.current.jsnapshot, self.written, False, none)
         return DataFrame(rows, self.spark)
 
     def commit(

@@ -15,7 +15,7 @@ from .failures import answered, first_line, lost_races, of_constraints
 from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql
-from .session_conf import AS_STORED, set_for_a_while
+from .session_conf import set_for_a_while
 from .verify import content_hash
 
 if TYPE_CHECKING:
@@ -73,8 +73,7 @@ class PublicCommitter:
         """Live rows of the partitions, of whatever version is the newest when they are read; never of Spark's cache."""
         from pyspark.sql import functions as F
 
-        with set_for_a_while(self.spark, AS_STORED):
-            rows = self.spark.read.format("delta").load(self.current.location)
+        rows = self.spark.read.format("delta").load(self.current.location)
         # what somebody cached of the table may be old: a condition that no cached plan has, and that costs nothing
         path = rows.metadataColumn("_metadata").getField("file_path")
         return rows.where(path.isNotNull() & F.lit(uuid.uuid4().hex).isNotNull()).where(self.where)
@@ -85,7 +84,7 @@ class PublicCommitter:
         label = f"{how.label} {uuid.uuid4().hex[:12]}"
         writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
         failure: BaseException | None = None
-        with set_for_a_while(self.spark, {**how.conf, **AS_STORED, **AS_GIVEN}):
+        with set_for_a_while(self.spark, {**how.conf, **AS_GIVEN}):
             try:
                 writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
             except BaseException as error:  # a connection may break after the commit, a hook after it may fail

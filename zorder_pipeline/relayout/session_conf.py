@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.conf import RuntimeConfig
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "AS_STORED", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
 __all__ += ["UNPREPARED", "set_for_a_while"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
 
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
-"""Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds."""
+"""Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds.
+
+A relation is made anew where somebody asks for its metadata, so this must hold for all of a rewrite."""
 ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
 """A file that cannot be read is an error: rows that are passed over would be gone after a rewrite."""
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
@@ -100,7 +102,7 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    return ALL_ROWS | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_STORED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:
