@@ -88,7 +88,7 @@ def test_learn_apply_evaluate_inspect(
     assert 0 < before["matched_fraction"] < 0.02
     assert 0 < before["row_groups_read_fraction"] <= 1
 
-    code, learned, _ = zorder(capsys, monkeypatch, "learn", *source, "--trials", "150", "--out", plan)
+    code, learned, _ = zorder(capsys, monkeypatch, "learn", *source, "--trials", "60", "--out", plan)
     assert code == 0
     assert {"layout", "predicted", "baselines", "trials", "seconds"} <= learned.keys()
     assert set(learned["layout"]["bits"]) == {"distance", "tail"}

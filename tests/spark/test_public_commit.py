@@ -110,7 +110,8 @@ def meanwhile(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, act: Callabl
 # ---------------------------------------------------------------------------------------------- what is rewritten
 
 
-@pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
+@pytest.mark.slow
+@pytest.mark.parametrize("partitioned", [False, True])
 def test_a_second_run_commits_nothing_and_new_rows_bring_in_their_partition(
     spark: SparkSession, tmp_path: Path, partitioned: bool
 ) -> None:

@@ -264,8 +264,14 @@ def test_another_meaning_of_casts_has_no_statistics(spark: SparkSession, table: 
     ("zone", "moment", "condition"),
     [
         ("Europe/Amsterdam", "1929-12-31 23:50:28", "(ts = '1930-01-01 00:10:00' OR id = 9) AND c LIKE '%late%'"),
-        ("America/Toronto", "1919-03-31 04:45:00", "ts >= DATE '1919-03-31' AND c LIKE '%late%'"),
-        ("America/St_Johns", "2010-11-07 03:00:00", "CAST(ts AS DATE) = '2010-11-06' AND c LIKE '%late%'"),
+        pytest.param(
+            *("America/Toronto", "1919-03-31 04:45:00", "ts >= DATE '1919-03-31' AND c LIKE '%late%'"),
+            marks=pytest.mark.slow,
+        ),
+        pytest.param(
+            *("America/St_Johns", "2010-11-07 03:00:00", "CAST(ts AS DATE) = '2010-11-06' AND c LIKE '%late%'"),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_instants_are_java_s(spark: SparkSession, tmp_path: Path, zone: str, moment: str, condition: str) -> None:
