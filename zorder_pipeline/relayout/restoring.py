@@ -15,6 +15,8 @@ __all__ = ["restore", "restore_sql"]
 
 LOOKED_AT = 100
 """Commits among which ours is sought."""
+ANY_TYPE = {"spark.databricks.delta.schema.typeCheck.enabled": "false"}
+"""Take back a table whatever types it has (collations, which this Delta lets no new table have): it gets none anew."""
 
 
 def restore_sql(location: str, version: int) -> str:
@@ -55,7 +57,7 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
 
 def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
     """RESTORE a table; the version that this made, and the one that it replaced."""
-    with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS):
+    with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS | ANY_TYPE):
         snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
     row = next(row for row in history_of(snapshot, LOOKED_AT) if row["operation"] == "RESTORE")
     return int(row["version"]), int(row["readVersion"])
