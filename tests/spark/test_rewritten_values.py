@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 from tests.spark.delta_feature_cases import TYPE_CHECK
 from tests.spark.test_relayout import content, relayout, spec_for, version
 from zorder_pipeline import pipeline
-from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.session_conf import set_for_a_while
@@ -266,7 +265,7 @@ def test_chars_get_no_blanks_that_their_files_do_not_have(
 @pytest.mark.spark
 @pytest.mark.parametrize("committer", ["auto", PUBLIC])
 def test_a_table_of_collated_texts_is_rolled_back(spark: SparkSession, tmp_path: Path, committer: str) -> None:
-    with session_conf(spark, {TYPE_CHECK: "false"}):
+    with set_for_a_while(spark, {TYPE_CHECK: "false"}):
         path = created(spark, tmp_path / "t", "k BIGINT, s STRING COLLATE UTF8_LCASE", "id, if(id % 2 = 0, 'A', 'a')")
     before = counted(spark, path, "CAST(s AS BINARY)")
     assert rewritten(spark, path, committer, verify="hash").committed
