@@ -10,7 +10,7 @@ from .harness import OURS
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["markdown", "plot", "rich_table", "table_rows"]
+__all__ = ["beside", "markdown", "plot", "rich_table", "table_rows"]
 
 ACROSS = 6
 """Columns beside the first of a table on the terminal."""
@@ -27,6 +27,43 @@ FIGURES += (("total_s", "total s"),)
 FIGURES += (("error_bytes", "bytes, off by"), ("error_rows", "rows, off by"))
 FIGURES += (("inside", "inside the 90% interval"), ("half_width", "half the interval"), ("off", "off by"))
 FIGURES += (("lines_per_second", "lines/s"), ("mb_per_second", "MB/s"))
+BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("bytes_rewritten_share",), "bytes rewritten after 5% of new rows, by the table's"),
+    (("rows_read_to_full",), "rows read after that, by a full relayout's"),
+    (("appends",), "appends of new days, each relaid"),
+    (("rows_read_to_full_after_appends",), "rows read after them, by a full relayout's with the same layout"),
+    (("rows_read_to_new_layout_after_appends",), "rows read after them, by a newly learned layout's"),
+    (("bytes_rewritten_per_byte_after_appends",), "bytes rewritten in all the nights, by the table's"),
+    (("larger_scale",), "a larger table: its scale"),
+    (("growth_of_plain_copy_seconds",), "seconds of its plain copy, by the smaller one's"),
+    (("growth_of_rewrite_seconds",), "seconds of its rewrite by ours, by the smaller one's"),
+    (("copies_at_larger_scale",), "its rewrite by ours, in plain copies of it"),
+    (("scan rows to best min/max",), "rows that scans read, by the best layout's with min/max"),
+    (("ordinary rows to best min/max",), "rows that ordinary readers read, by the same"),
+    (("statistics share of relayout",), "seconds of gathering statistics, by the relayout's"),
+    (("pruning", "select"), "milliseconds to select among 10,000 files"),
+    (("pruning", "scan"), "milliseconds of a whole scan call for them"),
+    (("recorder", "ratio"), "seconds of a query with the recorder, by those without"),
+)
+"""Figures of ours that are told below the table: where they stand among an outcome's figures, and in which words."""
+
+
+def beside(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The figures of ours that have no column, as means over seeds and cases: their words, and the figure."""
+    of_ours = [outcome["figures"] for outcome in report.get("outcomes", ()) if outcome["contender"] == OURS]
+    found = []
+    for path, title in BESIDE:
+        values = [value for figures in of_ours if (value := _at(figures, path)) is not None]
+        if values:
+            found.append((title, f"{sum(values) / len(values):.3g}"))
+    return found
+
+
+def _at(figures: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
+    value: Any = figures
+    for name in path:
+        value = value.get(name) if isinstance(value, Mapping) else None
+    return None if value is None else float(value)
 
 
 def plot(report: Mapping[str, Any]) -> bytes | None:
@@ -73,6 +110,8 @@ def markdown(report: Mapping[str, Any]) -> str:
         text += "Not run: " + "; ".join(f"{peer} ({why})" for peer, why in report["not_run"].items()) + ".\n\n"
     if "pages" in report["contenders"][OURS]["mean"]:
         text += _page_table(report.get("cases", {}))
+    if told := beside(report):
+        text += "\n".join(["| beside, of ours | |", "| --- | ---: |", *(f"| {a} | {b} |" for a, b in told)]) + "\n\n"
     if not any("multiple" in title for title in header):
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     if "cases" in report:
@@ -113,7 +152,7 @@ def _page_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
 def rich_table(report: Mapping[str, Any]) -> Group:
     """The report for the terminal: tables of the same lines, no more columns in each than can be read there."""
     from rich.console import Group
-    from rich.table import Table
+    from rich.table import Column, Table
 
     header, rows = table_rows(report)
     parts = []
@@ -125,6 +164,11 @@ def rich_table(report: Mapping[str, Any]) -> Group:
             table.add_column(header[number], justify="right" if number else "left")
         for row in rows:
             table.add_row(*(row[number] for number in shown))
+        parts.append(table)
+    if told := beside(report):
+        table = Table("beside, of ours", Column(justify="right"))
+        for line in told:
+            table.add_row(*line)
         parts.append(table)
     return Group(*parts)
 

@@ -144,3 +144,27 @@ def test_pages_and_what_was_not_run_are_in_the_report() -> None:
     assert "| t.b | 50.0% | 70.0% |" in text
     assert "Not run: Iceberg sort (no Java)." in text
     assert (reports.plot(report) or b"").startswith(b"\x89PNG")
+
+
+def test_figures_of_ours_are_told_below_the_table() -> None:
+    outcomes = []
+    for seed, share in ((0, 0.05), (1, 0.07)):
+        figures = {"bytes_rewritten_share": share, "pruning": {"select": 2.25}, "files": 64}
+        outcomes.append(Outcome(OURS, "ours", seed, {"copies": np.array([1.5])}, figures=figures))
+        outcomes.append(Outcome("stored", "plain copy", seed, {"copies": np.ones(1)}, figures={"larger_scale": 10.0}))
+    report = harness.summarise(outcomes)
+    told = reports.beside(report)
+    assert [figure for _, figure in told] == ["0.06", "2.25"]  # of ours alone, the mean over seeds
+    console = Console(record=True, width=120)
+    console.print(reports.rich_table(report))
+    shown, text = console.export_text(), reports.markdown(report)
+    for title, figure in told:
+        assert f"| {title} | {figure} |" in text
+        assert title in shown
+    assert not reports.beside(harness.summarise(_outcomes([0])))
+
+
+@pytest.mark.parametrize(("path", "title"), reports.BESIDE)
+def test_every_figure_told_is_one_that_a_workload_measures(path: tuple[str, ...], title: str) -> None:
+    sources = "".join(file.read_text() for file in Path(reports.__file__).parent.glob("*.py") if file.stem != "reports")
+    assert all(f'"{name}"' in sources for name in path), title
