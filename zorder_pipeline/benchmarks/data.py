@@ -8,6 +8,7 @@ is kept: it is the "as stored" layout of every comparison.
 from __future__ import annotations
 
 import contextlib
+import os
 import shutil
 import subprocess
 import sysconfig
@@ -35,6 +36,7 @@ __all__ += [
     "orders_lineitem",
     "plan_for",
     "session_conf",
+    "started",
     "store_parquet",
     "write_lineitem",
     "write_tpch",
@@ -140,11 +142,17 @@ def learn_and_apply(spark: SparkSession, path: Path, log: str, settings: LearnSe
     """Ours: learn a layout from a log that calls the table by its folder, and apply it; returns seconds by step."""
     from zorder_pipeline import pipeline
 
-    start = time.perf_counter()
+    start = started()
     plan = pipeline.learn(spark, str(path), [log], aliases=[path.name], settings=settings)
     learned = time.perf_counter()
     pipeline.apply(spark, str(path), plan, force=True)
     return {"rewrite": time.perf_counter() - learned, "learn": learned - start}
+
+
+def started() -> float:
+    """The clock, once the disk has all that was written before: its writing would else slow what is timed from here."""
+    os.sync()
+    return time.perf_counter()
 
 
 def file_count(path: str | Path) -> int:

@@ -20,7 +20,7 @@ from sqlglot import exp
 
 from zorder_pipeline.errors import ZorderError
 
-from .data import copy_table, live_bytes, session_conf
+from .data import copy_table, live_bytes, session_conf, started
 from .hudi import hudi
 from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
 from .workloads import LITERAL, Record
@@ -92,7 +92,7 @@ def stored(
 ) -> float:
     """The rows as they arrived: a plain copy without a shuffle; its seconds are the unit of the other rewrites."""
     del columns, files, measure
-    start = time.perf_counter()
+    start = started()
     copy_table(spark, source, dest)
     return time.perf_counter() - start
 
@@ -128,7 +128,7 @@ def zorder(
     copy_table(spark, source, dest)
     by = ", ".join(_quoted(column) for column in columns)
     with session_conf(spark, optimize_conf(dest, files)):
-        start = time.perf_counter()
+        start = started()
         spark.sql(f"OPTIMIZE delta.{_quoted(dest)} ZORDER BY ({by})")
         return time.perf_counter() - start
 
@@ -142,7 +142,7 @@ def liquid(
     by = ", ".join(_quoted(column) for column in columns)
     spark.sql(f"ALTER TABLE delta.{_quoted(dest)} CLUSTER BY ({by})")
     with session_conf(spark, optimize_conf(dest, files)):
-        start = time.perf_counter()
+        start = started()
         spark.sql(f"OPTIMIZE delta.{_quoted(dest)} FULL")
         return time.perf_counter() - start
 
@@ -234,7 +234,7 @@ def _sorted_copy(spark: SparkSession, source: str, path: str, column: str, files
     from pyspark.sql import functions as F
 
     shutil.rmtree(path, ignore_errors=True)
-    start = time.perf_counter()
+    start = started()
     rows = spark.read.format("delta").load(source)
     # the noise spreads a frequent value over several files, as Delta's own ZORDER does
     noise = F.xxhash64(*rows.columns)
