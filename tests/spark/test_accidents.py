@@ -50,7 +50,6 @@ def made_anew(spark: SparkSession, path: str) -> None:
     write_deltalake(path, pa.table({"k": pa.array(range(10), pa.int64()), "p": pa.array([0] * 10, pa.int32())}))
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("late", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
@@ -68,7 +67,6 @@ def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
     assert (version(spark, path), len(content(spark, path))) == (0, 10)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_a_table_that_became_liquid_after_the_plan_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
@@ -81,7 +79,6 @@ def test_a_table_that_became_liquid_after_the_plan_is_refused(spark: SparkSessio
         relayout(spark, path, SPEC, snapshot=snapshot)
 
 
-@pytest.mark.spark
 def test_a_hook_that_fails_after_the_commit_does_not_hide_it(spark: SparkSession, tmp_path: Path) -> None:
     path, state = plain(spark, tmp_path / "t"), str(tmp_path / "state")
     manifest = "'delta.compatibility.symlinkFormatManifest.enabled' = 'true'"
@@ -98,7 +95,6 @@ def test_a_hook_that_fails_after_the_commit_does_not_hide_it(spark: SparkSession
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_bins_before_one_that_fails_are_told_and_recorded(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -123,7 +119,6 @@ def test_bins_before_one_that_fails_are_told_and_recorded(
     assert [entry.version for entry in Ledger(spark, state).entries()] == [2, 3]
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_relayouts_are_recorded_in_whatever_order_and_once(spark: SparkSession, tmp_path: Path) -> None:
     path, ledger = plain(spark, tmp_path / "t"), Ledger(spark, str(tmp_path / "state"))
@@ -134,7 +129,6 @@ def test_relayouts_are_recorded_in_whatever_order_and_once(spark: SparkSession, 
     assert sorted(entry.version for entry in ledger.entries()) == [10, 12]
 
 
-@pytest.mark.spark
 def test_a_state_that_cannot_be_written_is_told_with_the_version_that_was_committed(
     spark: SparkSession, tmp_path: Path
 ) -> None:
@@ -147,7 +141,6 @@ def test_a_state_that_cannot_be_written_is_told_with_the_version_that_was_commit
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_a_dry_run_asks_nobody(spark: SparkSession, tmp_path: Path) -> None:
     path, state = plain(spark, tmp_path / "t"), tmp_path / "state"
     plan, rules, gate = layout_by_hand(spark, path, {"k": 3}), Rules(approval="always"), GateSettings(enabled=False)
@@ -159,7 +152,6 @@ def test_a_dry_run_asks_nobody(spark: SparkSession, tmp_path: Path) -> None:
     )
 
 
-@pytest.mark.spark
 def test_the_stop_variable_stops_compaction_too(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,7 +164,6 @@ def test_the_stop_variable_stops_compaction_too(
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_rollback_takes_back_one_run_whole_or_says_why_not(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     relayout(spark, path, SPEC)
@@ -191,7 +182,6 @@ def test_rollback_takes_back_one_run_whole_or_says_why_not(spark: SparkSession, 
         rollback(spark, path, -5)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_rollback_refuses_a_run_that_others_committed_into(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -210,7 +200,6 @@ def test_rollback_refuses_a_run_that_others_committed_into(
         rollback(spark, path)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
@@ -223,7 +212,6 @@ def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSess
     assert len(content(spark, path)) == 1000
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
@@ -235,7 +223,6 @@ def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark:
     assert labels[1].startswith(f"zorder layout {SPEC.layout_id} ")
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_older_rows_that_break_a_constraint_are_named_as_that(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")

@@ -89,7 +89,6 @@ def daemon(words: list[str], log: IO[str]) -> Iterator[None]:
         process.wait(60)
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_standalone_cluster_without_python_on_its_workers(spark: SparkSession, tmp_path: Path) -> None:

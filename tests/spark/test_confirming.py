@@ -13,7 +13,7 @@ from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.query_log.sql import parse_statement
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("compiled")]
+pytestmark = pytest.mark.usefixtures("compiled")
 
 ROWS, PER_FILE = 6_000, 250
 CONDITIONS = (

@@ -34,7 +34,6 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.relayout.commit import Transaction
 from zorder_pipeline.relayout.snapshot import open_table
 
-pytestmark = pytest.mark.spark
 ROOT = str(Path(__file__).resolve().parents[2])
 
 

@@ -22,7 +22,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.relayout.key_column import KEY, TREE_LIMIT, with_key
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("compiled")]
+pytestmark = pytest.mark.usefixtures("compiled")
 
 RNG = np.random.default_rng(5)
 

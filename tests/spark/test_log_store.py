@@ -87,13 +87,24 @@ def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, mon
     assert len(_values(store)) == 5
 
 
+def test_a_quarantine_without_users_gets_them(store: LogStore, tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text('{"statement": "SELECT (", "user": "bob"}\n')
+    store.ingest(str(tmp_path / "a.jsonl"), CATALOG)
+    frame = store.spark.read.format("delta").load(store.path("quarantine")).drop("user")
+    frame.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(store.path("quarantine"))
+    assert store.purge(days=90, user="bob")["quarantine"] == 0
+    (tmp_path / "b.jsonl").write_text('{"statement": "SELECT (", "user": "bob"}\n')
+    store.ingest(str(tmp_path / "b.jsonl"), CATALOG)
+    assert store.purge(days=90, user="bob")["quarantine"] == 1
+
+
 @pytest.mark.slow
 def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 5) + _lines(5, 5, user="bob"))
     store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
     assert _values(store, days=2.5) == ["a = 7", "a = 8", "a = 9"]
     assert _values(store, tables=["other"]) == []
-    assert store.purge(days=90, user="bob") == {"query_log": 5}
+    assert store.purge(days=90, user="bob") == {"query_log": 5, "quarantine": 0}
     assert {query.user for query in store.load().queries} == {"ann"}
     assert store.purge(days=90) == {"query_log": 5, "quarantine": 0}
 

@@ -39,7 +39,6 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = pytest.mark.spark
 ROWS = "SELECT /*+ REPARTITION(4) */ (id * 7919) % 400 AS k"
 
 

@@ -70,7 +70,6 @@ def run(spark: SparkSession, path: str, seed: int, count: int, patience: float, 
     return race
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("properties", "partitioned", "count"), [(PLAIN, False, 10), pytest.param(VECTORS, True, 8, marks=pytest.mark.slow)]
 )
@@ -83,7 +82,6 @@ def test_concurrent_writers_and_relayouts_lose_and_double_no_row(
     assert kinds["OPTIMIZE"] + sum(race.relayouts.values()) > 0
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize(
@@ -197,14 +195,12 @@ def kills(spark: SparkSession, folder: Path, count: int, seed: int) -> Counter[s
     return left
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_sigkill_leaves_a_whole_table_that_the_next_relayout_takes_up(spark: SparkSession, tmp_path: Path) -> None:
     left = kills(spark, tmp_path, 3, seed=3)
     assert sum(left[moment] for moment in ("time", "log", "data")) == 3
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 @pytest.mark.timeout(7200)
 def test_a_hundred_sigkills_at_random_moments_leave_a_whole_table(spark: SparkSession, tmp_path: Path) -> None:

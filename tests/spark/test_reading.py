@@ -25,8 +25,6 @@ from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = pytest.mark.spark
-
 COLUMNS = """
     id, CAST(id DIV 400 AS STRING) AS p,
     IF(id % 11 = 0, NULL, CAST(id % 50 AS INT)) AS i,

@@ -11,8 +11,6 @@ import zorder_pipeline
 from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 
-pytestmark = pytest.mark.spark
-
 ZONE = "America/New_York"
 IN_ZONE = {"spark.sql.session.timeZone": ZONE}
 LATE = "c LIKE '%late%'"

@@ -13,8 +13,6 @@ from tests.spark.gathering import asked_of, gathered
 from zorder_pipeline.pipeline.statistics import gather_statistics
 from zorder_pipeline.relayout.snapshot import open_table
 
-pytestmark = pytest.mark.spark
-
 
 def _same(spark: SparkSession, path: str, state: str, condition: str) -> int:
     """How many rows a scan gives, which are those of a plain read."""

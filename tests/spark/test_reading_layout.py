@@ -21,8 +21,6 @@ from zorder_pipeline.pipeline import confirming, reading_layout
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = pytest.mark.spark
-
 Floats = npt.NDArray[np.float64]
 
 

@@ -12,8 +12,6 @@ import zorder_pipeline
 from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 
-pytestmark = pytest.mark.spark
-
 LATE = "c LIKE '%late%'"
 UTC = {"spark.sql.session.timeZone": "UTC"}
 NO_ANSI = UTC | {"spark.sql.ansi.enabled": "false"}

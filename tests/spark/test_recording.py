@@ -12,8 +12,6 @@ from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.query_log import recorder
 
-pytestmark = pytest.mark.spark
-
 
 def test_executions_become_queries_of_the_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -27,7 +27,7 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("compiled")]
+pytestmark = pytest.mark.usefixtures("compiled")
 
 TARGET = 500
 

@@ -52,7 +52,6 @@ def counted(spark: SparkSession, path: str, value: str) -> list[tuple[Any, ...]]
     )
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("committer", COMMITTERS)
 def test_partitions_by_the_empty_string_are_refused_and_can_be_left_out(
     spark: SparkSession, tmp_path: Path, committer: str
@@ -68,7 +67,6 @@ def test_partitions_by_the_empty_string_are_refused_and_can_be_left_out(
     assert counted(spark, path, "p") == before
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("committer", COMMITTERS)
 def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
     spark: SparkSession, tmp_path: Path, committer: str
@@ -84,7 +82,6 @@ def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: SparkSession, tmp_path: Path) -> None:
     path, day = str(tmp_path / "t"), dt.date(1500, 1, 1)
     write_deltalake(path, pa.table({"k": pa.array(range(1000), pa.int64()), "d": pa.array([day] * 1000)}))
@@ -101,7 +98,6 @@ def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: Spa
             rewritten(spark, instants)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize("committer", COMMITTERS)
 def test_a_file_that_cannot_be_read_is_an_error_whatever_the_session_passes_over(
     spark: SparkSession, tmp_path: Path, committer: str
@@ -117,7 +113,6 @@ def test_a_file_that_cannot_be_read_is_an_error_whatever_the_session_passes_over
     assert version(spark, path) == 1
 
 
-@pytest.mark.spark
 def test_settings_that_would_spoil_the_new_files_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     mode = {"delta.columnMapping.mode": "id"}
     path = created(spark, tmp_path / "t", "k BIGINT, v INT", "id, 1", **mode)
@@ -128,7 +123,6 @@ def test_settings_that_would_spoil_the_new_files_do_not_count(spark: SparkSessio
     assert spark.sql(f"SELECT count(k), sum(v) FROM delta.`{path}`").collect()[0][:] == (1000, 1000)
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("kind", "values", "by"),
     [
@@ -151,7 +145,6 @@ def test_odd_partition_values_keep_their_rows_and_few_files(
     assert 8 <= done.files_added <= 20
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -174,7 +167,6 @@ def test_the_hash_sees_what_is_inside_of_values(spark: SparkSession, one: str, o
     assert hashes[0] == hashes[2]
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_maps_with_binary_keys_are_verified_by_hash(spark: SparkSession, tmp_path: Path) -> None:
     rows = "id, map(CAST(string(id) AS BINARY), named_struct('a', id, 'b', array(id, null)))"
@@ -183,7 +175,6 @@ def test_maps_with_binary_keys_are_verified_by_hash(spark: SparkSession, tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 def test_files_of_one_name_in_two_partitions_are_counted_apart(spark: SparkSession, tmp_path: Path) -> None:
     path = tmp_path / "t"
     for p, rows in ((1, 400), (2, 600)):
@@ -196,7 +187,6 @@ def test_files_of_one_name_in_two_partitions_are_counted_apart(spark: SparkSessi
     assert content(spark, str(path)) == before
 
 
-@pytest.mark.spark
 @pytest.mark.slow
 def test_wrong_counts_in_the_log_are_looked_into(spark: SparkSession, tmp_path: Path) -> None:
     path = created(spark, tmp_path / "t", "k BIGINT", "id")
@@ -209,7 +199,6 @@ def test_wrong_counts_in_the_log_are_looked_into(spark: SparkSession, tmp_path: 
     assert content(spark, path) == before
 
 
-@pytest.mark.spark
 def test_files_without_a_row_are_nothing_to_do(spark: SparkSession, tmp_path: Path) -> None:
     path = created(spark, tmp_path / "t", "k BIGINT", "id")
     rewritten(spark, path, target=1000)
@@ -223,7 +212,6 @@ def test_files_without_a_row_are_nothing_to_do(spark: SparkSession, tmp_path: Pa
     assert rewritten(spark, path, target=1000, full=True).rows == 1000
 
 
-@pytest.mark.spark
 def test_a_column_called_metadata_is_the_tables_own(spark: SparkSession, tmp_path: Path) -> None:
     path = created(spark, tmp_path / "t", "k BIGINT, _metadata STRING", "id, 'mine'")
     before = content(spark, path)
@@ -232,7 +220,6 @@ def test_a_column_called_metadata_is_the_tables_own(spark: SparkSession, tmp_pat
     assert content(spark, path) == before
 
 
-@pytest.mark.spark
 @pytest.mark.parametrize(
     ("properties", "way"),
     [
@@ -262,7 +249,6 @@ def test_chars_get_no_blanks_that_their_files_do_not_have(
 
 
 @pytest.mark.slow
-@pytest.mark.spark
 @pytest.mark.parametrize("committer", ["auto", PUBLIC])
 def test_a_table_of_collated_texts_is_rolled_back(spark: SparkSession, tmp_path: Path, committer: str) -> None:
     with set_for_a_while(spark, {TYPE_CHECK: "false"}):

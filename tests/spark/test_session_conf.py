@@ -6,7 +6,6 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 
-pytestmark = pytest.mark.spark
 NAME, OTHER = "spark.sql.files.maxRecordsPerFile", "spark.sql.parquet.filterPushdown"
 
 

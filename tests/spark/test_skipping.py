@@ -35,8 +35,6 @@ from zorder_pipeline.query_log.sql import parse_statement
 from zorder_pipeline.reading.meanings import kind_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-pytestmark = pytest.mark.spark
-
 REASONS = {
     "unread": "Spark infers IS NOT NULL from a condition of which we know nothing, so that Delta skips files that are "
     "all null in its column.",

@@ -6,10 +6,12 @@ them is its own affair (Spark and real tables, or numpy on a sample); all ratios
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -152,7 +154,8 @@ def bench(
     folder.mkdir(parents=True, exist_ok=True)
     options = Options(tuple(range(count)), Path(work) if work else folder / "work", quick, scale, tuple(against))
     started = datetime.now(UTC)
-    outcomes = workload.run(options, progress or (lambda _: None))
+    with _alone(options.work):
+        outcomes = workload.run(options, progress or (lambda _: None))
     report = {"workload": name, "summary": workload.summary} | summarise(outcomes)
     report |= {
         "quick": quick,
@@ -167,6 +170,21 @@ def bench(
     if (png := plot(report)) is not None:
         (folder / f"{name}.png").write_bytes(png)
     return report
+
+
+@contextlib.contextmanager
+def _alone(work: Path) -> Iterator[None]:
+    """Hold a scratch folder: two benchmarks in one would measure each other's tables. The system frees a dead one's."""
+    work.mkdir(parents=True, exist_ok=True)
+    held = os.open(work, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise ZorderError(f"another benchmark is at work in {work}; give this one another --out") from error
+        yield
+    finally:
+        os.close(held)
 
 
 def bound(matched: Floats, rows: int, files: int, seed: int, case: str = "") -> Outcome:

@@ -69,10 +69,15 @@ def _habits(found: dict[str, Any]) -> list[tuple[str, str]]:
 @click.option("--older-than", "days", type=click.IntRange(0), default=90, show_default=True, help="Days to keep.")
 @click.option("--user", help="Delete all queries of this user instead, however old.")
 def purge(state: str, days: int, user: str | None) -> Payload:
-    """Delete old query logs from the state, or those of one user."""
+    """Delete old queries from the state, or all of one user, with what was kept of them elsewhere in it."""
     from zorder_pipeline import pipeline
 
     deleted = pipeline.purge(start_spark("purge"), state, days, user)
-    print_figures(f"Deleted from {state}", [(name, f"{count:,} rows") for name, count in deleted.items()])
-    out.print("the files that held them go with VACUUM of these tables")
+    lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]
+    print_figures(f"Deleted from {state}", lines)
+    out.print("the files that held deleted rows go with VACUUM of these tables")
+    if deleted.get("file_stats"):
+        out.print("statistics of expressions and predicates are gathered anew by the next relayout, or by zorder stats")
+    if user is not None:
+        out.print("layouts keep the constants that they cut by; a newly learned one has none of what was deleted")
     return {"deleted": deleted}

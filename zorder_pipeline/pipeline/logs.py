@@ -10,8 +10,10 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.ingest import ingest as ingest_logs
+from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.store import LogStore
 from zorder_pipeline.query_log.stored import StoredLog
+from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LogSource, Progress, silent
@@ -95,8 +97,18 @@ def stored_log(
 
 
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:
-    """Delete queries and quarantined lines older than ``days`` days, or all that ``user`` asked; rows by table."""
-    return LogStore(spark, state).purge(days, user)
+    """Delete from the state what is older than ``days`` days, or all that ``user`` asked.
+
+    That is: queries, quarantined lines and what the recorder noted. Statistics of expressions and predicates do not
+    tell who asked for their constants, so with a user's queries all of them go; the next relayout, or
+    `update_statistics`, gathers those that the remaining queries ask for.
+
+    Returns:
+        Deleted rows by table; of ``recorded``, files.
+    """
+    deleted = LogStore(spark, state).purge(days, user)
+    deleted[RECORDED] = delete_moved(spark, f"{state.rstrip('/')}/{RECORDED}", days, user)
+    return deleted if user is None else deleted | {"file_stats": FileStats(spark, state).purge()}
 
 
 def _source(source: LogSource | str) -> LogSource:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm
 from zorder_pipeline.query_log.recorder import Recorder
-from zorder_pipeline.query_log.spool import moved_to
+from zorder_pipeline.query_log.spool import RECORDED, moved_to
 from zorder_pipeline.relayout.snapshot import open_table
 
 from .known_files import STATE_CONF, state_of
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Recording", "record"]
 
 EVERY = 300.0
-FOLDER = "recorded"
 
 
 class Recording:
@@ -68,7 +67,7 @@ class Recording:
         with self._flushing:
             self.recorder.wait()
             self.recorder.spill()
-            place = f"{self.state}/{FOLDER}"
+            place = f"{self.state}/{RECORDED}"
             moved = moved_to(self.spark, self.recorder.spool, place)
             if not moved and not self._left:
                 return 0

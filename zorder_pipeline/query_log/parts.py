@@ -115,7 +115,7 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
             counts["quarantined"][found.reason] += 1
             text = (line.statement or line.raw)[:TEXT]
             row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
-            yield row | {"reason": found.reason, "query_date": _date(line.timestamp)}
+            yield row | {"reason": found.reason, "query_date": _date(line.timestamp), "user": line.user}
     totals = {"lines": lines, "used": used, **{name: dict(counter) for name, counter in counts.items()}}
     yield {
         "kind": "file",

@@ -1,7 +1,9 @@
-"""Moving spilled files from the local disk to a folder that every executor sees."""
+"""What a recorder spilled: moved from the local disk to a folder that every executor sees, and deleted from there."""
 
 from __future__ import annotations
 
+import re
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,12 @@ from zorder_pipeline.java import java_class
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["moved_to"]
+__all__ = ["RECORDED", "delete_moved", "moved_to"]
+
+RECORDED = "recorded"
+"""The folder of the state that they are moved to."""
+_NAME = re.compile(r"(_?)(\d+)-\d+-[0-9a-f]+\.jsonl")
+"""A spilled file: it has a mark as long as it is copied, and the second since 1970 in which it was written."""
 
 
 def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
@@ -38,3 +45,27 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
             raise ZorderError(f"{hidden} could not be renamed to {target}; what was recorded stays in {spool}")
         file.unlink(missing_ok=True)
     return len(files)
+
+
+def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:
+    """Delete the files of a folder that were spilled more than ``days`` days ago, or all of ``user``.
+
+    Whether they have been ingested makes no difference: what was read from them goes, too. Returns how many are gone.
+    """
+    from pyspark.sql import functions as F
+
+    path = java_class(spark, "org.apache.hadoop.fs.Path")
+    folder = path(place)
+    filesystem = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    if not filesystem.exists(folder):
+        return 0
+    found = [_NAME.fullmatch(str(status.getPath().getName())) for status in filesystem.listStatus(folder)]
+    spilled = [name for name in found if name]
+    before = time.time() - 86_400 * days
+    gone = [name[0] for name in spilled if name[1] or (user is None and int(name[2]) < before)]
+    whole = [path(folder, name[0]).toString() for name in spilled if not name[1]]
+    if user is not None and whole:
+        event, asker = F.get_json_object("value", "$.Event"), F.get_json_object("value", "$.User")
+        begun = spark.read.text(whole).where((event == "SparkListenerApplicationStart") & (asker == user))
+        gone += [row[0] for row in begun.select("_metadata.file_name").distinct().collect()]
+    return sum(bool(filesystem.delete(path(folder, name), False)) for name in gone)

@@ -41,7 +41,7 @@ QUERIES = (
     *("rows_read", "bytes_read", "partial", "level"),
 )
 NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}})
-QUARANTINE = (*PLACE, "reason", "text")
+QUARANTINE = (*PLACE, "user", "reason", "text")
 
 
 class LogStore:
@@ -121,24 +121,27 @@ class LogStore:
     def purge(self, days: int, user: str | None = None) -> dict[str, int]:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
 
-        Rows of ingestions that were cut off are deleted, too. Files of deleted rows stay until VACUUM.
+        A quarantined line that does not say whose it is goes by its age alone. Rows of ingestions that were cut off are
+        deleted, too. Files of deleted rows stay until VACUUM.
         """
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
         deleted = {}
-        old = F.col("query_date") < F.date_sub(F.current_date(), days)
         for name in ("query_log", "quarantine"):
             if not self._exists(name):
                 continue
-            condition = F.col("user") == user if user is not None and name == "query_log" else old
-            if user is not None and name == "quarantine":
-                continue
             table = DeltaTable.forPath(self.spark, self.path(name))
+            if user is None:
+                condition = F.col("query_date") < F.date_sub(F.current_date(), days)
+            elif "user" in table.toDF().columns:
+                condition = F.coalesce(F.col("user") == user, F.lit(False))
+            else:  # quarantine as it was written before its lines had users
+                condition = F.lit(False)
             runs = [row["run"] for row in self._read("log_files").select("run").distinct().collect()]
-            table.delete(condition | ~F.col("run").isin(runs))
-            last = table.history(1).select("operationMetrics").collect()[0]["operationMetrics"]
-            deleted[name] = int(last.get("numDeletedRows", 0))
+            condition |= ~F.col("run").isin(runs)
+            deleted[name] = table.toDF().where(condition).count()
+            table.delete(condition)
         return deleted
 
     def _add(self, parts: list[Part], catalog: Catalog, generation: str) -> StoredLog:
@@ -188,6 +191,8 @@ class LogStore:
             writer = writer.option("delta.appendOnly", "false").option("zorder.schemaVersion", str(SCHEMA_VERSION))
             if name == "query_log":
                 writer = writer.partitionBy("table_name")
+        elif name == "quarantine":  # an older one has no users
+            writer = writer.option("mergeSchema", "true")
         with _conflicts(self.state):
             writer.save(self.path(name))
 

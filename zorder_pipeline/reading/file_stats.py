@@ -161,6 +161,25 @@ class FileStats:
             self._forget(table_id)
         return len(gone)
 
+    def purge(self) -> int:
+        """Delete what is known of expressions and predicates, which name constants of queries; returns how many rows.
+
+        Statistics of columns stay: they tell of the tables alone.
+        """
+        from delta.tables import DeltaTable
+        from pyspark.sql import functions as F
+
+        if not DeltaTable.isDeltaTable(self.spark, self.path):
+            return 0
+        table = DeltaTable.forPath(self.spark, self.path)
+        named = F.col("kind") != "column"
+        rows = table.toDF().where(named).count()
+        table.delete(named)
+        with _loading:
+            for key in [key for key in _loaded if key[0] == self.path]:
+                del _loaded[key]
+        return rows
+
     def _forget(self, table_id: str) -> None:
         with _loading:
             _loaded.pop((self.path, table_id), None)

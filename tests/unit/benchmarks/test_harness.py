@@ -105,6 +105,19 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
         harness.bench("demo", out=tmp_path, seeds=0)
 
 
+def test_two_benchmarks_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(options: Options, progress: harness.Progress) -> list[Outcome]:
+        if len(options.seeds) == 2:
+            with pytest.raises(ZorderError, match="another benchmark is at work in "):
+                harness.bench("fake", out=tmp_path, seeds=1)
+            harness.bench("fake", out=tmp_path / "other", seeds=1)
+        return _outcomes(options.seeds)
+
+    monkeypatch.setattr(harness, "find_workload", lambda name: Workload(name, "made up", run))
+    harness.bench("fake", out=tmp_path, seeds=2)
+    harness.bench("fake", out=tmp_path, seeds=1)  # the folder is free again
+
+
 def test_cases_are_told_apart_and_count_alike() -> None:
     outcomes = []
     for case, factor in (("small", 2.0), ("large", 8.0)):
