@@ -59,15 +59,16 @@ def test_days_beyond_the_learned_range_are_divided(spark: SparkSession, tmp_path
     assert set(files.layout) == {spec.layout_id}
 
 
-def test_an_extended_key_is_computed_alike(spark: SparkSession) -> None:
+@pytest.mark.parametrize("rows", [None, 40])
+def test_an_extended_key_is_computed_alike(spark: SparkSession, rows: int | None) -> None:
     frame = spark.range(400).selectExpr("CAST(id AS INT) AS a", "CAST(id * 3 AS INT) AS b")
     old = np.arange(150)
     features = tuple(rank_encoding(name, "int", old, np.ones(150, bool)).feature(3) for name in "ab")
     table = frame.toArrow()
     columns = {name: canonical_array(table[name], ValueType("int")) for name in "ab"}
     for curve in ("interleave", "hilbert"):
-        spec = extended(KeySpec(features, (0, 1) * 3, curve), columns)
-        assert all(feature.extended for feature in spec.features)
+        spec = extended(KeySpec(features, (0, 1) * 3, curve, rows=rows), columns, 400)
+        assert [feature.epochs for feature in spec.features] == ([6, 9] if rows else [1, 1])
         hilbert = None
         if curve == "hilbert":
             from zorder_pipeline.layout.interleave import hilbert_table

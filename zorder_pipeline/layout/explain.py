@@ -47,7 +47,11 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
         return (*sentences, "the cells so made follow each other along a Hilbert curve")
     runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.order)]
     words = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in runs)
-    return (*sentences, f"order of the bits, most significant first: {words}")
+    sentences.append(f"order of the bits, most significant first: {words}")
+    if spec.spare:
+        which = f"last {spec.spare} bits order" if spec.spare > 1 else "last bit orders"
+        sentences.append(f"the {which} rows inside files, and will tell files apart when the table has grown")
+    return tuple(sentences)
 
 
 def uses(spec: KeySpec) -> dict[str, float]:
@@ -110,6 +114,7 @@ def _tree(spec: KeySpec, tree: CutTree) -> tuple[str, ...]:
             for name, count in used.items()
         ),
         f"columns of the first cuts, the coarsest first: {', then '.join(first)}",
+        *(_feature(feature) for feature in spec.features if not feature.breakpoints),
     )
 
 
@@ -155,6 +160,8 @@ def _either(columns: Mapping[str, int]) -> str:
 
 
 def _feature(feature: FeatureCodes) -> str:
+    if not feature.breakpoints:
+        return f"{feature.column}: one range; rows that come after it will be kept apart"
     bits = f"({_times(feature.bits, 'bit')})"
     head = f"{feature.column}: {len(feature.codes):,} ranges"
     points = feature.breakpoints

@@ -17,31 +17,45 @@ __all__ = ["extended"]
 
 LEAST_SHARE = 0.05
 """Share of the rows that must lie beyond a feature's range for it to be extended."""
+MOST_EPOCHS = 1000
+"""More are not told apart by the rows that a rewrite looks at for this."""
 
 
-def extended(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> KeySpec:
+def extended(
+    spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]], rows: float
+) -> KeySpec:
     """``spec`` with codes for the values of a sample that lie beyond the range of its features.
 
-    Such values are coded by rank among themselves, so that new data is divided as finely as the old was; the old
-    values' codes stay, and so does the layout's id.
+    Such values are coded by rank among themselves, so that new data is divided as finely as the old was. Where there
+    are several times the rows that the layout was learned from, they make up as many epochs, one after the other, each
+    divided so: without them ten years of new days would be divided as one. The old values' codes stay, and so does the
+    layout's id.
 
     Args:
         columns: canonical values and validity of a sample of the rows to be laid out, by column name; a column that is
             missing is left as it is.
+        rows: rows that the sample stands for.
 
-    >>> spec = KeySpec((FeatureCodes("day", "int", (5,), (0, 1), 1, high=9),), (0,))
+    >>> spec = KeySpec((FeatureCodes("day", "int", (5,), (0, 1), 1, high=9),), (0,), rows=2)
     >>> day = np.array([3, 8, 10, 11, 12, 13])
-    >>> extended(spec, {"day": (day, np.ones(6, dtype=bool))}).features[0].breakpoints
-    (5, 10, 12)
+    >>> extended(spec, {"day": (day, np.ones(6, dtype=bool))}, rows=6).features[0]
+    FeatureCodes(column='day', type='int', breakpoints=(5, 10, 11, 12, 13), codes=(0, 1, 2, 3, 4, 5), bits=1, ...)
     """
+    most = min(spec.most_epochs, MOST_EPOCHS)
+    learned_from = spec.rows or rows
     features = tuple(
-        _extended(feature, *columns[feature.column]) if feature.column in columns else feature.base
+        _extended(feature, *columns[feature.column], rows / max(1, learned_from), most)
+        if feature.column in columns
+        else feature.base
         for feature in spec.features
     )
     return replace(spec, features=features)
 
 
-def _extended(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> FeatureCodes:
+def _extended(
+    feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], times: float, most: int
+) -> FeatureCodes:
+    """``feature`` for rows that are ``times`` those it was learned from."""
     base = feature.base
     if base.high is None or not len(values):
         return base
@@ -49,12 +63,15 @@ def _extended(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArra
     new = new[new > base.high]
     if len(new) < max(1.0, LEAST_SHARE * len(values)):
         return base
+    width = base.codes[-1] + 1
+    epochs = max(1, min(most, round(times * len(new) / len(values))))
     ranks = rank_encoding(base.column, base.type, new, np.ones(len(new), dtype=np.bool_))
-    codes = ranks.codes * (base.codes[-1] + 1) >> FINE_BITS
+    epoch, code = np.divmod(ranks.codes * (width * epochs) >> FINE_BITS, width)
+    codes = ((epoch + 1) << base.bits) + code
     first = np.ones(len(codes), dtype=np.bool_)
     first[1:] = codes[1:] != codes[:-1]
     return replace(
         base,
         breakpoints=(*base.breakpoints, *ranks.starts[first].tolist()),
-        codes=(*base.codes, *(int(code) + (1 << base.bits) for code in codes[first])),
+        codes=(*base.codes, *codes[first].tolist()),
     )

@@ -85,6 +85,8 @@ def interleave(
 def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> npt.NDArray[np.int64]:
     """Keys of rows under ``spec``, shape (n,).
 
+    A row lies in the latest epoch that any of its values lies in.
+
     Args:
         columns: canonical values and validity of each column of the key.
     """
@@ -97,10 +99,8 @@ def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArra
     else:
         key = interleave(codes, [feature.bits for feature in spec.features], spec.order)
         key = hilbert_table(spec)[key] if spec.curve == "hilbert" else key
-    for code, feature in zip(whole, spec.features, strict=True):
-        if feature.extended:
-            key |= (code >> feature.bits) << spec.bits
-    return key
+    epochs = [code >> feature.bits for code, feature in zip(whole, spec.features, strict=True) if feature.epochs]
+    return key | (np.maximum.reduce(epochs) << spec.bits) if epochs else key
 
 
 def hilbert_table(spec: KeySpec) -> npt.NDArray[np.int64]:

@@ -18,6 +18,7 @@ from zorder_pipeline.model.schema import TableSchema
 
 from .baselines import BASELINES, Training, warm_starts
 from .blocks import LogBlocks
+from .deepen import deepened, with_clock
 from .draft import AnyDraft, Draft, SampledTable
 from .grow import grow_tree
 from .promise import whole_table_shares
@@ -128,15 +129,20 @@ def learn_layout(
     winner = drafts.get(name)
     if winner is None and kept is not None:
         name = KEPT
-    if winner is not None and blocks:
-        # the choice is made: what the select block knows may now refine it
-        both = np.sort(np.concatenate([train, select]))
-        winner = _refined(winner, table, estimator(both), weights[both], settings)
+    spec: KeySpec | None = None
+    if winner is not None:
+        both, known = train, on_train
+        if blocks:  # the choice is made: what the select block knows may now refine it
+            both = np.sort(np.concatenate([train, select]))
+            known = estimator(both)
+            winner = _refined(winner, table, known, weights[both], settings)
+        winner, spare = deepened(winner, table, known, weights[both])
+        spec = with_clock(replace(table.spec(winner), spare=spare), table.encodings)
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
     return Learned(
-        spec=table.spec(winner) if winner is not None else None,
+        spec=spec,
         name=name,
         train=_mean(table, winner, on_train, weights[train]),
         select=_average(per_query.get(name, standing), weights[select]),

@@ -53,6 +53,7 @@ def files_after(
     stored: npt.NDArray[np.int32],
     rewritten: npt.NDArray[np.bool_],
     rows_per_file: float,
+    stands_for: float,
     partition: npt.NDArray[np.int32] | None = None,
 ) -> npt.NDArray[np.int32]:
     """File of each row after only some files are rewritten, which is what an incremental relayout does, shape (rows,).
@@ -60,12 +61,13 @@ def files_after(
     Args:
         stored: present file of each row.
         rewritten: which rows lie in files that are rewritten; see `files_under` for the rest.
+        stands_for: rows of the table that a row of the sample stands for.
     """
     file = np.unique(stored, return_inverse=True)[1].astype(np.int32)
     some = np.flatnonzero(rewritten)
     if len(some):
         part = {name: (values[some], valid[some]) for name, (values, valid) in columns.items()}
         here = None if partition is None else partition[some]
-        longer = extended(spec, part)
+        longer = extended(spec, part, len(some) * stands_for)
         file[some] = int(file.max()) + 1 + files_under(longer, part, rows_per_file, here)
     return file

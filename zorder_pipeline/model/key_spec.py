@@ -25,7 +25,7 @@ CURVES = ("interleave", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
 """Name of the feature that is an SOP partition index."""
 MAX_KEY_BITS = 62
-"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit is for extended features."""
+"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit at least is for epochs."""
 MAX_HILBERT_BITS = 16
 """A Hilbert key is looked up in a table of all cells."""
 
@@ -38,15 +38,15 @@ class FeatureCodes:
     on ``codes[-1]``. Comparison is the total order of `zorder_pipeline.model.values`.
 
     Breakpoints age: of every new day's values all would fall into the last code. So a rewrite may extend the feature
-    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): their codes, from ``2 **
-    bits`` on, repeat the old ones with one bit more in front.
+    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): they make up epochs, in
+    each of which the old codes come again, with the number of the epoch in front.
 
     Attributes:
         column: column name.
         type: Spark type name.
         breakpoints: canonical values, strictly ascending.
-        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``, or ``2 ** (bits + 1)`` when
-            extended.
+        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``; when extended, those in epoch e
+            lie between ``e * 2 ** bits`` and ``(e + 1) * 2 ** bits``.
         bits: bits the key takes from this feature; 0 is not allowed.
         null_code: code of a null.
         high: largest value that the breakpoints were learned from; None when it is not known, or does not matter.
@@ -67,7 +67,7 @@ class FeatureCodes:
         ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
         if len(self.codes) != len(self.breakpoints) + 1 or not ascending:
             raise PlanError(f"feature {self.column}: codes must be ascending and one more than the breakpoints")
-        if self.bits < 1 or self.codes[-1] >= 2 << self.bits or not 0 <= self.null_code < 1 << self.bits:
+        if self.bits < 1 or self.codes[0] >= 1 << self.bits or not 0 <= self.null_code < 1 << self.bits:
             raise PlanError(f"feature {self.column}: its codes do not fit {self.bits} bits")
 
     @property
@@ -76,9 +76,9 @@ class FeatureCodes:
         return ValueType.parse(self.type)
 
     @property
-    def extended(self) -> bool:
-        """Whether it has codes for values beyond the range that it was learned from."""
-        return self.codes[-1] >= 1 << self.bits
+    def epochs(self) -> int:
+        """Epochs into which it divides values beyond the range that it was learned from; 0 unless it is extended."""
+        return self.codes[-1] >> self.bits
 
     @property
     def base(self) -> FeatureCodes:
@@ -101,6 +101,8 @@ class KeySpec:
             ``tree`` (the key is the leaf's of ``tree``).
         tie_break: columns by which rows of equal key are sorted inside a file.
         tree: cuts over the features' codes; None unless ``curve`` is ``tree``.
+        rows: rows of the table that it was learned from, by which an epoch is measured; None when they are not known.
+        spare: how many of the last bits do not tell files apart yet, see `zorder_pipeline.layout.deepen`.
     """
 
     features: tuple[FeatureCodes, ...]
@@ -108,10 +110,14 @@ class KeySpec:
     curve: str = "interleave"
     tie_break: tuple[str, ...] = ()
     tree: CutTree | None = None
+    rows: int | None = None
+    spare: int = 0
 
     def __post_init__(self) -> None:
         if (self.tree is not None) != (self.curve == "tree"):
             raise PlanError("a key has a tree of cuts if and only if its curve is tree")
+        if any(feature.epochs > self.most_epochs for feature in self.features):
+            raise PlanError(f"a key of {self.bits} bits has no room for so many epochs")
         if self.tree is not None:
             self._check_tree(self.tree)
             return
@@ -134,8 +140,18 @@ class KeySpec:
 
     @property
     def bits(self) -> int:
-        """Bits of the whole key."""
+        """Bits of the whole key, without those that number epochs."""
         return len(self.order) if self.tree is None else self.tree.leaf_keys[-1].bit_length()
+
+    @property
+    def most_epochs(self) -> int:
+        """Epochs that there are numbers for beside the key's own bits."""
+        return (1 << max(0, MAX_KEY_BITS - self.bits)) - 1
+
+    @property
+    def highest(self) -> int:
+        """The largest key there can be."""
+        return ((1 + max(feature.epochs for feature in self.features)) << self.bits) - 1
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -153,7 +169,7 @@ class KeySpec:
 
         Extended, a layout is still the same one.
         """
-        text = json.dumps(self.base.to_json(), sort_keys=True)
+        text = json.dumps(replace(self.base, rows=None, spare=0).to_json(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
@@ -184,7 +200,10 @@ class KeySpec:
             "order": list(self.order),
             "curve": self.curve,
             "tie_break": list(self.tie_break),
-        } | ({"tree": self.tree.to_json()} if self.tree else {})
+            **({"tree": self.tree.to_json()} if self.tree else {}),
+            **({"rows": self.rows} if self.rows is not None else {}),
+            **({"spare": self.spare} if self.spare else {}),
+        }
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> KeySpec:
@@ -212,6 +231,7 @@ class KeySpec:
                     f"an expression of the plan's layout holds {VARIABLE}, which Spark replaces; learn it again"
                 )
             tree = CutTree.from_json(data["tree"]) if data.get("tree") else None
-            return KeySpec(features, tuple(data["order"]), data["curve"], tuple(data["tie_break"]), tree)
+            ties, rows, spare = tuple(data["tie_break"]), data.get("rows"), data.get("spare", 0)
+            return KeySpec(features, tuple(data["order"]), data["curve"], ties, tree, rows, spare)
         except (KeyError, TypeError) as error:
             raise PlanError(f"the plan's layout is malformed: {error!r}") from error

@@ -60,10 +60,11 @@ def layout_by_hand(
     order = in_sequence if curve == "sequence" else round_robin(counts)
     kind = "hilbert" if curve == "hilbert" else "interleave"
     features: Sequence[FeatureCodes]
+    rows: int | None = int(snapshot.files().rows.sum())
     if encoding == "bits":
         features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
-        features = known.features
+        features, rows = known.features, known.rows
     else:
         features = _ranked(spark, snapshot, columns, counts, settings)
     return Plan(
@@ -71,7 +72,7 @@ def layout_by_hand(
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
         delta_version=snapshot.version,
-        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns)),
+        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns), rows=rows),
         origin="manual",
         target_file_rows=target_rows(snapshot, settings),
         code_version=__version__,

@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -69,7 +70,8 @@ def kept_files(
     columns = sample.arrays
     rewritten = np.isin(sampled_files(analysis), chosen)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
-    return files_after(spec, columns, sample.file, rewritten, rows_per_file, partition)
+    stands_for = sample.total_rows / max(1, sample.rows)
+    return files_after(spec, columns, sample.file, rewritten, rows_per_file, stands_for, partition)
 
 
 def sampled_files(analysis: TableAnalysis) -> npt.NDArray[np.int64]:
@@ -107,4 +109,4 @@ def sample_files(analysis: TableAnalysis, spec: KeySpec, target_file_rows: int) 
     sample = analysis.sample
     partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
     rows_per_file = sample.rows / max(1, round(sample.total_rows / target_file_rows))
-    return files_under(spec, sample.arrays, rows_per_file, partition)
+    return files_under(extended(spec, sample.arrays, sample.total_rows), sample.arrays, rows_per_file, partition)

@@ -205,6 +205,8 @@ def learn_remembering(
         table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
         kept,
     )  # fmt: skip
+    if learned.spec is not None:
+        learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
     told = learned.before
     if settings.confirm and learned.spec is not None and blocks is not None:
         held_out_boxes = [analysis.boxes[i] for i in blocks.promise]

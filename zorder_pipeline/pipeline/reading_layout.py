@@ -136,7 +136,10 @@ def for_reading(
     for name, features in forms.items():
         for part in SHARES if features else ():
             found = _learned(settings, sampled, features, share * part, weights, blocks, stored)
-            candidates[name] = _compiled(found.spec, sampled.expressions) if found.spec is not None else plan.spec
+            compiled = (
+                _compiled(found.spec, sampled.expressions, analysis.sample.total_rows) if found.spec else plan.spec
+            )
+            candidates[name] = compiled
             if measure(name)[0] <= allowed and ordinary.lose_little(candidates[name]):
                 break
         else:
@@ -227,10 +230,10 @@ def _learned(
     return learn_layout(table, sampled.columns, sampled.schema, [*sampled.plain, *sampled.reading], both, twice, search)
 
 
-def _compiled(spec: KeySpec, expressions: Mapping[str, str]) -> KeySpec:
-    """The key with how Spark computes what is no column of the table."""
+def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySpec:
+    """The key with how Spark computes what is no column of the table, which has so many rows."""
     features = (replace(f, expression=expressions[f.column]) if f.column in expressions else f for f in spec.features)
-    return replace(spec, features=tuple(features))
+    return replace(spec, features=tuple(features), rows=rows)
 
 
 def _promised(

@@ -33,8 +33,8 @@ EXTENSION_ROWS = 20_000
 """Rows looked at to extend a layout for values beyond its range."""
 
 Columns = Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]
-Extender = Callable[[KeySpec, Columns], KeySpec]
-"""From a key and a sample of rows to the key that also divides values beyond its range."""
+Extender = Callable[[KeySpec, Columns, int], KeySpec]
+"""From a key, a sample of rows and their number in all to the key that also divides values beyond its range."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,8 @@ class Clustering:
         share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
         with _sample(rows, spec, snapshot, share) as some:
             if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
-                spec = self.extend(spec, _values(some, snapshot, beyond, share * int(files.rows[chosen].sum())))
+                total = int(files.rows[chosen].sum())
+                spec = self.extend(spec, _values(some, snapshot, beyond, share * total), total)
             found = histogram_of(with_key(some, spec, paths, self.hilbert_table), partitions, share)
         cuts = cut(found, self.cutter)
         keyed = with_key(rows, spec, paths, self.hilbert_table)
@@ -93,8 +94,7 @@ class Clustering:
             cuts = cut(histogram_of(keyed, partitions), self.cutter)
         if not cuts:
             raise LostRaceError(f"the rows to rewrite in {snapshot.location} were deleted meanwhile; run it again")
-        highest = (2 << spec.bits) - 1 if any(f.extended for f in spec.features) else (1 << spec.bits) - 1
-        targeted, ranges = routed(keyed, cuts, partitions, highest)
+        targeted, ranges = routed(keyed, cuts, partitions, spec.highest)
         # FILE changes nothing in a file's order, but a sort that did not name it would have each row copied to drop it
         by = [text for name in partitions for text in _in_order_of(name, rows)] + [f"{KEY} + 0 * {FILE}"]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]

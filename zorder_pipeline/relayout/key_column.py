@@ -27,7 +27,7 @@ __all__ = ["FILE", "KEY", "RANGE", "Search", "array_sql", "numbers_of_starts", "
 
 KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
-_OUTSIDE, _VALUE = "__zorder_outside", "__zorder_value"
+_EPOCH, _VALUE = "__zorder_epoch", "__zorder_value"
 WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
 """Families whose `_canonical` form is a bigint."""
 BIGINT = ValueType("bigint")
@@ -81,12 +81,12 @@ def with_key(
         codes[f"{_CELL}{i}"] = f"CAST(IF({column} IS NULL, {feature.null_code}, {code}) AS BIGINT)"
     df = _with(numbers_of_starts(_with(df, values), searches), codes)
     names, helpers = list(codes), [*values, *(search.name for search in searches)]
-    extended = [(name, feature.bits) for name, feature in zip(names, spec.features, strict=True) if feature.extended]
+    extended = [(name, feature.bits) for name, feature in zip(names, spec.features, strict=True) if feature.epochs]
     if extended:
-        outside = " | ".join(f"shiftright({name}, {bits})" for name, bits in extended)
+        epochs = [f"shiftright({name}, {bits})" for name, bits in extended]
         inside = {name: f"{name} & {(1 << bits) - 1}L" for name, bits in extended}
-        df = _with(df, {_OUTSIDE: outside} | inside)
-        helpers.append(_OUTSIDE)
+        df = _with(df, {_EPOCH: f"greatest({', '.join(epochs)})" if len(epochs) > 1 else epochs[0]} | inside)
+        helpers.append(_EPOCH)
     if spec.tree is not None:
         df = _walked(_with(df, {_CODES: f"array({', '.join(names)})"}), spec.tree)
     else:
@@ -96,7 +96,7 @@ def with_key(
             key = _get(hilbert_table.tolist(), BIGINT, f"CAST({key} AS INT)")
         df = _with(df, {KEY: key})
     if extended:
-        df = _with(df, {KEY: f"{KEY} | shiftleft({_OUTSIDE}, {spec.bits})"})
+        df = _with(df, {KEY: f"{KEY} | shiftleft({_EPOCH}, {spec.bits})"})
     return df.drop(*names, *helpers)
 
 

@@ -1,15 +1,17 @@
 """Breakpoints that grow: new values are divided like the old ones, and nothing changes for those."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.draft import SampledTable
-from zorder_pipeline.layout.encoding import rank_encoding
-from zorder_pipeline.layout.extend import extended
+from zorder_pipeline.layout.encoding import codes_of, rank_encoding
+from zorder_pipeline.layout.extend import MOST_EPOCHS, extended
 from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.skipping import Estimator
@@ -54,7 +56,7 @@ def new_rows(first: int, last: int) -> Columns:
 @pytest.mark.parametrize("kind", range(3))
 def test_new_days_are_divided_and_old_ones_lie_as_before(kind: int) -> None:
     spec, new = specs(old_rows())[kind], new_rows(100, 130)
-    longer = extended(spec, new)
+    longer = extended(spec, new, 2000)
     assert longer.layout_id == spec.layout_id
     assert longer.base == spec
     assert (keys(longer, old_rows()) == keys(spec, old_rows())).all()
@@ -67,25 +69,78 @@ def test_new_days_are_divided_and_old_ones_lie_as_before(kind: int) -> None:
     assert day.min() > 99
 
 
+@pytest.mark.parametrize("kind", range(3))
+def test_many_times_the_rows_make_as_many_epochs_each_divided_like_the_old_rows(kind: int) -> None:
+    spec, new = replace(specs(old_rows())[kind], rows=4000), new_rows(100, 500)
+    longer = extended(spec, new, 32_000)
+    assert longer.features[[f.column for f in longer.features].index("day")].epochs == 8
+    assert longer.layout_id == spec.layout_id
+    assert longer.base == spec
+    key, (day, valid) = keys(longer, new), new["day"]
+    epoch = key[valid] >> spec.bits
+    assert sorted(set(epoch.tolist())) == list(range(1, 9))
+    assert key.max() <= longer.highest
+    spans = [np.ptp(day[valid][epoch == number]) for number in range(1, 9)]
+    assert max(spans) <= 70  # 400 days in eight epochs
+    feature = next(feature for feature in longer.features if feature.column == "day")
+    code = codes_of(feature, day, valid)[valid] & ((1 << feature.bits) - 1)
+    used = [len(np.unique(code[epoch == number])) for number in range(1, 9)]
+    assert min(used) >= min(40, len(feature.base.codes))  # as finely as the old rows, but for fifty days an epoch
+    assert KeySpec.from_json(json.loads(json.dumps(longer.to_json()))) == longer
+
+
+def test_a_row_lies_in_the_latest_epoch_of_its_values() -> None:
+    values = np.arange(100)
+    features = tuple(rank_encoding(name, "int", *column(values)).feature(2) for name in "ab")
+    spec = KeySpec(features, (0, 1, 0, 1), rows=100)
+    later = {"a": column(np.arange(100, 200)), "b": column(np.arange(50, 150))}
+    longer = extended(spec, later, 800)
+    assert [feature.epochs for feature in longer.features] == [8, 4]
+    epochs = np.stack([codes_of(f, *later[f.column]) >> f.bits for f in longer.features])
+    assert (keys(longer, later) >> spec.bits == epochs.max(axis=0)).all()
+
+
+def test_there_are_no_more_epochs_than_a_key_has_numbers_for() -> None:
+    day = rank_encoding("day", "int", *column(np.arange(1000))).feature(4)
+    part = rank_encoding("part", "int", *column(np.arange(70_000))).feature(16)
+    order = (0,) * 4 + (1,) * 16
+    rows = {"day": column(np.arange(1000, 3000)), "part": column(np.arange(2000))}
+    few = extended(KeySpec((day, part), order, rows=2), rows, 10**12)
+    assert few.features[0].epochs == MOST_EPOCHS
+    assert keys(few, rows).max() < 1 << 62
+    long = replace(day, bits=40, codes=tuple(code << 36 for code in day.codes))
+    full = extended(KeySpec((long, part), (0,) * 40 + (1,) * 16, rows=2), rows, 10**12)
+    assert full.features[0].epochs == full.most_epochs == 63
+    assert full.highest < 1 << 62
+    with pytest.raises(PlanError, match="no room for so many epochs"):
+        replace(full, features=(replace(full.features[0], codes=(*full.features[0].codes[:-1], 64 << 40)), part))
+
+
+def test_without_the_rows_it_was_learned_from_all_new_rows_are_one_epoch() -> None:
+    spec = specs(old_rows())[0]
+    assert extended(spec, new_rows(100, 500), 10**9) == extended(spec, new_rows(100, 500), 2000)
+    assert max(feature.epochs for feature in extended(spec, new_rows(100, 500), 10**9).features) == 1
+
+
 def test_a_few_strays_extend_nothing() -> None:
     spec = specs(old_rows())[0]
     some = old_rows()
     some["day"][0][:100] = 10_000
-    assert extended(spec, some) == spec
-    assert extended(spec, {}) == spec
+    assert extended(spec, some, 4000) == spec
+    assert extended(spec, {}, 10) == spec
 
 
 def test_extending_twice_starts_from_what_was_learned() -> None:
     spec = specs(old_rows())[0]
-    once = extended(spec, new_rows(100, 130))
-    assert extended(once, new_rows(140, 150)) == extended(spec, new_rows(140, 150))
+    once = extended(spec, new_rows(100, 130), 2000)
+    assert extended(once, new_rows(140, 150), 2000) == extended(spec, new_rows(140, 150), 2000)
     assert KeySpec.from_json(json.loads(json.dumps(once.to_json()))) == once
 
 
-@given(st.lists(st.integers(-50, 400), min_size=1, max_size=60))
-def test_an_extended_feature_still_orders_its_values(values: list[int]) -> None:
-    spec = specs(old_rows())[0]
-    feature = extended(spec, {"day": (np.array(values), np.ones(len(values), bool))}).features[0]
+@given(st.lists(st.integers(-50, 400), min_size=1, max_size=60), st.integers(1, 1_000_000))
+def test_an_extended_feature_still_orders_its_values(values: list[int], rows: int) -> None:
+    spec = replace(specs(old_rows())[0], rows=4000)
+    feature = extended(spec, {"day": (np.array(values), np.ones(len(values), bool))}, rows).features[0]
     assert list(feature.breakpoints) == sorted(set(feature.breakpoints))
     assert list(feature.codes) == sorted(set(feature.codes))
 
@@ -94,6 +149,6 @@ def test_strings_and_times_are_extended_too() -> None:
     names = np.array([f"k{i:04d}" for i in range(1000)], dtype=object)
     spec = KeySpec((rank_encoding("s", "string", names, np.ones(1000, bool)).feature(3),), (0,) * 3)
     later = np.array([f"m{i:04d}" for i in range(1000)], dtype=object)
-    key = keys(extended(spec, {"s": (later, np.ones(1000, bool))}), {"s": (later, np.ones(1000, bool))})
+    key = keys(extended(spec, {"s": (later, np.ones(1000, bool))}, 1000), {"s": (later, np.ones(1000, bool))})
     assert len(np.unique(key)) == 8
     assert (np.diff(key) >= 0).all()

@@ -1,0 +1,137 @@
+"""Spare bits: today's files stay as good as they were, and a table that has grown is divided further."""
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.deepen import deepened, with_clock
+from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.explain import explain
+from zorder_pipeline.layout.extend import extended
+from zorder_pipeline.layout.grow import grow_tree
+from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.placement import files_under
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.tree import TreeDraft
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.predicate import And, Comparison, Literal
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+
+ROWS = 20_000
+TYPES = {"a": "int", "b": "int", "day": "date", "flag": "int"}
+SCHEMA = TableSchema(tuple(Column(name, kind) for name, kind in TYPES.items()))
+Columns = dict[str, tuple[np.ndarray, np.ndarray]]
+
+
+def columns(days: tuple[int, int] = (0, 100), seed: int = 0) -> Columns:
+    rng, valid = np.random.default_rng(seed), np.ones(ROWS, dtype=bool)
+    ranges = {"a": (0, 1000), "b": (0, 1000), "day": days, "flag": (0, 2)}
+    return {name: (rng.integers(low, high, ROWS), valid) for name, (low, high) in ranges.items()}
+
+
+def between(name: str, low: int, width: int) -> And:
+    ends = (("<=", low + width), (">=", low))
+    return And(tuple(Comparison(name, sign, (Literal("number", str(value)),)) for sign, value in ends))
+
+
+def asked(seed: int, names: tuple[str, ...] = ("a", "b")) -> list[Boxes]:
+    rng = np.random.default_rng(seed)
+    return [
+        to_boxes(And(tuple(between(name, int(rng.integers(0, 900)), 60) for name in names)), SCHEMA) for _ in range(80)
+    ]
+
+
+def sampled(features: list[str], files: int = 6) -> tuple[SampledTable, Columns]:
+    rows = columns()
+    return SampledTable.build(rows, TYPES, features, np.zeros(ROWS, np.int32), files), rows
+
+
+def read(table: SampledTable, draft: Draft | TreeDraft, rows: Columns, files: int, queries: list[Boxes]) -> float:
+    block = files_under(table.spec(draft), rows, ROWS / files).astype(np.int32)
+    return float(Estimator.build(rows, SCHEMA, queries, ROWS).rows_read(block, int(block.max()) + 1).mean())
+
+
+def test_an_order_goes_on_with_what_helps_smaller_files_and_reads_the_same_today() -> None:
+    table, rows = sampled(["a", "b", "flag"])
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    short = Draft((0, 1, 0))
+    longer, spare = deepened(short, table, estimator, np.ones(80))
+    assert isinstance(longer, Draft)
+    assert longer.order[:3] == short.order
+    assert spare == len(longer.order) - 3 >= 4
+    assert set(longer.order) == {0, 1}  # nobody asks for the flag
+    unseen = asked(1)
+    assert read(table, longer, rows, 6, unseen) <= 1.01 * read(table, short, rows, 6, unseen)
+    assert read(table, longer, rows, 64, unseen) < 0.5 * read(table, short, rows, 64, unseen)
+    words = explain(table.spec(longer))
+    assert not any("inside files" in sentence for sentence in words)
+    from dataclasses import replace
+
+    assert f"the last {spare} bits order rows inside files" in explain(replace(table.spec(longer), spare=spare))[-1]
+
+
+def test_a_key_ends_where_nothing_is_gained() -> None:
+    table, rows = sampled(["flag", "a"])
+    flags = [to_boxes(Comparison("flag", "=", (Literal("number", str(i % 2)),)), SCHEMA) for i in range(80)]
+    estimator = Estimator.build(rows, SCHEMA, flags, ROWS)
+    assert deepened(Draft((0,)), table, estimator, np.ones(80)) == (Draft((0,)), 0)
+
+
+def test_a_small_sample_says_nothing_of_small_cells() -> None:
+    rows = {name: (values[:300], valid[:300]) for name, (values, valid) in columns().items()}
+    table = SampledTable.build(rows, TYPES, ["a", "b"], np.zeros(300, np.int32), 6)
+    estimator = Estimator.build(rows, SCHEMA, asked(0), 300)
+    longer, _ = deepened(Draft((0, 1, 0)), table, estimator, np.ones(80))
+    assert isinstance(longer, Draft)
+    assert len(longer.order) == 3  # cells of 37 rows
+
+
+def test_a_tree_gets_further_cuts_inside_its_files() -> None:
+    table, rows = sampled(["a", "b"])
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    tree = grow_tree(table.fine, estimator, np.ones(80), table.rows_per_file)
+    deeper, spare = deepened(tree, table, estimator, np.ones(80))
+    assert isinstance(deeper, TreeDraft)
+    assert spare == 0
+    assert len(deeper.feature) > 2 * len(tree.feature)
+    unseen = asked(1)
+    assert read(table, deeper, rows, 6, unseen) <= 1.01 * read(table, tree, rows, 6, unseen)
+    assert read(table, deeper, rows, 200, unseen) < 0.8 * read(table, tree, rows, 200, unseen)
+
+
+def test_a_hilbert_curve_and_a_key_that_is_long_enough_stay() -> None:
+    table, rows = sampled(["a", "b"])
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    for draft in (Draft((0, 1) * 3, "hilbert"), Draft((0, 1) * 8)):
+        assert deepened(draft, table, estimator, np.ones(80)) == (draft, 0)
+
+
+@pytest.mark.parametrize("kind", ["interleave", "tree"])
+def test_a_key_without_a_time_keeps_later_rows_apart_by_one(kind: str) -> None:
+    table, rows = sampled(["a", "b", "day"])
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    tree = grow_tree(table.fine[:2], estimator, np.ones(80), table.rows_per_file)
+    plain = table.spec(tree if kind == "tree" else Draft((0, 1, 0, 1)))
+    spec = with_clock(KeySpec(plain.features, plain.order, plain.curve, tree=plain.tree, rows=ROWS), table.encodings)
+    assert spec.columns == (*plain.columns, "day")
+    order = np.argsort(keys(plain, rows), kind="stable")
+    assert (np.diff(keys(spec, rows)[order]) >= 0).all()  # nothing changes until days come
+    assert "day: one range; rows that come after it will be kept apart" in explain(spec)
+    later = columns((100, 500), seed=3)
+    key = keys(extended(spec, later, 4 * ROWS), later)
+    assert sorted(set((key >> spec.bits).tolist())) == [1, 2, 3, 4]
+    cells, counts = np.unique(key, return_counts=True)
+    file = np.searchsorted(cut_cells(cells, counts, ROWS / 8).starts, key, side="right")
+    day = later["day"][0]
+    assert max(int(np.ptp(day[file == i])) for i in range(int(file.max()) + 1)) <= 110
+
+
+def test_a_key_with_a_time_and_one_of_a_table_without_times_stay() -> None:
+    table, _ = sampled(["a", "b", "day"])
+    timed = table.spec(Draft((2, 0, 0)))
+    assert with_clock(timed, table.encodings) == timed
+    plain = table.spec(Draft((1, 0, 0)))
+    assert with_clock(plain, table.encodings[:2]) == plain
+    curve = table.spec(Draft((1, 0) * 2, "hilbert"))
+    assert with_clock(curve, table.encodings) == curve
