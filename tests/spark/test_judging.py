@@ -121,6 +121,46 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
     assert pipeline.judge_table(spark, path, again, gate=GateSettings(queries_per_day=1e6)).outcome == "nothing_to_do"
 
 
+def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, settings = str(tmp_path / "t"), str(tmp_path / "state"), replace(SETTINGS, target_file_rows=None)
+    rows = spark.range(80_000).selectExpr("id", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
+    rows.repartition(64).write.format("delta").save(path)
+    asked = [f"SELECT text FROM t WHERE k BETWEEN {v} AND {v + 40}" for v in range(0, 9900, 45)]
+    found = log(tmp_path / "log.jsonl", asked)
+    plan = pipeline.learn(spark, path, [found], aliases=["t"], settings=settings)
+    assert plan.spec is not None
+    own = [candidate for candidate in plan.candidates if candidate.action == ANOTHER]
+    assert [candidate.spec for candidate in own] == [plan.spec] * 2
+    first, *larger = (candidate.target_file_rows for candidate in own)
+    assert (first, larger) == (plan.target_file_rows, [8 * first])
+    after = [candidate.promise.after for candidate in own]
+    opened = [c.promise.files_before - c.promise.files_saved_per_query for c in own]
+    assert after == sorted(after), "larger files: more rows are read"
+    assert opened == sorted(opened, reverse=True), "and fewer files opened"
+    assert plan.candidates[-1].action == COMPACTION
+
+    def weighed(per_file: float) -> tuple[pipeline.Judgement, dict[str, float]]:
+        gate = GateSettings(queries_per_day=1e5, costs=CostModel(per_opened_file=per_file))
+        judged = pipeline.judge_table(spark, path, plan, gate=gate, state=state)
+        return judged, {option.label: option.net_low for option in judged.decision.options}
+
+    dear = weighed(1.0)[1]
+    assert dear["another layout in 8 files"] > dear["another layout in 64 files"]
+    judged, cheap = weighed(0.0)
+    assert cheap["another layout in 64 files"] > cheap["another layout in 8 files"]
+    assert set(cheap) == {
+        "nothing",
+        "another layout in 64 files",
+        "another layout in 8 files",
+        "compaction only in 1 file",
+    }
+    assert (judged.outcome, judged.decision.action) == ("approved", ANOTHER)
+    done = pipeline.carry_out(spark, judged, state=state)
+    assert done.files_added == pytest.approx(80_000 / judged.plan.target_file_rows, rel=0.2)
+    told = pipeline.evaluate(spark, path, [found], aliases=["t"])
+    assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
+
+
 @pytest.mark.slow
 def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: SparkSession, tmp_path: Path) -> None:
     path, state, rules = make(spark, tmp_path / "t"), str(tmp_path / "state"), pipeline.Rules(approval="changes")

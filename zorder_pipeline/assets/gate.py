@@ -94,4 +94,4 @@ def _facts(judged: "Judgement") -> dict[str, Any]:
 
 def _option(option: "Option") -> tuple[object, ...]:
     why = option.why_not or ""
-    return option.action.replace("_", " "), option.files, option.cost, option.saving, option.saving_low, why
+    return option.label, option.files, option.cost, option.saving, option.saving_low, why

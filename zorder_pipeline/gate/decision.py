@@ -62,6 +62,7 @@ class Proposal:
             its present one; None when it lies by none.
         patience: the present layout must have lost so many times what the change costs.
         why_not: what else speaks against it; "" for nothing.
+        made: files that it would make; 0 when that is not known.
     """
 
     plan: Plan
@@ -72,6 +73,7 @@ class Proposal:
     lost: float | None = None
     patience: float = 1.0
     why_not: str = ""
+    made: int = 0
 
     @property
     def action(self) -> str:
@@ -274,9 +276,10 @@ def _option(decision: Decision, proposal: Proposal) -> Option:
         proposal.work.bytes,
         proposal.work.files,
         "" if decision.approved else CAUSES[decision.cause],
+        proposal.made,
     )
 
 
 def _in_short(option: Option) -> str:
     why = f" ({option.why_not})" if option.why_not else ""
-    return f"{option.action} {option.net_low:+,.1f} core-seconds at least{why}"
+    return f"{option.label} {option.net_low:+,.1f} core-seconds at least{why}"

@@ -136,8 +136,7 @@ def learn_layout(
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
             winner = _refined(winner, table, known, weights[both], settings)
-        winner, spare = deepened(winner, table, known, weights[both])
-        spec = with_clock(replace(table.spec(winner), spare=spare), table.encodings)
+        winner, spec = _finished(winner, table, schema, known, weights[both])
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
@@ -156,6 +155,16 @@ def learn_layout(
         seconds=time.monotonic() - started,
         study=found.study if found else None,
     )
+
+
+def _finished(
+    winner: AnyDraft, table: SampledTable, schema: TableSchema, estimator: Estimator, weights: npt.NDArray[np.float64]
+) -> tuple[AnyDraft, KeySpec]:
+    """The winner with spare bits, and its key, which also knows the table's time."""
+    deeper, spare = deepened(winner, table, estimator, weights)
+    bounded = {column.name for column in schema.columns if column.delta_stats}  # else no file tells that it is later
+    clocks = [encoding for encoding in table.encodings if encoding.column in bounded]
+    return deeper, with_clock(replace(table.spec(deeper), spare=spare), clocks)
 
 
 def _refined(

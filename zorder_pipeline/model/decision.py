@@ -41,6 +41,7 @@ class Option:
         cost: expected cost, with ``cost_low`` and ``cost_high`` as its 90% interval.
         saving: expected saving, with ``saving_low`` and ``saving_high`` as its interval.
         bytes, files: what it would rewrite.
+        made: files that it would make of them.
         why_not: why it is out of the question, "" when it is not.
     """
 
@@ -54,6 +55,13 @@ class Option:
     bytes: float = 0.0
     files: int = 0
     why_not: str = ""
+    made: int = 0
+
+    @property
+    def label(self) -> str:
+        """The action, and how many files it makes."""
+        words = self.action.replace("_", " ")
+        return f"{words} in {self.made:,} file{'s' if self.made != 1 else ''}" if self.made else words
 
     @property
     def net_low(self) -> float:

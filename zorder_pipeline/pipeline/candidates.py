@@ -19,7 +19,7 @@ from zorder_pipeline.model.ranges import Boxes
 from .drifting import Memory, Rival, block_of
 from .keeping import compacted_files, sampled_files
 from .records import LearnSettings, TableAnalysis
-from .sizes import compact_rows, query_bytes
+from .sizes import compact_rows, larger_targets, query_bytes
 from .volumes import FileVolumes, present_volumes, read_volumes
 
 __all__ = ["Unseen", "candidates_at_first", "candidates_of"]
@@ -98,15 +98,14 @@ class Unseen:
 
 
 def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
-    """What could be done with a table that lies by no layout of ours: the learned one, or merging small files."""
-    merged = _compaction(proof, plan)
-    if merged is None:
+    """What could be done with a table that lies by no layout of ours: the learned one, or merging small files.
+
+    Empty when there is only ``plan``.
+    """
+    learned, merged = _learned(proof, plan), _compaction(proof, plan)
+    if merged is None and len(learned) < 2:
         return ()  # the plan alone
-    learned = []
-    if plan.spec is not None:
-        block = block_of(proof.analysis, Rival(plan.spec, plan.target_file_rows))
-        learned = [Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block))]
-    return (*learned, merged)
+    return (*learned, merged) if merged is not None else tuple(learned)
 
 
 def candidates_of(
@@ -128,8 +127,7 @@ def candidates_of(
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), standing, kept))
         found.append(candidate)
     if plan.spec is not None and plan.spec.layout_id != here:
-        block = block_of(analysis, Rival(plan.spec, plan.target_file_rows))
-        found.append(Candidate(ANOTHER, plan.spec, plan.target_file_rows, plan.promise, proof.partitions(block)))
+        found += _learned(proof, plan)
     others = []
     files = analysis.snapshot.files()
     runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
@@ -144,6 +142,21 @@ def candidates_of(
         found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
     merged = _compaction(proof, plan)
     return (*found, merged) if merged is not None else tuple(found)
+
+
+def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
+    """The layout that was learned tonight, and the same in larger files where files are small; none without one."""
+    if plan.spec is None:
+        return []
+    found = []
+    sizes = larger_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
+    for target in (plan.target_file_rows, *(sizes if len(proof.unseen) else ())):
+        block = block_of(proof.analysis, Rival(plan.spec, target))
+        candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, proof.partitions(block))
+        if target != plan.target_file_rows:
+            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block)))
+        found.append(candidate)
+    return found
 
 
 def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:

@@ -204,6 +204,7 @@ def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, 
         lost=plan.lost,
         patience=plan.patience,
         why_not=undone,
+        made=would.files_added,
     )
 
 
@@ -215,7 +216,9 @@ def _parts(snapshot: TableSnapshot, judged: Judgement) -> tuple[Part, ...]:
     if not columns or not total:
         return (Part("", decision.cost_core_seconds, decision.saving_low),)
     keys = {partition_key(columns, values): size / total for values, size in sizes.items()}
-    known = next((c.partitions for c in judged.plan.candidates if c.action == judged.plan.action), {})
+    plan = judged.plan
+    same = (c for c in plan.candidates if (c.action, c.target_file_rows) == (plan.action, plan.target_file_rows))
+    known = next((c.partitions for c in same), {})
     saved = {key: known.get(key, 0.0) for key in keys} if known else keys
     return tuple(
         Part(key, decision.cost_core_seconds * share, decision.saving_low * saved[key]) for key, share in keys.items()

@@ -16,13 +16,14 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "compact_rows", "partitions_of", "query_bytes", "target_rows"]
+__all__ = ["column_bytes", "compact_rows", "larger_targets", "partitions_of", "query_bytes", "target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
 COMPACT_FILE = 128 << 20
 MIN_FILES = 8
 SHARE_FILES = 16
+STEP = 8
 
 
 def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
@@ -46,6 +47,21 @@ def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     if settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes:
         return target_rows(snapshot, settings)
     return target_rows(snapshot, replace(settings, target_file_bytes=COMPACT_FILE))
+
+
+def larger_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> tuple[int, ...]:
+    """Rows per file of larger files than ``target`` that a layout might be written in, because files are small.
+
+    Each eight times the one before, at most those of `compact_rows`, and at least eight files; none where the settings
+    or the table ask for a size.
+    """
+    most = min(compact_rows(snapshot, settings), int(snapshot.files().rows.sum()) // MIN_FILES)
+    found: list[int] = []
+    while (found or [target])[-1] * STEP <= most:
+        found.append((found or [target])[-1] * STEP)
+    if most >= 2 * (found or [target])[-1]:
+        found.append(most)
+    return tuple(found)
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes
+from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
@@ -132,7 +133,7 @@ def read_volumes(
     if kept is None:
         assert plan.spec is not None
         file = sample_files(analysis, plan.spec, plan.target_file_rows)
-        within = keys(plan.spec, sample.arrays)
+        within = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
     else:
         file = kept.astype(np.int64)
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
