@@ -21,6 +21,7 @@ LEVELS = [{"day": 1.0}, {"part": 0.5}]
 
 CASES: dict[str, Callable[[], bytes]] = {
     "bits": lambda: pictures.layout_bits(["day", "part", "day", "a_very_long_column_name_that_goes_on", "part"]),
+    "spare bits": lambda: pictures.layout_bits(["day", "part", "day", "part"], spare=2),
     "one bit": lambda: pictures.layout_bits(["day"]),
     "more columns than colours": lambda: pictures.layout_bits([f"c{i}" for i in range(16)]),
     "cuts": lambda: pictures.layout_cuts(LEVELS, {"day": 1.0, "part": 0.5}, 4),

@@ -33,12 +33,16 @@ NAMED = 8
 """Columns of a tree with a colour and a number of their own; the others share one."""
 LEAST_IMPORTANT = 12
 
+PALE = 0.3
+"""Opacity of bits that tell no files apart."""
 
-def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
+
+def layout_bits(order: Sequence[str], title: str | None = None, spare: int = 0) -> bytes:
     """Which column owns which bit of the sort key, most significant bit on the left.
 
     Args:
         order: column per bit, most significant first.
+        spare: how many of the last bits tell no files apart; they are drawn pale.
     """
     counts = {name: list(order).count(name) for name in dict.fromkeys(order)}
     first = next(iter(counts))
@@ -51,8 +55,10 @@ def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
     taken = dict.fromkeys(counts, 0)
     for place, name in enumerate(order):
         taken[name] += 1
-        axes.add_patch(Rectangle((place + 0.04, 0), 0.92, 1, color=colours[name], linewidth=0))
-        shade = _ink(colours[name])
+        pale = place >= len(order) - spare
+        alpha = PALE if pale else 1.0
+        axes.add_patch(Rectangle((place + 0.04, 0), 0.92, 1, color=colours[name], linewidth=0, alpha=alpha))
+        shade = GREY if pale else _ink(colours[name])
         axes.text(place + 0.5, 0.5, str(taken[name]), ha="center", va="center", color=shade, fontsize=11, weight="bold")
     start = 0
     for name, length in runs:
@@ -67,7 +73,8 @@ def layout_bits(order: Sequence[str], title: str | None = None) -> bytes:
     labels = [f"{name}: {bits} bit{'s' * (bits > 1)}, {_ranges(bits)}" for name, bits in counts.items()]
     axes.legend(handles, labels, loc="upper left", bbox_to_anchor=(0, -0.06), ncols=2, frameon=False)
     axes.text(0, -0.08, "coarsest split", ha="left", va="top", fontsize=9, color=GREY)
-    axes.text(len(order), -0.08, "finest split", ha="right", va="top", fontsize=9, color=GREY)
+    finest = "finest split; pale bits order rows inside files" if spare else "finest split"
+    axes.text(len(order), -0.08, finest, ha="right", va="top", fontsize=9, color=GREY)
     axes.set(xlim=(0, len(order)), ylim=(-0.2, 1.3 if fits else 2.0))
     axes.axis("off")
     return to_png(figure)

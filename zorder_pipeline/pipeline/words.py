@@ -14,8 +14,13 @@ __all__ = ["bit_order", "describe", "in_words", "without_literals"]
 
 
 def bit_order(spec: KeySpec) -> tuple[str, ...]:
-    """The column of each bit of an interleaved key, most significant first; empty for other curves."""
-    return tuple(spec.features[i].column for i in spec.order) if spec.curve == "interleave" else ()
+    """The column of each bit of an interleaved key, most significant first, without spare ones; empty for other curves.
+
+    It is what a search starts from, which looks for the bits that tell files apart.
+    """
+    if spec.curve != "interleave":
+        return ()
+    return tuple(spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare])
 
 
 def describe(plan: Plan) -> dict[str, Any]:
@@ -29,6 +34,7 @@ def describe(plan: Plan) -> dict[str, Any]:
             "order": [spec.features[i].column for i in spec.order],
             "layout_id": spec.layout_id,
             "curve": spec.curve,
+            "spare_bits": spec.spare,
         }
     if spec is not None and spec.tree is not None:
         cells = len(spec.tree.leaf_keys)

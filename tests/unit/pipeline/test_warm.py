@@ -23,6 +23,10 @@ def test_a_bit_order_is_found_again_by_its_columns() -> None:
     assert _drafts([order], table("a", "b", "c")) == [Draft((1, 0))]
 
 
+def test_a_search_starts_without_spare_bits() -> None:
+    assert bit_order(KeySpec(FEATURES, (0, 1), spare=1)) == ("b",)
+
+
 def test_a_layout_that_needs_another_column_is_left_out() -> None:
     assert _drafts([("b", "a"), ("a", "a"), ()], table("a", "c")) == [Draft((0, 0))]
 
