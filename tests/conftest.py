@@ -15,9 +15,13 @@ if TYPE_CHECKING:
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
-# a quarter of the driver's time would go into optimising code that runs for a few rows; without it Java reserves 48 MB
-# for compiled code, fewer than some hundred tests need: it would be thrown away and compiled again all the time
-JAVA = "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC"
+# A quarter of the time would go into optimising code that runs for a few rows; without it Java reserves 48 MB for
+# compiled code, fewer than some hundred tests need: it would be thrown away and compiled again all the time. Java's
+# first guesses of heap and classes are small and cost full collections. Spark's classes need no verifying here.
+JAVA = (
+    "-XX:TieredStopAtLevel=1 -XX:ReservedCodeCacheSize=256m -XX:+UseSerialGC -XX:MetaspaceSize=256m"
+    " -Xms1g -XX:NewSize=320m -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
+)
 os.environ.setdefault("SPARK_SUBMIT_OPTS", JAVA)
 
 CONF = {
