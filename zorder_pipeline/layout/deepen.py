@@ -3,31 +3,24 @@
 A search looks for the bits that tell today's files apart; of a table of six files that may be three. Ten times the rows
 under such a key would be dealt out over files that all span the same. So the winner is gone on with, bit by bit, as if
 the files were ever smaller. Where the files of today end does not depend on it, but for ties.
-
-And tables grow by time. A key that no time column takes part in, as all days of a young table are asked for alike,
-gets one that divides nothing yet: rows that come later are kept apart by it (`zorder_pipeline.layout.extend`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.key_spec import MAX_KEY_BITS, FeatureCodes, KeySpec
-from zorder_pipeline.model.values import ValueType
-
 from .draft import AnyDraft, Draft, SampledTable
-from .encoding import FINE_BITS, Encoding
+from .encoding import FINE_BITS
 from .grow import GrowSettings, grow_tree
 from .search import MAX_BITS, key_bits
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
 
-__all__ = ["deepened", "with_clock"]
+__all__ = ["deepened"]
 
 CELL_ROWS = 25
 """Sample rows that a cell should have for the queries to say by what to divide it."""
@@ -37,7 +30,6 @@ MOST_FEATURES = 6
 """Columns that spare bits may be of, the winner's own first: each one is read and coded in every rewrite."""
 LEAST_GAIN = 0.002
 """Share of the rows read that a spare bit must save."""
-TIMES = ("date", "timestamp", "timestamp_ntz")
 WORSE = 1.002
 """So many times as much may be read of today's files: more than that is no tie."""
 
@@ -47,8 +39,8 @@ def deepened(
 ) -> tuple[AnyDraft, int]:
     """The layout with spare bits, and how many; as it was where there is nothing to say by what to go on.
 
-    An order of bits gets the bit that helps most at twice the files, then at four times, and so on; a tree gets further
-    cuts inside its files. A Hilbert curve stays as it is.
+    An order of bits gets the bit that helps most were every cell a file, and so on, while its cells have rows enough in
+    the sample; a tree gets further cuts inside its files. A Hilbert curve stays as it is.
 
     Args:
         estimator: of the training queries.
@@ -61,25 +53,6 @@ def deepened(
     if deeper is draft or after > WORSE * before:
         return draft, 0
     return deeper, len(deeper.order) - len(draft.order) if isinstance(deeper, Draft) and isinstance(draft, Draft) else 0
-
-
-def with_clock(spec: KeySpec, encodings: Sequence[Encoding]) -> KeySpec:
-    """``spec`` with the first time column of ``encodings``, for one bit that is 0 until the table has grown.
-
-    A key that has a time column stays as it is, and so does a Hilbert curve.
-
-    >>> from zorder_pipeline.layout.encoding import rank_encoding
-    >>> part, day = (rank_encoding(n, t, np.arange(9), np.ones(9, bool)) for n, t in (("p", "int"), ("d", "date")))
-    >>> with_clock(KeySpec((part.feature(2),), (0, 0)), [part, day]).allocation()
-    {'p': 2, 'd': 1}
-    """
-    times = [encoding for encoding in encodings if ValueType.parse(encoding.type).family in TIMES]
-    known = any(feature.value_type.family in TIMES for feature in spec.features)
-    if known or not times or spec.curve == "hilbert" or spec.bits >= MAX_KEY_BITS - 1:
-        return spec
-    clock = FeatureCodes(times[0].column, times[0].type, (), (0,), 1, high=times[0].high)
-    order = (*spec.order, len(spec.features))
-    return replace(spec, features=(*spec.features, clock), order=order, spare=spec.spare + (spec.tree is None))
 
 
 def _gone_on(draft: Draft, table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64]) -> Draft:

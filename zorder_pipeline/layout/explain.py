@@ -45,11 +45,12 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     sentences = [_feature(feature) for feature in (spec.features[i] for i in dict.fromkeys(spec.order))]
     if spec.curve == "hilbert":
         return (*sentences, "the cells so made follow each other along a Hilbert curve")
-    runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.order)]
+    runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.dividing)]
     words = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in runs)
     sentences.append(f"order of the bits, most significant first: {words}")
-    if spec.spare:
-        which = f"last {spec.spare} bits order" if spec.spare > 1 else "last bit orders"
+    spare = spec.spare - (len(spec.order) - len(spec.dividing))
+    if spare:
+        which = f"last {spare} bits order" if spare > 1 else "last bit orders"
         sentences.append(f"the {which} rows inside files, and will tell files apart when the table has grown")
     return tuple(sentences)
 

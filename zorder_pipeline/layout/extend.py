@@ -19,6 +19,8 @@ LEAST_SHARE = 0.05
 """Share of the rows that must lie beyond a feature's range for it to be extended."""
 MOST_EPOCHS = 1000
 """More are not told apart by the rows that a rewrite looks at for this."""
+LATER = 0.8
+"""Share of the rows beyond those learned from that must lie beyond a clock's range: else it does not tell the time."""
 
 
 def extended(
@@ -27,25 +29,27 @@ def extended(
     """``spec`` with codes for the values of a sample that lie beyond the range of its features.
 
     Such values are coded by rank among themselves, so that new data is divided as finely as the old was. Where there
-    are several times the rows that the layout was learned from, they make up as many epochs, one after the other, each
-    divided so: without them ten years of new days would be divided as one. The old values' codes stay, and so does the
-    layout's id.
+    are several times the rows that the layout was learned from, those beyond its clock's range make up as many epochs,
+    one after the other, each divided so: without them ten years of new days would be divided as one. Other features
+    have one epoch: the epoch comes before all bits of a key, and many would take from what the other columns divide.
+    A column of spare bits alone has none. The old values' codes stay, and so does the layout's id.
 
     Args:
         columns: canonical values and validity of a sample of the rows to be laid out, by column name; a column that is
             missing is left as it is.
         rows: rows that the sample stands for.
 
-    >>> spec = KeySpec((FeatureCodes("day", "int", (5,), (0, 1), 1, high=9),), (0,), rows=2)
+    >>> spec = KeySpec((FeatureCodes("day", "int", (5,), (0, 1), 1, high=9),), (0,), rows=2, clock="day")
     >>> day = np.array([3, 8, 10, 11, 12, 13])
     >>> extended(spec, {"day": (day, np.ones(6, dtype=bool))}, rows=6).features[0]
     FeatureCodes(column='day', type='int', breakpoints=(5, 10, 11, 12, 13), codes=(0, 1, 2, 3, 4, 5), bits=1, ...)
     """
     most = min(spec.most_epochs, MOST_EPOCHS)
-    learned_from = spec.rows or rows
+    times = rows / max(1, spec.rows or rows)
+    dividing = {spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare]} | {spec.clock}
     features = tuple(
-        _extended(feature, *columns[feature.column], rows / max(1, learned_from), most)
-        if feature.column in columns
+        _extended(feature, *columns[feature.column], times, most if feature.column == spec.clock else 1)
+        if feature.column in columns and feature.column in dividing
         else feature.base
         for feature in spec.features
     )
@@ -55,16 +59,17 @@ def extended(
 def _extended(
     feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], times: float, most: int
 ) -> FeatureCodes:
-    """``feature`` for rows that are ``times`` those it was learned from."""
+    """``feature`` for rows that are ``times`` those it was learned from, with at most ``most`` epochs."""
     base = feature.base
     if base.high is None or not len(values):
         return base
-    new = values[valid]
-    new = new[new > base.high]
+    known = values[valid]
+    new = known[known > base.high]
     if len(new) < max(1.0, LEAST_SHARE * len(values)):
         return base
     width = base.codes[-1] + 1
-    epochs = max(1, min(most, round(times * len(new) / len(values))))
+    late = times <= 1 or len(new) / len(known) >= LATER * (1 - 1 / times)
+    epochs = max(1, min(most, round(times * len(new) / len(values)))) if late else 1
     ranks = rank_encoding(base.column, base.type, new, np.ones(len(new), dtype=np.bool_))
     epoch, code = np.divmod(ranks.codes * (width * epochs) >> FINE_BITS, width)
     codes = ((epoch + 1) << base.bits) + code

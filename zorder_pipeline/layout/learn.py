@@ -18,7 +18,8 @@ from zorder_pipeline.model.schema import TableSchema
 
 from .baselines import BASELINES, Training, warm_starts
 from .blocks import LogBlocks
-from .deepen import deepened, with_clock
+from .clock import with_clock
+from .deepen import deepened
 from .draft import AnyDraft, Draft, SampledTable
 from .grow import grow_tree
 from .promise import whole_table_shares
@@ -136,7 +137,7 @@ def learn_layout(
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
             winner = _refined(winner, table, known, weights[both], settings)
-        winner, spec = _finished(winner, table, schema, known, weights[both])
+        winner, spec = _finished(winner, table, schema, [queries[i] for i in both], known, weights[both])
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
@@ -158,13 +159,18 @@ def learn_layout(
 
 
 def _finished(
-    winner: AnyDraft, table: SampledTable, schema: TableSchema, estimator: Estimator, weights: npt.NDArray[np.float64]
+    winner: AnyDraft,
+    table: SampledTable,
+    schema: TableSchema,
+    queries: Sequence[Boxes],
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
 ) -> tuple[AnyDraft, KeySpec]:
     """The winner with spare bits, and its key, which also knows the table's time."""
     deeper, spare = deepened(winner, table, estimator, weights)
-    bounded = {column.name for column in schema.columns if column.delta_stats}  # else no file tells that it is later
-    clocks = [encoding for encoding in table.encodings if encoding.column in bounded]
-    return deeper, with_clock(replace(table.spec(deeper), spare=spare), clocks)
+    bounded = {column.name for column in schema.columns if column.delta_stats}
+    read = weights * table.rows_read(deeper, estimator)
+    return deeper, with_clock(replace(table.spec(deeper), spare=spare), table, queries, read, bounded)
 
 
 def _refined(

@@ -38,8 +38,8 @@ class FeatureCodes:
     on ``codes[-1]``. Comparison is the total order of `zorder_pipeline.model.values`.
 
     Breakpoints age: of every new day's values all would fall into the last code. So a rewrite may extend the feature
-    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): they make up epochs, in
-    each of which the old codes come again, with the number of the epoch in front.
+    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): they make up an epoch, or
+    several, in each of which the old codes come again, with the number of the epoch in front.
 
     Attributes:
         column: column name.
@@ -103,6 +103,8 @@ class KeySpec:
         tree: cuts over the features' codes; None unless ``curve`` is ``tree``.
         rows: rows of the table that it was learned from, by which an epoch is measured; None when they are not known.
         spare: how many of the last bits do not tell files apart yet, see `zorder_pipeline.layout.deepen`.
+        clock: column whose values beyond the learned range may make up several epochs, see
+            `zorder_pipeline.layout.clock`; "" for none.
     """
 
     features: tuple[FeatureCodes, ...]
@@ -112,8 +114,11 @@ class KeySpec:
     tree: CutTree | None = None
     rows: int | None = None
     spare: int = 0
+    clock: str = ""
 
     def __post_init__(self) -> None:
+        if not 0 <= self.spare <= len(self.order) or self.clock not in ("", *(f.column for f in self.features)):
+            raise PlanError("a key has more spare bits than bits, or a clock that is none of its columns")
         if (self.tree is not None) != (self.curve == "tree"):
             raise PlanError("a key has a tree of cuts if and only if its curve is tree")
         if any(feature.epochs > self.most_epochs for feature in self.features):
@@ -149,6 +154,13 @@ class KeySpec:
         return (1 << max(0, MAX_KEY_BITS - self.bits)) - 1
 
     @property
+    def dividing(self) -> tuple[int, ...]:
+        """`order` without the bit of a clock that divides nothing until the table has grown."""
+        last = self.features[self.order[-1]]
+        waits = self.spare > 0 and last.column == self.clock and not last.breakpoints
+        return self.order[:-1] if waits else self.order
+
+    @property
     def highest(self) -> int:
         """The largest key there can be."""
         return ((1 + max(feature.epochs for feature in self.features)) << self.bits) - 1
@@ -169,7 +181,7 @@ class KeySpec:
 
         Extended, a layout is still the same one.
         """
-        text = json.dumps(replace(self.base, rows=None, spare=0).to_json(), sort_keys=True)
+        text = json.dumps(replace(self.base, rows=None, spare=0, clock="").to_json(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
     @property
@@ -203,6 +215,7 @@ class KeySpec:
             **({"tree": self.tree.to_json()} if self.tree else {}),
             **({"rows": self.rows} if self.rows is not None else {}),
             **({"spare": self.spare} if self.spare else {}),
+            **({"clock": self.clock} if self.clock else {}),
         }
 
     @staticmethod
@@ -231,7 +244,10 @@ class KeySpec:
                     f"an expression of the plan's layout holds {VARIABLE}, which Spark replaces; learn it again"
                 )
             tree = CutTree.from_json(data["tree"]) if data.get("tree") else None
-            ties, rows, spare = tuple(data["tie_break"]), data.get("rows"), data.get("spare", 0)
-            return KeySpec(features, tuple(data["order"]), data["curve"], ties, tree, rows, spare)
+            rows, spare, clock = data.get("rows"), data.get("spare", 0), data.get("clock", "")
+            if not (rows is None or type(rows) is int) or type(spare) is not int or type(clock) is not str:
+                raise TypeError("rows and spare are whole numbers, clock is a column")
+            ties = tuple(data["tie_break"])
+            return KeySpec(features, tuple(data["order"]), data["curve"], ties, tree, rows, spare, clock)
         except (KeyError, TypeError) as error:
             raise PlanError(f"the plan's layout is malformed: {error!r}") from error

@@ -9,6 +9,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.layout.bits import raw_encoding
+from zorder_pipeline.layout.clock import TIMES
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.interleave import round_robin
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
@@ -61,18 +62,20 @@ def layout_by_hand(
     kind = "hilbert" if curve == "hilbert" else "interleave"
     features: Sequence[FeatureCodes]
     rows: int | None = int(snapshot.files().rows.sum())
+    timed = [column.name for column in columns if column.value_type.family in TIMES]
     if encoding == "bits":
         features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
         features, rows = known.features, known.rows
     else:
         features = _ranked(spark, snapshot, columns, counts, settings)
+    clock = (timed or [column.name for column in columns])[0]
     return Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
         delta_version=snapshot.version,
-        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns), rows=rows),
+        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns), rows=rows, clock=clock),
         origin="manual",
         target_file_rows=target_rows(snapshot, settings),
         code_version=__version__,

@@ -35,6 +35,7 @@ def describe(plan: Plan) -> dict[str, Any]:
             "layout_id": spec.layout_id,
             "curve": spec.curve,
             "spare_bits": spec.spare,
+            "clock": spec.clock or None,
         }
     if spec is not None and spec.tree is not None:
         cells = len(spec.tree.leaf_keys)

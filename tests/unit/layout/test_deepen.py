@@ -1,19 +1,14 @@
 """Spare bits: today's files stay as good as they were, and a table that has grown is divided further."""
 
 import numpy as np
-import pytest
 
-from zorder_pipeline.layout.cells import cut_cells
-from zorder_pipeline.layout.deepen import deepened, with_clock
+from zorder_pipeline.layout.deepen import deepened
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.explain import explain
-from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.grow import grow_tree
-from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft
-from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -105,33 +100,3 @@ def test_a_hilbert_curve_and_a_key_that_is_long_enough_stay() -> None:
     estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
     for draft in (Draft((0, 1) * 3, "hilbert"), Draft((0, 1) * 8)):
         assert deepened(draft, table, estimator, np.ones(80)) == (draft, 0)
-
-
-@pytest.mark.parametrize("kind", ["interleave", "tree"])
-def test_a_key_without_a_time_keeps_later_rows_apart_by_one(kind: str) -> None:
-    table, rows = sampled(["a", "b", "day"])
-    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
-    tree = grow_tree(table.fine[:2], estimator, np.ones(80), table.rows_per_file)
-    plain = table.spec(tree if kind == "tree" else Draft((0, 1, 0, 1)))
-    spec = with_clock(KeySpec(plain.features, plain.order, plain.curve, tree=plain.tree, rows=ROWS), table.encodings)
-    assert spec.columns == (*plain.columns, "day")
-    order = np.argsort(keys(plain, rows), kind="stable")
-    assert (np.diff(keys(spec, rows)[order]) >= 0).all()  # nothing changes until days come
-    assert "day: one range; rows that come after it will be kept apart" in explain(spec)
-    later = columns((100, 500), seed=3)
-    key = keys(extended(spec, later, 4 * ROWS), later)
-    assert sorted(set((key >> spec.bits).tolist())) == [1, 2, 3, 4]
-    cells, counts = np.unique(key, return_counts=True)
-    file = np.searchsorted(cut_cells(cells, counts, ROWS / 8).starts, key, side="right")
-    day = later["day"][0]
-    assert max(int(np.ptp(day[file == i])) for i in range(int(file.max()) + 1)) <= 110
-
-
-def test_a_key_with_a_time_and_one_of_a_table_without_times_stay() -> None:
-    table, _ = sampled(["a", "b", "day"])
-    timed = table.spec(Draft((2, 0, 0)))
-    assert with_clock(timed, table.encodings) == timed
-    plain = table.spec(Draft((1, 0, 0)))
-    assert with_clock(plain, table.encodings[:2]) == plain
-    curve = table.spec(Draft((1, 0) * 2, "hilbert"))
-    assert with_clock(curve, table.encodings) == curve

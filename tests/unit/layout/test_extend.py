@@ -71,7 +71,7 @@ def test_new_days_are_divided_and_old_ones_lie_as_before(kind: int) -> None:
 
 @pytest.mark.parametrize("kind", range(3))
 def test_many_times_the_rows_make_as_many_epochs_each_divided_like_the_old_rows(kind: int) -> None:
-    spec, new = replace(specs(old_rows())[kind], rows=4000), new_rows(100, 500)
+    spec, new = replace(specs(old_rows())[kind], rows=4000, clock="day"), new_rows(100, 500)
     longer = extended(spec, new, 32_000)
     assert longer.features[[f.column for f in longer.features].index("day")].epochs == 8
     assert longer.layout_id == spec.layout_id
@@ -92,10 +92,10 @@ def test_many_times_the_rows_make_as_many_epochs_each_divided_like_the_old_rows(
 def test_a_row_lies_in_the_latest_epoch_of_its_values() -> None:
     values = np.arange(100)
     features = tuple(rank_encoding(name, "int", *column(values)).feature(2) for name in "ab")
-    spec = KeySpec(features, (0, 1, 0, 1), rows=100)
+    spec = KeySpec(features, (0, 1, 0, 1), rows=100, clock="a")
     later = {"a": column(np.arange(100, 200)), "b": column(np.arange(50, 150))}
     longer = extended(spec, later, 800)
-    assert [feature.epochs for feature in longer.features] == [8, 4]
+    assert [feature.epochs for feature in longer.features] == [8, 1]
     epochs = np.stack([codes_of(f, *later[f.column]) >> f.bits for f in longer.features])
     assert (keys(longer, later) >> spec.bits == epochs.max(axis=0)).all()
 
@@ -105,11 +105,11 @@ def test_there_are_no_more_epochs_than_a_key_has_numbers_for() -> None:
     part = rank_encoding("part", "int", *column(np.arange(70_000))).feature(16)
     order = (0,) * 4 + (1,) * 16
     rows = {"day": column(np.arange(1000, 3000)), "part": column(np.arange(2000))}
-    few = extended(KeySpec((day, part), order, rows=2), rows, 10**12)
+    few = extended(KeySpec((day, part), order, rows=2, clock="day"), rows, 10**12)
     assert few.features[0].epochs == MOST_EPOCHS
     assert keys(few, rows).max() < 1 << 62
     long = replace(day, bits=40, codes=tuple(code << 36 for code in day.codes))
-    full = extended(KeySpec((long, part), (0,) * 40 + (1,) * 16, rows=2), rows, 10**12)
+    full = extended(KeySpec((long, part), (0,) * 40 + (1,) * 16, rows=2, clock="day"), rows, 10**12)
     assert full.features[0].epochs == full.most_epochs == 63
     assert full.highest < 1 << 62
     with pytest.raises(PlanError, match="no room for so many epochs"):
@@ -117,7 +117,7 @@ def test_there_are_no_more_epochs_than_a_key_has_numbers_for() -> None:
 
 
 def test_without_the_rows_it_was_learned_from_all_new_rows_are_one_epoch() -> None:
-    spec = specs(old_rows())[0]
+    spec = replace(specs(old_rows())[0], clock="day")
     assert extended(spec, new_rows(100, 500), 10**9) == extended(spec, new_rows(100, 500), 2000)
     assert max(feature.epochs for feature in extended(spec, new_rows(100, 500), 10**9).features) == 1
 
@@ -139,7 +139,7 @@ def test_extending_twice_starts_from_what_was_learned() -> None:
 
 @given(st.lists(st.integers(-50, 400), min_size=1, max_size=60), st.integers(1, 1_000_000))
 def test_an_extended_feature_still_orders_its_values(values: list[int], rows: int) -> None:
-    spec = replace(specs(old_rows())[0], rows=4000)
+    spec = replace(specs(old_rows())[0], rows=4000, clock="day")
     feature = extended(spec, {"day": (np.array(values), np.ones(len(values), bool))}, rows).features[0]
     assert list(feature.breakpoints) == sorted(set(feature.breakpoints))
     assert list(feature.codes) == sorted(set(feature.codes))
