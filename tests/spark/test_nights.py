@@ -16,6 +16,7 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import judging, tonight
+from zorder_pipeline.pipeline.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
 from zorder_pipeline.relayout.snapshot import open_table
@@ -54,7 +55,8 @@ def night(
     """What the nightly run does for one table."""
     snapshot = open_table(spark, path)
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
-    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS)
+    layouts = pipeline.layouts_in_use(spark, snapshot, state)
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS, layouts=layouts)
     plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS, costs=costs)
     gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs)
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
@@ -80,6 +82,27 @@ def test_only_what_is_new_is_laid_out_and_nothing_without_new_data(
     assert len(set(open_table(spark, path).files().layout)) == 1
     evaluated = pipeline.evaluate(spark, path, [log], aliases=["t"])
     assert evaluated.rows_read_fraction == pytest.approx(kept.after, rel=0.1)
+
+
+def test_a_layout_is_kept_up_by_columns_that_the_log_no_longer_filters_by(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 3_000)
+    plan = pipeline.layout_by_hand(spark, path, {"part": 2, "id": 1}, settings=SETTINGS)
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+    add(spark, path, 3_000, 1_500)
+    snapshot = open_table(spark, path)
+    log = tmp_path / "log.jsonl"
+    asked = [{"statement": f"SELECT part FROM t WHERE part = {i}"} for i in range(30)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in asked))
+    found = ingest([str(log)], {snapshot.location: (snapshot, ("t",))})
+    (layout,) = pipeline.layouts_in_use(spark, snapshot, state)
+    assert layout == plan.spec
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS, layouts=[layout])
+    assert analysis.features.ranked == ("part",)
+    assert kept_files(pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS), plan, None) is None
+    kept = kept_files(analysis, plan, None)
+    assert kept is not None
+    assert (kept != analysis.sample.file).any()
 
 
 def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(

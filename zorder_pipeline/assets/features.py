@@ -50,9 +50,9 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             if not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))
                 return
-            analysis = pipeline.analyse(
-                spark.session, snapshot, log, [table.name], learn_settings(table, config.redact_literals)
-            )
+            settings = learn_settings(table, config.redact_literals)
+            layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
+            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
             found = AnalysedTable.of(analysis)
             facts: dict[str, Any] = {
                 "queries": len(queries),

@@ -147,7 +147,8 @@ def _ours(spark: SparkSession, contender: _Contender, asked: Sequence[Record], f
         log = pipeline.ingest([str(write_log(asked, folder / "log.jsonl"))], {snapshot.location: (snapshot, names)})
         rows = int(snapshot.files().rows.sum())
         settings = pipeline.LearnSettings(trials=TRIALS, target_file_rows=max(1, rows // files))
-        analysis = pipeline.analyse(spark, snapshot, log, [snapshot.location], settings)
+        known = [contender.plan.spec] if contender.plan is not None and contender.plan.spec is not None else []
+        analysis = pipeline.analyse(spark, snapshot, log, [snapshot.location], settings, layouts=known)
     with contender.timed("estimation"):
         last = contender.plan
         present = last if last and last.spec and last.spec.layout_id == layout_of(snapshot) else None

@@ -28,7 +28,7 @@ from .rewriting import apply, carry_out, dry_result
 from .scanning import explain, scan, sql
 from .sizes import target_rows
 from .statistics import gather_statistics, update_statistics
-from .tonight import learn_tonight
+from .tonight import layouts_in_use, learn_tonight
 from .words import describe, in_words
 
 __all__ = [
@@ -65,6 +65,7 @@ __all__ = [
     "judge",
     "judge_table",
     "layout_by_hand",
+    "layouts_in_use",
     "learn",
     "learn_layout_for",
     "learn_tonight",

@@ -36,6 +36,8 @@ class Unseen:
         unseen: their indices.
         before: share of the rows that each reads now, told by the sample, shape (unseen queries,).
         rate: queries per day, and how that is known.
+        exact: shares that each reads now and by the learned layout, told by all rows of the table; None where only the
+            sample tells them.
     """
 
     analysis: TableAnalysis
@@ -43,6 +45,7 @@ class Unseen:
     unseen: Sequence[int]
     before: Floats
     rate: tuple[float, str]
+    exact: tuple[Floats, Floats] | None = None
 
     def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
         """What ``plan`` promises.
@@ -145,16 +148,23 @@ def candidates_of(
 
 
 def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
-    """The layout that was learned tonight, and the same in larger files where files are small; none without one."""
+    """The layout that was learned tonight, and the same in larger files where files are small; none without one.
+
+    Where all rows of the table told what the first one reads, the others are told by the sample, times what it errs by.
+    """
     if plan.spec is None:
         return []
-    found = []
+    found, erring, before = [], 1.0, None
     sizes = larger_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
     for target in (plan.target_file_rows, *(sizes if len(proof.unseen) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
         candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, proof.partitions(block))
         if target != plan.target_file_rows:
-            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block)))
+            after = np.minimum(1.0, proof.shares(block) * erring)
+            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
+        elif sizes and proof.exact is not None:
+            before = proof.exact[0]
+            erring = float(proof.exact[1].sum()) / max(float(proof.shares(block).sum()), 1e-12)
         found.append(candidate)
     return found
 

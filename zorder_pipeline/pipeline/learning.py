@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -20,6 +20,7 @@ from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.model.file_stats import widened
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.workload import QueryLog
@@ -78,7 +79,8 @@ def learn(
     names = names_of(table, snapshot, aliases)
     log = ingest(logs, {snapshot.location: (snapshot, names)})
     say(f"read {log.lines} statements, {len(log.of_table([snapshot.location]))} of them scan the table")
-    analysis = analyse(spark, snapshot, log, [snapshot.location], settings)
+    known = [warm.spec] if warm is not None and warm.spec is not None else []
+    analysis = analyse(spark, snapshot, log, [snapshot.location], settings, layouts=known)
     say(
         f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns"
     )
@@ -101,12 +103,15 @@ def analyse(
     names: Sequence[str],
     settings: LearnSettings | None = None,
     read_only: bool = False,
+    layouts: Iterable[KeySpec] = (),
 ) -> TableAnalysis:
     """Sample the table and find candidates and correlations among what its queries filter by.
 
     Args:
         names: what the log calls the table.
         read_only: the table will not be rewritten, so it may have any feature.
+        layouts: those that tonight's will be compared with, such as the present one (`layouts_in_use`): their columns
+            are sampled, too, whether the log still filters by them or not.
 
     Raises:
         TableError: the log holds no usable query of this table, or the table is empty.
@@ -133,6 +138,7 @@ def analyse(
     if not filtered and not statistics:
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
+    wanted_columns |= {name for layout in layouts for name in layout.table_columns}
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
     files = math.ceil(rows / target_rows(snapshot, settings))
     least = MIN_ROWS_SAMPLED_PER_FILE * files
@@ -207,7 +213,7 @@ def learn_remembering(
     )  # fmt: skip
     if learned.spec is not None:
         learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
-    told = learned.before
+    told, exact = learned.before, None
     if settings.confirm and learned.spec is not None and blocks is not None:
         held_out_boxes = [analysis.boxes[i] for i in blocks.promise]
         if (exact := confirmed(snapshot, learned.spec, target, held_out_boxes)) is not None:
@@ -244,7 +250,7 @@ def learn_remembering(
         statistics=worth_keeping(tuple(analysis.columns)),
     )
     unseen = blocks.promise.tolist() if blocks else []
-    proof = Unseen(analysis, settings, unseen, told, rate)  # candidates are compared by the sample
+    proof = Unseen(analysis, settings, unseen, told, rate, exact)  # candidates are compared by the sample
     stay = kept if stays is not None else None
     plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone

@@ -52,10 +52,12 @@ def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
 def larger_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> tuple[int, ...]:
     """Rows per file of larger files than ``target`` that a layout might be written in, because files are small.
 
-    Each eight times the one before, at most those of `compact_rows`, and at least eight files; none where the settings
-    or the table ask for a size.
+    Each eight times the one before, at most those of `compact_rows` or of the largest partition, and at least eight
+    files; none where the settings or the table ask for a size.
     """
-    most = min(compact_rows(snapshot, settings), int(snapshot.files().rows.sum()) // MIN_FILES)
+    files = snapshot.files()
+    largest = int(np.bincount(files.partition_codes, weights=files.rows).max(initial=0))
+    most = min(compact_rows(snapshot, settings), int(files.rows.sum()) // MIN_FILES, largest)
     found: list[int] = []
     while (found or [target])[-1] * STEP <= most:
         found.append((found or [target])[-1] * STEP)

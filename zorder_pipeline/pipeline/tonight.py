@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.relayout.memory import Memories
+from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .costs import cost_model
 from .drifting import Memory
@@ -20,7 +22,15 @@ from .records import LearnSettings, TableAnalysis
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["learn_tonight"]
+__all__ = ["layouts_in_use", "learn_tonight"]
+
+
+def layouts_in_use(spark: SparkSession, snapshot: TableSnapshot, state: str) -> tuple[KeySpec, ...]:
+    """The layouts that tonight's is compared with: the one that the table has, and those remembered."""
+    present = present_plan(spark, snapshot, state)
+    memory = _remembered(Memories(spark, state).newest(snapshot.table_id))
+    here = [present.spec] if present is not None and present.spec is not None else []
+    return (*here, *(rival.spec for rival in memory.rivals.values()))
 
 
 def learn_tonight(
