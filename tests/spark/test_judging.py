@@ -106,7 +106,7 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
 
     seldom = pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=0.01))
     assert (seldom.outcome, seldom.decision.cause) == ("nothing_to_do", "in_good_order")
-    assert "compaction only -" in seldom.decision.reasons[0]
+    assert "compaction only in 6 files -" in seldom.decision.reasons[0]
     assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).outcome == "nothing_to_do"
     often = pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=1e6), state=state)
     assert (often.outcome, often.decision.action) == ("approved", COMPACTION)
