@@ -142,7 +142,7 @@ def test_a_task_that_fails_once_is_retried_and_no_row_is_lost_or_doubled(spark: 
 
 
 EXECUTOR_LOST = """
-import json, os, signal, sys
+import json, os, signal, sys, time
 from pathlib import Path
 from tests.spark.writers import relayout, spec_for
 from zorder_pipeline.relayout.commit import Transaction
@@ -160,7 +160,9 @@ def executors():
     ]
 
 spark.range(100).repartition(4).count()
-before = executors()
+end = time.monotonic() + 120  # on a slow machine the second one is still starting
+while len(before := executors()) < 2 and time.monotonic() < end:
+    time.sleep(0.2)
 write, pending = Transaction.write, [True]
 
 def losing_one(self, rows, *rest, **more):
