@@ -3,58 +3,64 @@
 Tables grow by time. Of a young table all days are asked for alike and time divides nothing; ten times the rows later
 its queries want a few days of many. Rows beyond the learned range of the clock are laid out in epochs
 (`zorder_pipeline.layout.extend`), each divided as the old rows were: good for who asks for some time, of no use to who
-does not, as the other columns then divide no finer than they did. So a layout has a clock only where the queries that
-filter by it read most.
+does not, as the other columns then divide no finer than they did. So a layout has a clock only where that is the
+smaller part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.key_spec import MAX_KEY_BITS, FeatureCodes, KeySpec
 from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType
 
-from .draft import SampledTable
+from .draft import AnyDraft, SampledTable
+from .skipping import Estimator
 
 __all__ = ["TIMES", "with_clock"]
 
 TIMES = ("date", "timestamp", "timestamp_ntz")
-MOST_READ = 0.5
-"""Share of all rows read that queries which filter by the clock must read: what it may save against what it costs."""
+GROWTH = 8
+"""Times the rows at which a table with a clock is compared with one without."""
 TOGETHER = 0.9
 """Rank correlation from which one column serves filters by another."""
 
 
 def with_clock(
     spec: KeySpec,
+    draft: AnyDraft,
     table: SampledTable,
+    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
+    schema: TableSchema,
     queries: Sequence[Boxes],
-    read: npt.NDArray[np.float64],
-    bounded: Collection[str],
+    weights: npt.NDArray[np.float64],
 ) -> KeySpec:
-    """``spec`` with a clock, where there is one: a time column if it can be, else the column of the key's first bit.
+    """``spec`` with a clock, where one helps: a time column if it can be, else the column of the key's first bit.
 
     A time column that the key does not have is added for one bit, which is 0 until the table has grown; to a Hilbert
     curve nothing is added.
 
     Args:
-        table: the sample that the key was learned from.
+        spec, draft: the key, and the layout that it is of, over the features of ``table``.
+        columns: canonical values and validity of every column that queries filter by.
         queries: boxes per query.
-        read: rows that each one reads under the key, weighed, shape (queries,).
-        bounded: columns with statistics in Delta's log: without them no file tells that it is later.
+        weights: weight per query, positive.
     """
     own = [spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare]]
+    bounded = {column.name for column in schema.columns if column.delta_stats}  # else no file tells that it is later
     found: list[tuple[bool, bool, int]] = []
     for i, encoding in enumerate(table.encodings):
-        time, inside = ValueType.parse(encoding.type).family in TIMES, encoding.column in own
-        possible = encoding.column in bounded and (time or encoding.column == own[0])
-        if possible and _asked(table, i, queries, read) >= MOST_READ:
-            found.append((not time, not inside, i))
+        time, first = ValueType.parse(encoding.type).family in TIMES, encoding.column == own[0]
+        possible = encoding.column in bounded and (time or first)
+        if possible and _helps(i, draft, table, columns, schema, queries, weights):
+            found.append((not time, encoding.column not in own, i))
     for *_, i in sorted(found):
         encoding = table.encodings[i]
         if any(feature.column == encoding.column for feature in spec.features):
@@ -66,11 +72,30 @@ def with_clock(
     return spec
 
 
-def _asked(table: SampledTable, i: int, queries: Sequence[Boxes], read: npt.NDArray[np.float64]) -> float:
-    """Share of all rows read that queries read which filter by a feature, or by one that goes with it."""
+def _helps(
+    i: int,
+    draft: AnyDraft,
+    table: SampledTable,
+    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
+    schema: TableSchema,
+    queries: Sequence[Boxes],
+    weights: npt.NDArray[np.float64],
+) -> bool:
+    """Whether a table that has grown by a feature is read less in epochs of it.
+
+    In epochs who asks for it, or for a column that goes with it, reads of one what the query reads now, who does not
+    reads it of all; without them all read of smaller files. What is asked of the feature itself is left aside on both
+    sides: a log may ask for days that the young table does not have.
+    """
     correlation = np.abs(np.atleast_2d(np.corrcoef(table.fine))[i])
-    alike = {
-        encoding.column for encoding, with_it in zip(table.encodings, correlation, strict=True) if with_it >= TOGETHER
-    }
-    asks = [bool(boxes) and all(any(item.column in alike for item in box) for box in boxes) for boxes in queries]
-    return float(read @ np.array(asks, dtype=np.float64)) / max(float(read.sum()), 1e-12)
+    alike = {one.column for one, with_it in zip(table.encodings, correlation, strict=True) if with_it >= TOGETHER}
+    timed = [bool(boxes) and all(any(item.column in alike for item in box) for box in boxes) for boxes in queries]
+    others = [
+        tuple(tuple(item for item in box if item.column not in alike) for box in boxes) if asks else boxes
+        for boxes, asks in zip(queries, timed, strict=True)
+    ]
+    estimator = Estimator.build(columns, schema, others, table.rows)
+    now = weights * table.rows_read(draft, estimator)
+    smaller = replace(table, rows_per_file=table.rows_per_file / GROWTH)
+    grown = weights * smaller.rows_read(draft, estimator)
+    return float((now / np.where(timed, GROWTH, 1)).sum()) < float(grown.sum())

@@ -137,7 +137,7 @@ def learn_layout(
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
             winner = _refined(winner, table, known, weights[both], settings)
-        winner, spec = _finished(winner, table, schema, [queries[i] for i in both], known, weights[both])
+        winner, spec = _finished(winner, table, columns, schema, [queries[i] for i in both], weights[both])
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
@@ -161,16 +161,15 @@ def learn_layout(
 def _finished(
     winner: AnyDraft,
     table: SampledTable,
+    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
     schema: TableSchema,
     queries: Sequence[Boxes],
-    estimator: Estimator,
     weights: npt.NDArray[np.float64],
 ) -> tuple[AnyDraft, KeySpec]:
     """The winner with spare bits, and its key, which also knows the table's time."""
-    deeper, spare = deepened(winner, table, estimator, weights)
-    bounded = {column.name for column in schema.columns if column.delta_stats}
-    read = weights * table.rows_read(deeper, estimator)
-    return deeper, with_clock(replace(table.spec(deeper), spare=spare), table, queries, read, bounded)
+    deeper, spare = deepened(winner, table, Estimator.build(columns, schema, queries, table.rows), weights)
+    plain = replace(table.spec(deeper), spare=spare)
+    return deeper, with_clock(plain, deeper, table, columns, schema, queries, weights)
 
 
 def _refined(

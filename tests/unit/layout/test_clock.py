@@ -56,12 +56,16 @@ def sampled(features: list[str]) -> tuple[SampledTable, Columns]:
 
 
 def clocked(
-    table: SampledTable, rows: Columns, draft: AnyDraft, queries: list[Boxes], bounded: set[str] | None = None
+    table: SampledTable, rows: Columns, draft: AnyDraft, queries: list[Boxes], schema: TableSchema = SCHEMA
 ) -> KeySpec:
-    estimator, even = Estimator.build(rows, SCHEMA, queries, ROWS), np.ones(len(queries))
-    deeper, spare = deepened(draft, table, estimator, even)
+    even = np.ones(len(queries))
+    deeper, spare = deepened(draft, table, Estimator.build(rows, schema, queries, ROWS), even)
     plain = replace(table.spec(deeper), rows=ROWS, spare=spare)
-    return with_clock(plain, table, queries, table.rows_read(deeper, estimator), bounded or set(TYPES))
+    return with_clock(plain, deeper, table, rows, schema, queries, even)
+
+
+def without_statistics(*names: str) -> TableSchema:
+    return TableSchema(tuple(replace(column, delta_stats=column.name not in names) for column in SCHEMA.columns))
 
 
 def read(spec: KeySpec, rows: Columns, total: int, files: int, queries: list[Boxes]) -> float:
@@ -79,8 +83,9 @@ def test_a_key_without_a_time_keeps_later_rows_apart_where_they_are_asked_for(ki
     queries = asks(0, ALL_DAYS)  # of a table of 100 days
     estimator = Estimator.build(rows, SCHEMA, asks(0, AB), ROWS)
     tree = grow_tree(table.fine[:2], estimator, np.ones(80), table.rows_per_file)
-    plain = table.spec(tree if kind == "tree" else Draft((0, 1, 0, 1)))
-    spec = with_clock(replace(plain, rows=ROWS), table, queries, np.ones(80), set(TYPES))
+    draft = tree if kind == "tree" else Draft((0, 1, 0, 1))
+    plain = table.spec(draft)
+    spec = with_clock(replace(plain, rows=ROWS), draft, table, rows, SCHEMA, queries, np.ones(80))
     assert spec.columns == (*plain.columns, "day")
     assert spec.clock == "day"
     assert KeySpec.from_json(spec.to_json()) == spec
@@ -97,34 +102,43 @@ def test_a_key_without_a_time_keeps_later_rows_apart_where_they_are_asked_for(ki
     assert max(int(np.ptp(day[file == i])) for i in range(int(file.max()) + 1)) <= 110
 
 
+DAYS = {"day": (0, 100)}
+
+
 def test_where_few_ask_for_a_time_the_others_gain_by_growth() -> None:
     table, rows = sampled(["a", "b", "day"])
-    seldom = asks(0, AB, 76) + asks(1, ALL_DAYS, 4)
-    often = asks(0, AB, 20) + asks(1, ALL_DAYS, 60)
     draft = Draft((0, 1, 0, 1, 0, 1))
-    without, timed = (clocked(table, rows, draft, queries) for queries in (seldom, often))
-    assert (without.clock, timed.clock) == ("a", "day")  # by a column that all ask for and that stays as it is
-    assert without.columns == ("a", "b")
-    grown = columns((0, 1000), seed=7)
-    by_cells, by_days = asks(5, AB), asks(6, {"a": (900, 60), "day": (900, 100)})
-    assert read(without, grown, 10 * ROWS, 60, by_cells) < 0.3 * read(timed, grown, 10 * ROWS, 60, by_cells)
-    assert read(timed, grown, 10 * ROWS, 60, by_days) < 0.6 * read(without, grown, 10 * ROWS, 60, by_days)
+    by_days, grown = clocked(table, rows, draft, asks(1, DAYS)), columns((0, 1000), seed=7)
+    for timed, chosen in ((4, ("a", "b")), (40, ("a", "b", "day"))):  # of eighty queries
+        spec = clocked(table, rows, draft, asks(0, AB, 80 - timed) + asks(1, DAYS, timed))
+        assert spec.columns == chosen
+        later = asks(5, AB, 80 - timed) + asks(6, {"day": (900, 100)}, timed)
+        others = read(replace(spec, clock=""), grown, 10 * ROWS, 60, later)
+        saved = others / read(by_days, grown, 10 * ROWS, 60, later)
+        assert saved > 2 if "day" in chosen else saved < 0.5
+
+
+def test_what_is_asked_beyond_the_days_that_there_are_counts() -> None:
+    table, rows = sampled(["a", "b", "day"])
+    queries = asks(0, AB, 40) + asks(1, {"day": (900, 10)}, 40)  # most are of days to come
+    assert clocked(table, rows, Draft((0, 1, 0, 1, 0, 1)), queries).clock == "day"
 
 
 def test_a_clock_is_told_by_who_asks_for_it_or_for_what_goes_with_it() -> None:
     table, rows = sampled(["a", "b", "born", "sent", "number", "day"])
     draft = Draft((0, 1, 0, 1))
-    sent = [query for which in ("sent", "day") for query in asks(2, {"a": (900, 60), which: (0, 120)}, 40)]
-    assert clocked(table, rows, draft, sent).clock == "sent"  # half of the queries ask for one of them, all for both
-    assert clocked(table, rows, draft, sent, {"a", "b", "day"}).clock == "day"  # the other has no statistics
-    assert clocked(table, rows, Draft((0, 1, 0, 4)), sent).clock == "sent"  # a time before a number
-    numbers = asks(2, {"number": (50_000, 60_000)})
-    assert clocked(table, rows, Draft((4, 1, 4)), numbers, {"a", "number"}).clock == "number"
-    assert clocked(table, rows, Draft((1, 4, 4)), numbers, {"a", "number"}).clock == ""
+    sent = asks(2, {"a": (900, 60), "sent": (0, 120)})
+    assert clocked(table, rows, draft, sent).clock == "sent"
+    assert clocked(table, rows, draft, sent, without_statistics("sent")).clock == "day"
+    assert clocked(table, rows, draft, sent, without_statistics("sent", "day")).clock == "a"  # stays in its range
+    assert clocked(table, rows, Draft((4, 1, 4)), sent).clock == "sent"  # a time before a number
+    numbers, no_times = asks(2, {"number": (50_000, 60_000)}), without_statistics("sent", "day", "born")
+    assert clocked(table, rows, Draft((4, 1, 4)), numbers, no_times).clock == "number"
+    assert clocked(table, rows, Draft((1, 4, 4)), numbers, no_times).clock == ""
     either = [(*left, *right) for left, right in zip(asks(3, AB), sent, strict=True)]
     assert clocked(table, rows, draft, either).clock == "a"  # OR: no file is left out by a time alone
     curve = Draft((0, 1) * 2, "hilbert")
-    assert clocked(table, rows, curve, sent) == replace(table.spec(curve), rows=ROWS, clock="a")  # nothing added
+    assert clocked(table, rows, curve, sent) == replace(table.spec(curve), rows=ROWS, clock="a")  # nothing is added
 
 
 def test_a_key_with_a_time_keeps_its_bits() -> None:
