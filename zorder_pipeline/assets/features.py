@@ -71,6 +71,8 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
 def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, scans: int) -> None:
     name = shelf.table.name
     why = f"no usable query of {name} among {log.lines:,} statements; the table stays as it is"
+    if not scans and log.unmatched:
+        why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
     context.log.warning(why)
     facts = {"statements": log.lines, "scans of the table": scans}
     context.log_event(AssetObservation(shelf.key("feature_candidates"), description=why, metadata=facts))

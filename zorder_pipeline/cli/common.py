@@ -160,7 +160,9 @@ def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Call
             help="Session time zone of the log.",
         ),
         click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log."),
-        click.option("--log-format", type=LOG_FORMATS, default="auto", show_default=True),
+        click.option(
+            "--log-format", type=LOG_FORMATS, default="auto", show_default=True, help="How the log is written."
+        ),
         click.option("--log", "logs", multiple=True, required=required, help="Query log: a file or a folder."),
     )
 
@@ -188,7 +190,8 @@ def file_size_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`file_size_options` and the size of the sample."""
-    sample = click.option("--sample-rows", type=click.IntRange(1000), default=100_000, show_default=True)
+    rows = click.IntRange(1000)
+    sample = click.option("--sample-rows", type=rows, default=100_000, show_default=True, help="Rows to learn from.")
     return file_size_options(sample(function))
 
 
@@ -205,9 +208,15 @@ def learn_settings(target_file_rows: int | None, target_file_bytes: int | None, 
     return LearnSettings(target_file_rows=target_file_rows, target_file_bytes=target_file_bytes, **others)
 
 
+def _print_title(title: str) -> None:
+    """A table's own title is wrapped to the table's width, which may be a word."""
+    out.print(title, soft_wrap=True, markup=False, style="italic")
+
+
 def print_figures(title: str, rows: Iterable[tuple[str, str]]) -> None:
     """Print named figures, one to a line."""
-    table = Table(title=title, title_justify="left", show_header=False, box=None, padding=(0, 2, 0, 0))
+    _print_title(title)
+    table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in rows:
         table.add_row(f"[bold]{name}[/]", value)
     out.print(table)
@@ -222,7 +231,8 @@ def print_columns(
         left: so many columns are flush left, the figures after them flush right.
         best: the row whose first cell this is stands out.
     """
-    table = Table(title=title, title_justify="left")
+    _print_title(title)
+    table = Table()
     for place, name in enumerate(columns):
         table.add_column(name, justify="left" if place < left else "right")
     for cells in rows:

@@ -57,6 +57,7 @@ for _each in (
     bench,
     ui,
 ):
+    _each.short_help = (_each.help or "").partition("\n\n")[0]  # click would cut it after some words
     zorder.add_command(_each)
 
 

@@ -117,8 +117,11 @@ def learn(
     )
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
+    apart = (
+        "queries that took no part in the search" if plan.promise.queries else "the log's few queries, none kept back"
+    )
     print_columns(
-        "Share of rows read by queries that took no part in the search",
+        f"Share of rows read by {apart}",
         ("layout", "share"),
         [(name, f"{shares[name]:.1%}") for name in sorted(shares, key=shares.__getitem__)],
         best=ours,

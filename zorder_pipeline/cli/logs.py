@@ -41,8 +41,9 @@ def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, stat
             print_figures(title, [(name, f"{count:,}  {words.get(name, '')}".rstrip()) for name, count in ranked])
     if not payload["used"]:
         out.print("no statement of this log can be used to learn from")
+    whole = "" if state is None else ", in the whole store"
     for name, found in sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])[:5]:
-        print_figures(f"What is asked of {name}", [*_forms(found, FORMS), *_habits(found)])
+        print_figures(f"What is asked of {name}{whole}", [*_forms(found, FORMS), *_habits(found)])
     if state is not None and payload["unchanged_files"]:
         out.print(f"{payload['unchanged_files']:,} files held nothing new")
     return payload

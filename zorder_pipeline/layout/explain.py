@@ -130,7 +130,7 @@ def _places(spec: KeySpec, index: int) -> str:
     width = _width(
         [(starts.get(low), starts.get(high)) for low, high in _cells(spec.tree, index) if low and high], feature
     )
-    return f"at {len(cuts):,} values" + (f"; a cell between two of them is about {width} wide" if width else "")
+    return f"at {len(cuts):,} values" + (f"; a cell is about {width} wide" if width else "")
 
 
 def _cells(tree: CutTree, index: int) -> list[tuple[int, int]]:
@@ -193,6 +193,8 @@ def _width(ranges: Iterable[tuple[object, object]], feature: FeatureCodes) -> st
         size, unit = next(((s, u) for s, u in _SPANS if micros >= 0.75 * s), (1_000_000.0, "second"))
         count = round(micros / size)
         return f"a{'n' if unit == 'hour' else ''} {unit}" if count <= 1 else f"{count} {unit}s"
+    if family == "int":
+        return f"{round(gap):,}"
     return f"{gap / 10**feature.value_type.scale:.4g}"
 
 

@@ -13,7 +13,7 @@ from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, pred
 
 __all__ = ["LoggedQuery", "QueryLog"]
 
-SHOWN = 50
+SHOWN, TOLD = 50, 5
 
 
 @dataclass(frozen=True)
@@ -132,6 +132,14 @@ class QueryLog:
             "tables": dict(Counter(query.table for query in self.queries)),
             "unmatched": dict(Counter(self.unmatched).most_common(SHOWN)),
         }
+
+    @property
+    def read(self) -> str:
+        """The tables that its statements read, the most read first, for a sentence."""
+        counts = Counter(query.table for query in self.queries)
+        counts.update(self.unmatched)
+        told = [f"{name} {count:,} time{'s' if count != 1 else ''}" for name, count in counts.most_common(TOLD)]
+        return "they read " + ", ".join(told) if told else "they read no table" if self.lines else "the log is empty"
 
     def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:
         """Queries of the table that any of ``names`` calls, compared without case."""

@@ -125,9 +125,8 @@ def analyse(
     statistics = statistics_features(snapshot, queries) if reading else ()
     usable = [query for query in queries if query.usable]
     if not statistics and not usable:
-        seen = ", ".join(sorted({query.table for query in log.queries})[:5]) or "no table at all"
         raise TableError(
-            f"no usable query of {snapshot.location} among {log.lines} statements (they read {seen}); "
+            f"no usable query of {snapshot.location} among {log.lines:,} statements ({log.read}); "
             f"if the log calls the table otherwise, name it with --alias"
         )
     rows = int(snapshot.files().rows.sum())

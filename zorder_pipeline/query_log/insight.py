@@ -42,6 +42,7 @@ REASONS = {
     "too_long": "longer than is read",
     "too_many_statements": "more statements in one line than are read",
     "truncated": "the last line, cut off: it is read again when it is whole",
+    "unknown_statement": "no statement that is known to read a table; misspelt ones are among them",
     "unfinished": "the query had not ended when the log did",
     "unreadable_plan": "Spark's plan has a form that is not known",
     "unsupported": "SQL that is not supported",
@@ -99,12 +100,13 @@ def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -
     used: Counter[str] = Counter()
     points: dict[str, set[Any]] = defaultdict(set)
     expressions: set[str] = set()
-    partitioned = 0
+    partitioned = unfiltered = 0
     columns_of: list[set[str]] = []
     partitions = {name.lower() for name in schema.partition_columns} if schema is not None else set()
     for query in queries:
-        columns = set()
-        for leaf in _leaves(query.predicate):
+        columns, leaves = set(), list(_leaves(query.predicate))
+        unfiltered += not leaves
+        for leaf in leaves:
             forms[_form(leaf, query.predicate)] += 1
             if isinstance(leaf, Comparison):
                 columns.add(leaf.column)
@@ -120,7 +122,7 @@ def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -
     read = sorted(query.rows_read for query in queries if query.rows_read is not None)
     return {
         "queries": count,
-        "unfiltered": sum(not columns for columns in columns_of),
+        "unfiltered": unfiltered,
         "partial": sum(query.partial for query in queries),
         "forms": {form: forms[form] for form in FORMS if forms[form]},
         "levels": dict(Counter(query_level(query, schema) for query in queries)),

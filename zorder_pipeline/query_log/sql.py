@@ -178,6 +178,8 @@ def _depth(statement: str) -> int:
 def _kind(root: exp.Expr) -> str:
     if isinstance(root, exp.Command):
         return (str(root.this).lower().split() or ["command"])[0]
+    if isinstance(root, exp.Condition | exp.Alias):  # CLEAR CACHE and SELEC * FORM t look like an expression alike
+        return "unknown_statement"
     return f"create_{root.kind.lower()}" if isinstance(root, exp.Create) and root.kind else root.key
 
 

@@ -141,8 +141,9 @@ def _asked(facts: Facts, log: QueryLog, literals: bool) -> Section:
 
 def _columns(analysis: TableAnalysis) -> Section:
     features = analysis.features
+    may = {c.column: "yes" if c.column in features.ranked else "no" for c in features.candidates}
     rows = [
-        (c.column, c.type, c.queries, f"{c.share:.1%}", c.distinct, "yes" if c.chosen else "no", c.reason)
+        (c.column, c.type, c.queries, f"{c.share:.1%}", c.distinct, may[c.column], c.reason)
         for c in features.candidates
     ]
     chosen = ", ".join(features.ranked) or "no column"

@@ -67,6 +67,8 @@ def gather(
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
     applied = ledger.latest(snapshot.table_id) if ledger is not None else None
+    if applied is not None and applied.spec is not None and applied.spec.layout_id not in set(snapshot.files().layout):
+        applied = None  # taken back since, or rewritten by others
     before = None
     if entries:
         try:

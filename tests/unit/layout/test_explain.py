@@ -53,7 +53,7 @@ def test_a_tree_is_told_in_words() -> None:
     assert explain(tree()) == (
         "a tree of 4 cuts, 3 deep, makes 5 cells",
         "name: 42% of the cuts that make a cell, at a value in the middle",
-        "day: 42% of the cuts that make a cell, at 2 values; a cell between two of them is about a week wide",
+        "day: 42% of the cuts that make a cell, at 2 values; a cell is about a week wide",
         "price: 17% of the cuts that make a cell, at 12.50",
         "columns of the first cuts, the coarsest first: name, then day or price, then day",
     )

@@ -3,8 +3,13 @@
 import re
 from pathlib import Path
 
+import pytest
+
 import zorder_pipeline.query_log as package
-from zorder_pipeline.query_log.insight import REASONS
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.insight import REASONS, insight
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
 
 def test_each_reason_has_words_and_no_other_does() -> None:
@@ -12,3 +17,23 @@ def test_each_reason_has_words_and_no_other_does() -> None:
     given = {name for text in sources for name in re.findall(r'(?:Unusable\(|reason=|damage=)"([a-z_0-9]+)"', text)}
     assert given <= set(REASONS)
     assert {name for name in REASONS if not any(f'"{name}"' in text for text in sources)} == set()
+
+
+@pytest.mark.parametrize("text", ["SELEC * FORM flights", "CLEAR CACHE", "x", "a + 1"])
+def test_what_is_no_known_statement_is_not_called_by_a_parser_s_word(text: str) -> None:
+    assert parse_statement(text) == Unusable("unknown_statement", ignored=True)
+
+
+def test_a_log_tells_which_tables_it_reads_whether_they_are_known_or_not(tmp_path: Path) -> None:
+    log = tmp_path / "log.sql"
+    log.write_text("SELECT * FROM a WHERE x = 1;\nSELECT * FROM b WHERE x = 1;\nSELECT * FROM b;\n")
+    assert ingest([str(log)], aliases={"a": "a"}).read == "they read b 2 times, a 1 time"
+    assert QueryLog((), 0, 0).read == "the log is empty"
+    assert QueryLog((), 3, 0).read == "they read no table"
+
+
+def test_only_a_query_without_any_condition_filters_by_nothing() -> None:
+    texts = ("SELECT * FROM t", "SELECT * FROM t WHERE c LIKE '%x%'", "SELECT * FROM t WHERE c = 'x'")
+    found = [parse_statement(text) for text in texts]
+    queries = [LoggedQuery("t", scan.predicate) for scans in found if isinstance(scans, tuple) for scan in scans]
+    assert insight(queries)["unfiltered"] == 1
