@@ -152,7 +152,8 @@ def bench(
         raise ZorderError(f"--seeds is {count}; at least 1 is needed")
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    options = Options(tuple(range(count)), Path(work) if work else folder / "work", quick, scale, tuple(against))
+    place = (Path(work) if work else folder / "work").absolute()  # in SQL Delta takes no other path for a table
+    options = Options(tuple(range(count)), place, quick, scale, tuple(against))
     started = datetime.now(UTC)
     with _alone(options.work):
         outcomes = workload.run(options, progress or (lambda _: None))

@@ -72,8 +72,10 @@ def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(harness, "find_workload", lambda name: Workload(name, "made up", run))
     said: list[str] = []
-    report = harness.bench("fake", out=tmp_path, quick=True, seeds=3, against=["zorder"], progress=said.append)
+    monkeypatch.chdir(tmp_path)
+    report = harness.bench("fake", out=".", quick=True, seeds=3, against=["zorder"], progress=said.append)
     assert (asked[0].seeds, asked[0].quick, asked[0].against, said) == ((0, 1, 2), True, ("zorder",), ["running"])
+    assert asked[0].work == tmp_path / "work", "SQL takes absolute paths alone"
     assert json.loads((tmp_path / "fake.json").read_text()) == report
     text = (tmp_path / "fake.md").read_text()
     assert "2.00 (2.00–2.00)" in text
