@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import os
 import shutil
 import subprocess
@@ -76,6 +77,7 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     from pyspark.errors import PySparkRuntimeError
     from pyspark.sql import SparkSession
 
+    _quiet_queries()
     if (active := SparkSession.getActiveSession()) is not None:
         return active
     conf = {"spark.master": "local[*]"} | spark_conf(extra)
@@ -96,6 +98,14 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
         return builder.getOrCreate()
     except PySparkRuntimeError as error:
         raise ZorderError(f"Spark could not be started ({error}); check JAVA_HOME and spark.conf") from error
+
+
+def _quiet_queries() -> None:
+    """Keep pyspark from printing a JSON stack trace of every statement that fails: what is wrong is raised as well."""
+    from pyspark.logger import PySparkLogger
+
+    # by its own class: pyspark calls it with arguments that a plain logger of this name would refuse
+    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
 
 
 def resolve_jars() -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ from zorder_pipeline.errors import TableError
 
 from .file_list import FileList
 from .snapshot import TableSnapshot
+
+if TYPE_CHECKING:
+    from pyspark.errors import PySparkException
 
 __all__ = ["SMALL_SHARE", "Selection", "bins_of", "in_partitions", "much_deleted", "select_files"]
 
@@ -169,13 +172,19 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     try:
         kept = {row[place] for row in typed.where(where).select(place).collect()}
     except PySparkException as error:
-        first = re.sub(r"\s+", " ", str(error).strip().splitlines()[0])
         raise TableError(
-            f"--where {where!r} cannot be used: {first}; it has to be a condition on the partition columns "
-            f"{', '.join(names)}"
+            f"--where {where!r} cannot be used: {_problem_of(error)}; it has to be a condition on the partition "
+            f"columns {', '.join(names)}"
         ) from error
     if not kept:
         raise TableError(
             f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions"
         )
     return np.array([values in {distinct[i] for i in kept} for values in files.partitions], dtype=np.bool_)
+
+
+def _problem_of(error: PySparkException) -> str:
+    """What is wrong with a condition; Spark's own words where it is more than a name that is no partition column."""
+    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+        return f"{(error.getMessageParameters() or {})['objectName']} is no partition column"
+    return re.sub(r"\s+", " ", str(error).strip().splitlines()[0]).rstrip(";. ")
