@@ -39,6 +39,64 @@ def test_a_plan_that_cannot_be_written_is_refused_before_it_is_learned(
     assert sentence in told
 
 
+@pytest.mark.parametrize(
+    ("words", "option"),
+    [
+        (("triage", "--picture", "nowhere/x.png"), "--picture"),
+        (("learn", "--table", "/t", "--log", "x.sql", "--out", "p.json", "--study", "nowhere/study.log"), "--study"),
+    ],
+)
+def test_other_files_are_refused_alike_and_no_folder_is_made(
+    words: tuple[str, ...],
+    option: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    told = refused(capsys, monkeypatch, *words)
+    assert told.startswith(f"zorder: {option} {words[-1]} cannot be written: ")
+    assert "nowhere does not exist; make that folder first" in told
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(("command", "option"), [("demo", "--workdir"), ("bench", "--out")], ids=["demo", "bench"])
+def test_a_file_is_no_place_for_a_folder(
+    command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.txt").touch()
+    told = refused(capsys, monkeypatch, command, option, str(tmp_path / "f.txt"))
+    assert f"Invalid value for '{option}'" in told
+    assert "is a file" in told
+
+
+def test_a_seed_below_zero_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    told = refused(capsys, monkeypatch, "learn", "--table", "/t", "--log", "x.sql", "--out", "p.json", "--seed", "-1")
+    assert "Invalid value for '--seed'" in told
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("day:99",), "day:99 asks for more bits than a column has; give 1 to 16"),
+        (("day:9,day:9",), "day:18 asks for more bits than a column has; give 1 to 16"),
+        (("day:13", "--encoding", "bits"), "day:13 asks for more than 12 raw bits; use --encoding rank"),
+        (("a:16,b:16,c:16,d:16",), "64 bits are asked for in all; a key has at most 61 with curve interleave"),
+        (("a:9,b:9", "--curve", "hilbert"), "18 bits are asked for in all; a key has at most 16 with curve hilbert"),
+    ],
+)
+def test_more_bits_than_there_can_be_are_refused(
+    words: tuple[str, ...],
+    sentence: str,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plan = str(tmp_path / "p.json")
+    told = refused(capsys, monkeypatch, "layout", "--table", "/t", "--out", plan, "--bits", *words)
+    assert told == f"zorder: {sentence}\n"
+
+
 def test_an_unknown_time_zone_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     told = refused(capsys, monkeypatch, "ingest", "--log", "x.sql", "--time-zone", "Europe/Berlln")
     assert told == "zorder: --time-zone must be a time zone name such as Europe/Berlin, not Europe/Berlln\n"

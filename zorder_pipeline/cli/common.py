@@ -112,21 +112,21 @@ committer_option = click.option(
 )
 
 
-def writable(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-    """The value of ``--out``, checked before minutes of work are spent on what it is for.
+def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The value of ``--out`` and the like, checked before minutes of work are spent on what it is for.
 
     Raises:
         ZorderError: no file can be written there.
     """
     if value is None:
         return None
-    folder = os.path.dirname(os.path.abspath(value))
+    name, folder = option.opts[0], os.path.dirname(os.path.abspath(value))
     if os.path.isdir(value) or not os.path.isdir(folder):
         wrong = value if os.path.isdir(value) else folder
         what = "is a folder; name a file in it" if wrong == value else "does not exist; make that folder first"
-        raise ZorderError(f"--out {value} cannot be written: {wrong} {what}")
+        raise ZorderError(f"{name} {value} cannot be written: {wrong} {what}")
     if not os.access(value if os.path.exists(value) else folder, os.W_OK):
-        raise ZorderError(f"--out {value} cannot be written: permission denied; choose another place")
+        raise ZorderError(f"{name} {value} cannot be written: permission denied; choose another place")
     return value
 
 

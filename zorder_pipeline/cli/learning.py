@@ -23,6 +23,7 @@ from .common import (
     size_options,
     start_spark,
     table_option,
+    writable,
 )
 
 if TYPE_CHECKING:
@@ -31,17 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["layout", "learn"]
 
 
-def _storage(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+def _storage(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """The value of ``--study``, checked before Spark starts.
 
     Raises:
-        ZorderError: it is neither a path nor a database URL.
+        ZorderError: it is neither a database URL nor the path of a file that can be written.
     """
     from zorder_pipeline.config.fields import study_problem
 
     if value is not None and (problem := study_problem(value)):
         raise ZorderError(f"--study must be {problem}")
-    return value
+    return value if value is None or "://" in value else writable(context, option, value)
 
 
 @command
@@ -49,7 +50,7 @@ def _storage(_context: click.Context, _option: click.Parameter, value: str | Non
 @log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--sampler",
     type=click.Choice(["moves", "cma-es", "tpe"]),
@@ -145,9 +146,11 @@ def learn(
 def layout(table: str, bits: str, encoding: str, curve: str, target: str, committer: str, **sizes: Any) -> Payload:
     """Write a plan for a layout given by hand."""
     from zorder_pipeline import pipeline
+    from zorder_pipeline.pipeline.by_hand import refuse_impossible_bits
 
     settings = learn_settings(**sizes)
     allocation = _bits(bits)
+    refuse_impossible_bits(allocation, encoding, curve)
     plan = pipeline.layout_by_hand(
         start_spark("layout"),
         table,

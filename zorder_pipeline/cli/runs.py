@@ -24,7 +24,9 @@ __all__ = ["bench", "demo", "metrics", "run", "ui"]
 @command
 @click.option("--scale", type=click.FloatRange(min=0.001), default=0.1, show_default=True, help="TPC-H scale factor.")
 @click.option("--queries", type=click.IntRange(20), default=500, show_default=True, help="Statements in each log.")
-@click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Where everything goes.")
+@click.option(
+    "--workdir", default=".demo", show_default=True, type=click.Path(file_okay=False), help="Where everything goes."
+)
 def demo(scale: float, queries: int, workdir: str) -> Payload:
     """The whole chain on TPC-H lineitem through the real Dagster job, measured on queries nobody has seen."""
     from zorder_pipeline.demo import run_demo
@@ -157,7 +159,9 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
 @click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
 @click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
-@click.option("--out", "target", default=".bench", show_default=True, type=click.Path(), help="Folder of the reports.")
+@click.option(
+    "--out", "target", default=".bench", show_default=True, type=click.Path(file_okay=False), help="Reports' folder."
+)
 def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
     """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
     from zorder_pipeline.benchmarks import harness, reports

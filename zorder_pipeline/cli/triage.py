@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from .common import Payload, Progress, command, log_options, log_sources, out, print_columns, start_spark
+from .common import Payload, Progress, command, log_options, log_sources, out, print_columns, start_spark, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.triage import TableTriage
@@ -19,7 +19,7 @@ __all__ = ["triage"]
 @log_options(required=False)
 @click.option("--table", "tables", multiple=True, help="Path or catalog name; by default every table the log names.")
 @click.option("--state", help="Folder of the pipeline's state, whose stored queries count, too.")
-@click.option("--picture", type=click.Path(dir_okay=False), help="Also draw the tables, as a PNG file.")
+@click.option("--picture", type=click.Path(), callback=writable, help="Also draw the tables, as a PNG file.")
 def triage(
     logs: tuple[str, ...],
     log_format: str,

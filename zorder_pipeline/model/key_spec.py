@@ -19,7 +19,7 @@ from .cut_tree import LEAF, CutTree
 from .predicate import VARIABLE
 from .values import Value, ValueType, value_from_json, value_to_json
 
-__all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec"]
+__all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "most_bits"]
 
 CURVES = ("interleave", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
@@ -28,6 +28,11 @@ MAX_KEY_BITS = 62
 """A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit at least is for epochs."""
 MAX_HILBERT_BITS = 16
 """A Hilbert key is looked up in a table of all cells."""
+
+
+def most_bits(curve: str) -> int:
+    """Bits that a key without a tree can have at most."""
+    return MAX_HILBERT_BITS if curve == "hilbert" else MAX_KEY_BITS - 1
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class KeySpec:
             raise PlanError(f"unknown curve {self.curve!r}; one of {', '.join(CURVES)}")
         if counts != {i: feature.bits for i, feature in enumerate(self.features)}:
             raise PlanError("the key's bit order does not use each feature as often as it has bits")
-        limit = MAX_KEY_BITS - 1 if self.curve == "interleave" else MAX_HILBERT_BITS
+        limit = most_bits(self.curve)
         if not 1 <= self.bits <= limit:
             raise PlanError(f"a key of {self.bits} bits; 1 to {limit} are possible with curve {self.curve}")
 

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zorder_pipeline import __version__
-from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.errors import PlanError, TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
-from zorder_pipeline.layout.bits import raw_encoding
+from zorder_pipeline.layout.bits import MAX_RAW_BITS, raw_encoding
 from zorder_pipeline.layout.clock import TIMES
-from zorder_pipeline.layout.encoding import rank_encoding
+from zorder_pipeline.layout.encoding import FINE_BITS, rank_encoding
 from zorder_pipeline.layout.interleave import round_robin
-from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec, most_bits
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.schema import Column
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
@@ -23,7 +23,7 @@ from .sizes import target_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["layout_by_hand"]
+__all__ = ["layout_by_hand", "refuse_impossible_bits"]
 
 
 def layout_by_hand(
@@ -48,9 +48,11 @@ def layout_by_hand(
         curve: ``interleave`` (seed 000's round robin), ``hilbert``, or ``sequence`` (one column after the other).
 
     Raises:
+        PlanError: more bits are asked for than a column or a key can have.
         TableError: a column is unknown, a partition column, or of a type without an order.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
+    refuse_impossible_bits(bits, encoding, curve)
     settings = settings or LearnSettings()
     snapshot = open_table(spark, table, committer=committer)
     if (reason := snapshot.unsupported()) is not None:
@@ -80,6 +82,24 @@ def layout_by_hand(
         target_file_rows=target_rows(snapshot, settings),
         code_version=__version__,
     )
+
+
+def refuse_impossible_bits(bits: Mapping[str, int], encoding: str = "rank", curve: str = "interleave") -> None:
+    """Check bits given by hand, as far as they need no table.
+
+    Raises:
+        PlanError: more are asked for than a column or a key can have.
+
+    >>> refuse_impossible_bits({"day": 16, "origin": 16})
+    """
+    for name, count in bits.items():
+        if encoding == "bits" and count > MAX_RAW_BITS:
+            raise PlanError(f"{name}:{count} asks for more than {MAX_RAW_BITS} raw bits; use --encoding rank")
+        if count > FINE_BITS:
+            raise PlanError(f"{name}:{count} asks for more bits than a column has; give 1 to {FINE_BITS}")
+    total, most = sum(bits.values()), most_bits(curve)
+    if total > most:
+        raise PlanError(f"{total} bits are asked for in all; a key has at most {most} with curve {curve}")
 
 
 def _same_bits(
