@@ -114,8 +114,9 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
         with told(context, f"{name} {first.key}"):
             raise LostRaceError(first_line(first.error))
     more = f" (and {len(failed) - 1} more partitions)" if len(failed) > 1 else ""
+    rest = f"; the other {done} of {len(outcomes)} partitions are done" if done else ""
     raise Failure(
-        f"{name} {reasons[0]}{more}; the other {done} of {len(outcomes)} partitions are done",
+        f"{name} {reasons[0]}{more}{rest}",
         metadata={
             "table": name,
             "partitions": md("\n".join(f"- {outcome.key}" for outcome in failed)),

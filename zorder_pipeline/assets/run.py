@@ -32,9 +32,11 @@ from zorder_pipeline.model.results import ApplyResult
 from .budget import BUDGET
 from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
+from .events import figures_of, note_of, reasons_of, sentence_of
 from .partitions import PARTITIONS, partitions_of
 from .records import Relayout
 from .sensors import chain_job
+from .upstream import missing_partitions
 
 __all__ = ["ChainRun", "TableOutcome", "instance_at_hand", "quiet_dagster", "run_job", "run_tables"]
 
@@ -97,14 +99,15 @@ def run_tables(
         progress: called with what the assets log.
 
     Raises:
-        ConfigError: a table is not configured, or partitions are wanted of several tables or of one without.
+        ConfigError: a table is not configured, or partitions are wanted of several tables, of one without, or none of
+            them is there.
     """
     chosen = [config.table(name).name for name in tables] or [table.name for table in config.tables]
     definitions = build_definitions(config)
     with contextlib.ExitStack() as stack:
         used = instance or stack.enter_context(DagsterInstance.ephemeral())
         if partitions:
-            return (_run_partitions(definitions, chosen, partitions, used, progress),)
+            return (_run_partitions(config, definitions, chosen, partitions, used, progress),)
         everything = chain_keys(chosen) + ([] if tables or BUDGET not in _assets(definitions) else [BUDGET])
         result = _execute(definitions, None, everything, used, progress)
     return tuple(_outcome(name, result.all_events) for name in chosen)
@@ -120,6 +123,7 @@ def _assets(definitions: Definitions) -> Set[AssetKey]:
 
 
 def _run_partitions(
+    config: PipelineConfig,
     definitions: Definitions,
     tables: Sequence[str],
     keys: Sequence[str],
@@ -133,21 +137,27 @@ def _run_partitions(
     asset = AssetKey([table, PARTITIONS])
     if asset not in _assets(definitions):
         raise ConfigError(f"{table} has no partitions; if it is a remote table that has, set partitions: true for it")
+    missing, there = missing_partitions(config.table(table), keys)
+    present = [key for key in keys if key not in missing]
+    if not present:
+        raise ConfigError(f"{table} has no partition {', '.join(missing)}; {there}")
+    nothing = {"decision": "failed", "reasons": [f"there is no such partition; {there}"]}
+    found: dict[str, dict[str, Any]] = {key: dict(nothing) for key in missing}
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
     if not judged.success:
         return _outcome(table, judged.all_events)
-    instance.add_dynamic_partitions(str(partitions_of(table).name), list(keys))
-    found: dict[str, dict[str, Any]] = {}
-    for key in keys:
+    instance.add_dynamic_partitions(str(partitions_of(table).name), present)
+    for key in present:
         done = _execute(definitions, None, [asset], instance, progress, key)
-        notes = [note for event in done.all_events if (note := _note(event)) is not None and note.partition == key]
+        notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == key]
         failures = [event for event in done.all_events if event.is_step_failure]
         if failures or not notes:
-            found[key] = {"decision": "failed", "reasons": [_sentence(failures[0]) if failures else "not done"]}
+            why = sentence_of(failures[0]) if failures else "not done"
+            found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {key}: ")]}
         else:
-            figures = _figures(notes[-1])
+            figures = figures_of(notes[-1])
             decision = str(figures.pop("decision")).replace(" ", "_")
-            found[key] = {"decision": decision, "reasons": list(_reasons(notes[-1])), **figures}
+            found[key] = {"decision": decision, "reasons": list(reasons_of(notes[-1])), **figures}
     decisions = [str(part["decision"]) for part in found.values()]
     overall = next((each for each in ("failed", "applied", "declined") if each in decisions), decisions[0])
     reasons = tuple(f"{key}: {part['reasons'][0]}" for key, part in found.items() if part["decision"] == overall)
@@ -239,20 +249,20 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     ]
     wrong = [check for check in checks if not check.passed and check.severity == AssetCheckSeverity.ERROR]
     broken = tuple(check.check_name for check in wrong if check.asset_key.path[0] == table)
-    notes = {key: note for event in events if (note := _note(event)) is not None for key in [note.asset_key]}
+    notes = {key: note for event in events if (note := note_of(event)) is not None for key in [note.asset_key]}
     if failures:
-        return TableOutcome(table, "failed", (_sentence(failures[0]),), failed_checks=broken)
+        return TableOutcome(table, "failed", (sentence_of(failures[0]),), failed_checks=broken)
     last = notes.get(AssetKey([table, LAST]))
     if isinstance(last, AssetMaterialization):
-        figures = _figures(last)
-        return TableOutcome(table, "applied", _reasons(last), figures, broken)
+        figures = figures_of(last)
+        return TableOutcome(table, "applied", reasons_of(last), figures, broken)
     if last is not None:
-        figures = _figures(last)
+        figures = figures_of(last)
         decision = str(figures.pop("decision", "declined")).replace(" ", "_")
-        return TableOutcome(table, decision, _reasons(last), figures)
+        return TableOutcome(table, decision, reasons_of(last), figures)
     unasked = notes.get(AssetKey([table, STAGES[0].__name__]))
     if isinstance(unasked, AssetObservation) and unasked.description:
-        return TableOutcome(table, "not_asked", (unasked.description,), _figures(unasked))
+        return TableOutcome(table, "not_asked", (unasked.description,), figures_of(unasked))
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
 
 
@@ -260,34 +270,3 @@ def _concerns(event: DagsterEvent, table: str) -> bool:
     step = event.step_key or ""
     mine = {f"{table}__{stage.__name__}" for stage in STAGES}
     return step == QUERY_LOG.path[-1] or step in mine or step.startswith(f"{table}__{LAST}_")
-
-
-def _note(event: DagsterEvent) -> AssetMaterialization | AssetObservation | None:
-    if event.event_type_value == "ASSET_MATERIALIZATION":
-        return event.step_materialization_data.materialization
-    if event.event_type_value == "ASSET_OBSERVATION":
-        return event.asset_observation_data.asset_observation
-    return None
-
-
-def _sentence(event: DagsterEvent) -> str:
-    failure = event.step_failure_data
-    if failure.user_failure_data is not None and failure.user_failure_data.description:
-        return str(failure.user_failure_data.description)
-    error = failure.error
-    while error is not None and error.cause is not None:
-        error = error.cause
-    return (error.message if error else "unknown failure").strip().splitlines()[0]
-
-
-def _reasons(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]:
-    listed = note.metadata.get("reasons")
-    lines = str(listed.value).splitlines() if listed is not None else [note.description or ""]
-    return tuple(line.removeprefix("- ") for line in lines)
-
-
-def _figures(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
-    """Figures that fit a line of a terminal: no pictures, no tables."""
-    plain = {name: entry.value for name, entry in note.metadata.items()}
-    short = {name: value for name, value in plain.items() if isinstance(value, int | float | str)}
-    return {name: value for name, value in short.items() if not isinstance(value, str) or len(value) < 100}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,14 +12,16 @@ import pyarrow as pa
 
 from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.partition_key import partition_key
+from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.relayout.history import OURS
 
-__all__ = ["Upstream", "has_partitions", "look"]
+__all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
 
 LOOKED_AT = 60
 """Commits looked at for the newest that changed data."""
 UPKEEP = ("VACUUM START", "VACUUM END")
+AS_WRITTEN = ("string", "date", "byte", "short", "integer", "long")
+"""Types of partition columns whose values delta-rs names as Spark does."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +83,37 @@ def look(table: TableConfig) -> Upstream:
         sizes=np.asarray(files["size_bytes"].to_pylist(), dtype=np.float64),
         written_at=np.asarray(files["modification_time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()),
     )
+
+
+def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """Which of the ``wanted`` keys are no partition of a table, and in words which ones there are.
+
+    Nothing is said to be missing where only Spark can tell, or where delta-rs may name the values otherwise.
+    """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
+    if table.location is None:
+        return (), ""
+    try:
+        found = DeltaTable(table.location)
+        columns, parts = found.metadata().partition_columns, found.partitions()
+        types = {field.name: str(getattr(field.type, "type", "")) for field in found.schema().fields}
+    except (DeltaError, OSError):
+        return (), ""  # Spark says what is wrong with it, or reads what delta-rs cannot
+    if not columns or any(types[name] not in AS_WRITTEN for name in columns):
+        return (), ""
+    keys = sorted(partition_key(columns, [part[name] for name in columns]) for part in parts)
+    there = {partition_values(key, columns) for key in keys}
+
+    def missing(key: str) -> bool:
+        try:
+            return partition_values(key, columns) not in there
+        except TableError:  # it is of another form
+            return True
+
+    form = keys[0] if keys else "/".join(f"{name}=..." for name in columns)
+    return tuple(key for key in wanted if missing(key)), f"it has {len(keys):,}, e.g. {form}"
 
 
 def has_partitions(table: TableConfig) -> bool:

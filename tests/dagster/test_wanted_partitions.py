@@ -1,0 +1,78 @@
+"""Partitions that are asked for by name: which are there is known before anything is learned."""
+
+from __future__ import annotations
+
+import logging
+from datetime import datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from dagster import DagsterInstance, Failure
+from deltalake import write_deltalake
+
+from zorder_pipeline.assets import run
+from zorder_pipeline.assets.partitions import _raise_failed
+from zorder_pipeline.assets.upstream import missing_partitions
+from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.errors import ConfigError, TableError
+from zorder_pipeline.pipeline import PartitionOutcome
+
+pytestmark = pytest.mark.dagster
+
+
+@pytest.fixture
+def orders(tmp_path: Path) -> TableConfig:
+    days = pa.table({"ds": ["2025-01", "2025-02", "a b"], "n": [1, 2, 3]})
+    write_deltalake(str(tmp_path / "orders"), days, partition_by=["ds"])
+    return TableConfig(name="orders", location=str(tmp_path / "orders"))
+
+
+@pytest.mark.parametrize("key", ["ds=2025-99", "2025-01", "day=2025-01", "ds=2025-01/n=1"])
+def test_a_partition_that_is_not_there_is_refused_before_anything_is_learned(
+    key: str, orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def learned(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(run, "_execute", learned)
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    with DagsterInstance.ephemeral() as instance, pytest.raises(ConfigError) as refused:
+        run.run_tables(config, ["orders"], [key], instance=instance)
+    assert str(refused.value) == f"orders has no partition {key}; it has 3, e.g. ds=2025-01"
+
+
+def test_keys_are_compared_by_what_they_mean(orders: TableConfig) -> None:
+    told = "it has 3, e.g. ds=2025-01"
+    assert missing_partitions(orders, ["ds=a b", "ds=a%20b", "ds=2025%2D02"]) == ((), told)
+    assert missing_partitions(orders, ["ds=2025-02", "ds=c"]) == (("ds=c",), told)
+
+
+@pytest.mark.parametrize(
+    ("values", "key"),
+    [
+        (pa.array([datetime.datetime(2025, 1, 1)], pa.timestamp("us", "UTC")), "p=whatever"),
+        (None, "p=1"),
+    ],
+    ids=["names that may differ", "no such table"],
+)
+def test_where_it_cannot_be_known_spark_is_left_to_say_it(tmp_path: Path, values: Any, key: str) -> None:
+    if values is not None:
+        write_deltalake(str(tmp_path / "t"), pa.table({"p": values, "n": [1]}), partition_by=["p"])
+    assert missing_partitions(TableConfig(name="t", location=str(tmp_path / "t")), [key]) == ((), "")
+    assert missing_partitions(TableConfig(name="t", catalog="db.t"), [key]) == ((), "")
+
+
+@pytest.mark.parametrize(
+    ("keys", "end"), [(["ds=1"], "it broke"), (["ds=1", "ds=2"], "it broke; the other 1 of 2 partitions are done")]
+)
+def test_of_others_is_only_spoken_where_there_are_some(keys: list[str], end: str) -> None:
+    context: Any = SimpleNamespace(log=logging.getLogger("quiet"))
+    shelf: Any = SimpleNamespace(table=SimpleNamespace(name="orders"))
+    first, *others = keys
+    outcomes = [PartitionOutcome(first, error=TableError("it broke")), *map(PartitionOutcome, others)]
+    with pytest.raises(Failure) as failed:
+        _raise_failed(context, shelf, outcomes)
+    assert failed.value.description == f"orders ds=1: {end}"

@@ -1,0 +1,43 @@
+"""What the events of a run say, as plain sentences and figures."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dagster import AssetMaterialization, AssetObservation, DagsterEvent
+
+__all__ = ["figures_of", "note_of", "reasons_of", "sentence_of"]
+
+
+def note_of(event: DagsterEvent) -> AssetMaterialization | AssetObservation | None:
+    """What an event says of an asset: that it was made, or what was noticed; None for any other event."""
+    if event.event_type_value == "ASSET_MATERIALIZATION":
+        return event.step_materialization_data.materialization
+    if event.event_type_value == "ASSET_OBSERVATION":
+        return event.asset_observation_data.asset_observation
+    return None
+
+
+def sentence_of(event: DagsterEvent) -> str:
+    """Why a step failed."""
+    failure = event.step_failure_data
+    if failure.user_failure_data is not None and failure.user_failure_data.description:
+        return str(failure.user_failure_data.description)
+    error = failure.error
+    while error is not None and error.cause is not None:
+        error = error.cause
+    return (error.message if error else "unknown failure").strip().splitlines()[0]
+
+
+def reasons_of(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]:
+    """The sentences of a note, the deciding one first."""
+    listed = note.metadata.get("reasons")
+    lines = str(listed.value).splitlines() if listed is not None else [note.description or ""]
+    return tuple(line.removeprefix("- ") for line in lines)
+
+
+def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
+    """Figures that fit a line of a terminal: no pictures, no tables."""
+    plain = {name: entry.value for name, entry in note.metadata.items()}
+    short = {name: value for name, value in plain.items() if isinstance(value, int | float | str)}
+    return {name: value for name, value in short.items() if not isinstance(value, str) or len(value) < 100}
