@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -53,7 +53,7 @@ def test_keys_are_compared_by_what_they_mean(orders: TableConfig) -> None:
 @pytest.mark.parametrize(
     ("values", "key"),
     [
-        (pa.array([datetime.datetime(2025, 1, 1)], pa.timestamp("us", "UTC")), "p=whatever"),
+        (pa.array([datetime(2025, 1, 1, tzinfo=UTC)], pa.timestamp("us", "UTC")), "p=whatever"),
         (None, "p=1"),
     ],
     ids=["names that may differ", "no such table"],
