@@ -27,6 +27,7 @@ from .common import (
 from .costs import gate_options, gate_settings
 
 if TYPE_CHECKING:
+    from zorder_pipeline.model.plan import Plan
     from zorder_pipeline.model.results import ApplyResult
 
 __all__ = ["apply", "compact", "evaluate", "inspect", "rollback", "stats"]
@@ -63,12 +64,13 @@ def apply(
 ) -> Payload:
     """Rewrite the files that the plan wants elsewhere, in one Delta transaction, if the gate finds that it pays."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.model.plan import read_plan
+    from zorder_pipeline.model.plan import COMPACTION, read_plan
 
     plan = read_plan(plan_path)
     gate = gate_settings(horizon_days, queries_per_day, price)
     result = pipeline.apply(start_spark("apply"), table, plan, gate=gate, progress=Progress(), **options)
-    return _told(table, result)
+    action = str(result.gate.get("action", ""))
+    return _told(table, result, _merged(plan, result) if action == COMPACTION else "") | {"action": action}
 
 
 @command
@@ -84,11 +86,23 @@ def compact(table: str, target_file_rows: int | None, target_file_bytes: int | N
     return _told(table, result)
 
 
-def _told(table: str, result: ApplyResult) -> Payload:
-    """Print what a rewrite did."""
+def _merged(plan: Plan, result: ApplyResult) -> str:
+    """What became of a plan when merging files gained more; "" where nothing was done."""
+    if result.decision != "applied":
+        return ""
+    done, not_done = ("would be", "would not be") if result.dry_run else ("were", "was not")
+    return f"small files {done} merged" + (f"; the plan's layout {not_done} applied" if plan.spec is not None else "")
+
+
+def _told(table: str, result: ApplyResult, became: str = "") -> Payload:
+    """Print what a rewrite did.
+
+    Args:
+        became: what it is called when that is not the decision.
+    """
     would = result.dry_run and result.decision == "applied"
     print_figures(
-        f"{table}: {'would be applied' if would else result.decision.replace('_', ' ')}",
+        f"{table}: {became or ('would be applied' if would else result.decision.replace('_', ' '))}",
         [
             ("files removed", f"{result.files_removed:,}"),
             ("files added", f"{result.files_added:,}"),

@@ -124,9 +124,9 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     chosen, proposal = weighed[order[0]], able[order[0]]
     options = (Option("nothing"), *(_option(weighed[i], able[i]) for i in order))
     if not chosen.approved and all(one.plan.spec is None for one in able):
-        why = f"{GOOD_ORDER}; {_in_short(options[1])}"
+        why = f"{GOOD_ORDER}; {_in_short(options[1], proposal)}"
         return replace(chosen, cause="in_good_order", reasons=(why, *chosen.reasons), options=options), proposal
-    others = [_in_short(option) for option in options[2:]]
+    others = [_in_short(_option(weighed[i], able[i]), able[i]) for i in order[1:]]
     reasons = (*chosen.reasons, "also weighed: " + "; ".join(others)) if others else chosen.reasons
     return replace(chosen, reasons=reasons, options=options), proposal
 
@@ -280,6 +280,8 @@ def _option(decision: Decision, proposal: Proposal) -> Option:
     )
 
 
-def _in_short(option: Option) -> str:
+def _in_short(option: Option, proposal: Proposal) -> str:
     why = f" ({option.why_not})" if option.why_not else ""
-    return f"{option.label} {option.net_low:+,.1f} core-seconds at least{why}"
+    first = proposal.lost is None and option.action == ANOTHER  # the table lies by none of ours, as far as is known
+    label = option.label.replace(ANOTHER, "the plan's layout") if first else option.label
+    return f"{label} {option.net_low:+,.1f} core-seconds at least{why}"

@@ -74,7 +74,7 @@ def apply(
         committer=committer, asking=not dry_run,
     )  # fmt: skip
     if force and judged.preview.files_removed and judged.decision.cause != "stopped":
-        told = ("applied without asking the gate (--force)",)
+        told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
         judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
     return carry_out(
         spark, judged, where=where, full=full, dry_run=dry_run, rules=Rules() if force else rules, verify=verify,

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
-from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings, judge
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork
+from zorder_pipeline.gate.decision import GateSettings, Proposal, decide, judge
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)
@@ -72,6 +72,20 @@ def test_a_part_of_the_table_is_credited_with_that_part_of_the_saving() -> None:
     job = CostModel().per_job
     assert part.cost_core_seconds - job == pytest.approx(0.1 * (whole.cost_core_seconds - job))
     assert part.cost_low < part.cost_core_seconds < part.cost_high
+
+
+@pytest.mark.parametrize(("lost", "told"), [(None, "the plan's layout in 8 files"), (5.0, "another layout in 8 files")])
+def test_another_layout_is_spoken_of_only_where_there_is_one(lost: float | None, told: str) -> None:
+    merged = dataclasses.replace(PLAN, spec=None, action=COMPACTION)
+    worse = dataclasses.replace(PLAN, action=ANOTHER, promise=dataclasses.replace(GOOD, bytes_low=0.0))
+    dear = RelayoutWork(1e9, 1)
+    proposals = [
+        Proposal(worse, dear, 1e9, credited=0.5, lost=lost, made=8),
+        Proposal(merged, dear, 1e9, made=1),
+    ]
+    decision, chosen = decide(proposals)
+    assert chosen is proposals[1]
+    assert f"also weighed: {told} " in decision.reasons[-1]
 
 
 def test_a_kept_layout_waits_for_more_new_data() -> None:

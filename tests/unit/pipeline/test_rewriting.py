@@ -1,0 +1,32 @@
+"""What is said of a rewrite that nobody asked the gate about."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zorder_pipeline.model.decision import DECLINE, Decision
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.pipeline import rewriting
+from zorder_pipeline.pipeline.judging import Judgement
+from zorder_pipeline.pipeline.records import Preview
+
+PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000)
+
+
+@pytest.mark.parametrize(
+    ("dry_run", "told"),
+    [
+        (False, "applied without asking the gate (--force)"),
+        (True, "would be applied without asking the gate (--force)"),
+    ],
+)
+def test_a_dry_run_speaks_of_what_would_be(dry_run: bool, told: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    preview = Preview(3, files_removed=2, files_added=1)
+    judged = Judgement("t", "t", 3, PLAN, Decision(DECLINE, "no_workload", ("no workload",)), preview)
+    monkeypatch.setattr(rewriting, "judge_table", lambda *_, **__: judged)
+    monkeypatch.setattr(rewriting, "carry_out", lambda _, found, **__: found)
+    spark: Any = None
+    carried: Any = rewriting.apply(spark, "t", PLAN, force=True, dry_run=dry_run)
+    assert carried.decision.reasons == (told,)
