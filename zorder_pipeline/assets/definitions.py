@@ -55,8 +55,12 @@ NIGHTLY_JOB = "nightly_relayout"
 UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
 
 
-def config_file(environment: Mapping[str, str] | None = None) -> Path:
+def config_file(environment: Mapping[str, str] | None = None, *, example: bool = True) -> Path:
     """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or the checkout's example.
+
+    Args:
+        environment: variables; those of the process when None.
+        example: whether the example will do. Not for who stops or answers: that would be another one's state.
 
     Raises:
         ConfigError: there is none.
@@ -66,11 +70,12 @@ def config_file(environment: Mapping[str, str] | None = None) -> Path:
         return Path(named)
     here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
     home = environment.get("DAGSTER_HOME")
-    for path in ([Path(home) / "tables.yaml"] if home else []) + [here]:
+    for path in ([Path(home) / "tables.yaml"] if home else []) + ([here] if example else []):
         if path.is_file():
             return path
+    lacking = f" (DAGSTER_HOME={home} has none)" if home else ""
     raise ConfigError(
-        "no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME"
+        f"no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME{lacking}"
     )
 
 

@@ -112,6 +112,17 @@ committer_option = click.option(
 )
 
 
+def existing(state: str) -> str:
+    """The folder of a state that has to be there already; one on another filesystem is taken as given.
+
+    Raises:
+        ZorderError: it is not there.
+    """
+    if "://" not in state and not os.path.isdir(state.removeprefix("file:")):
+        raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
+    return state
+
+
 def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
     """The value of ``--out`` and the like, checked before minutes of work are spent on what it is for.
 

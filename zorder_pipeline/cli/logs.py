@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from .common import Payload, Progress, command, log_options, log_sources, out, print_figures, start_spark
+from .common import Payload, Progress, command, existing, log_options, log_sources, out, print_figures, start_spark
 
 __all__ = ["ingest", "purge"]
 
@@ -73,10 +73,12 @@ def purge(state: str, days: int, user: str | None) -> Payload:
     """Delete old queries from the state, or all of one user, with what was kept of them elsewhere in it."""
     from zorder_pipeline import pipeline
 
+    existing(state)
     deleted = pipeline.purge(start_spark("purge"), state, days, user)
     lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]
     print_figures(f"Deleted from {state}", lines)
-    out.print("the files that held deleted rows go with VACUUM of these tables")
+    if any(deleted.values()):
+        out.print("the files that held deleted rows go with VACUUM of these tables")
     if deleted.get("file_stats"):
         out.print("statistics of expressions and predicates are gathered anew by the next relayout, or by zorder stats")
     if user is not None:

@@ -10,7 +10,7 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, command, out, print_columns, start_spark
+from .common import Payload, command, existing, out, print_columns, start_spark
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.approval import Request
@@ -45,6 +45,9 @@ def approve(
         return found.to_json()
     waiting = pipeline.waiting_requests(spark, folder)
     columns = ("table", "plan", "what", "status", "asked", "why")
+    if not waiting:
+        out.print("no plan waits for a person")
+        return {"plans": []}
     print_columns("Plans that wait", columns, [_cells(request) for request in waiting], left=6)
     return {"plans": [request.to_json() for request in waiting]}
 
@@ -65,17 +68,18 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
         out.print("relayouts go on" if there else "nothing was stopped")
         return {"stopped": False, "was_stopped": there}
     pipeline.stop_all(spark, folder, note)
-    out.print(f"all relayouts are stopped by {folder}/STOP; zorder stop --lift goes on", soft_wrap=True)
+    same = f" --state {state}" if state is not None else f" --config {config_path}" if config_path is not None else ""
+    out.print(f"all relayouts are stopped by {folder}/STOP; zorder stop{same} --lift goes on", soft_wrap=True)
     return {"stopped": True}
 
 
 def _state(state: str | None, config_path: str | None) -> str:
     if state is not None:
-        return state
+        return existing(state)
     from zorder_pipeline.assets.definitions import config_file
     from zorder_pipeline.config import load_config
 
-    return load_config(config_path or config_file(), check_paths=False).state
+    return load_config(config_path or config_file(example=False), check_paths=False).state
 
 
 def _cells(request: Request) -> tuple[str, ...]:

@@ -143,7 +143,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
     from zorder_pipeline.assets.run import instance_at_hand
     from zorder_pipeline.config import load_config
 
-    config = load_config(config_path or config_file(), check_paths=False)
+    config = load_config(config_path or config_file(example=False), check_paths=False)
     with instance_at_hand() as instance:
         text = open_metrics(instance, config)
         if target is not None:

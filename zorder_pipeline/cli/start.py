@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -53,17 +54,30 @@ def init(
     folder = Path(home).absolute()
     if (folder / "tables.yaml").exists():
         raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")
-    called = name or Path(table or sources[0]).stem
+    stem = Path(table or sources[0]).stem
+    called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
+    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", called):
+        raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
     place = Path(table).absolute() if table else folder / called
+    if table and not (place / "_delta_log").is_dir():
+        raise ZorderError(
+            f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
+            f"into tables.yaml by hand"
+        )
     folder.mkdir(parents=True, exist_ok=True)
     rows = table_from_parquet(sources, place, partition_by) if sources else None
-    shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
+    if (folder / "dagster.yaml").exists():
+        out.print(f"{folder}/dagster.yaml is there already and stays as it is", soft_wrap=True)
+    else:
+        shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
     written = folder / "tables.yaml"
     paths = {
         "log": json.dumps(str(Path(log).absolute())),
         "location": json.dumps(str(place)),
+        "name": json.dumps(called),
     }  # quoted as YAML wants it
-    written.write_text(CONFIG.format(name=called, dialect=dialect, **paths), encoding="utf-8")
+    other = f"    aliases: [{json.dumps(stem)}]   # what the log may call it\n" if not name and stem != called else ""
+    written.write_text(CONFIG.format(dialect=dialect, **paths) + other, encoding="utf-8")
     try:
         load_config(written)
     except ConfigError:

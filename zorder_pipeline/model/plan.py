@@ -230,6 +230,9 @@ class Plan:
             raise PlanError(f"the plan is malformed: {error}") from error
 
 
+OURS_ONLY = "give the file that zorder learn or zorder layout wrote with --out"
+
+
 def read_plan(path: str | Path) -> Plan:
     """The plan in a JSON file.
 
@@ -238,13 +241,14 @@ def read_plan(path: str | Path) -> Plan:
     """
     try:
         data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise PlanError(f"there is no plan {path}; write one with zorder learn --out {path}") from error
     except OSError as error:
-        reason = error.strerror or str(error)
-        raise PlanError(f"cannot read plan {path}: {reason}; write one with zorder learn --out {path}") from error
+        raise PlanError(f"cannot read plan {path}: {error.strerror or error}; {OURS_ONLY}") from error
     except ValueError as error:
-        raise PlanError(f"plan {path} is no JSON ({error}); write one with zorder learn --out {path}") from error
+        raise PlanError(f"{path} is no plan, it is no JSON ({error}); {OURS_ONLY}") from error
     if not isinstance(data, dict):
-        raise PlanError(f"plan {path} holds no JSON object; write one with zorder learn --out {path}")
+        raise PlanError(f"{path} is no plan, it holds no JSON object; {OURS_ONLY}")
     return Plan.from_json(data)
 
 

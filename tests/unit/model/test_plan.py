@@ -35,7 +35,7 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (None, "cannot read plan .*; write one with zorder learn"),
+        (None, "there is no plan .*; write one with zorder learn"),
         ("{", "is no JSON"),
         ("[]", "holds no JSON object"),
         ('{"schema_version": 99}', "schema_version 99 and this code reads 1"),

@@ -1,0 +1,88 @@
+"""Commands of an operator and of a new user touch only what was meant, and say what they did."""
+
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from zorder_pipeline.assets.definitions import config_file
+from zorder_pipeline.cli.entry import zorder
+from zorder_pipeline.config import load_config
+from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.plan import read_plan
+
+
+def refused(*words: str) -> str:
+    """The sentence of a command that is refused before Spark starts."""
+    result = CliRunner().invoke(zorder, list(words), standalone_mode=False)
+    assert isinstance(result.exception, ZorderError | click.ClickException), result.output
+    return str(result.exception)
+
+
+def delta(folder: Path) -> Path:
+    (folder / "_delta_log").mkdir(parents=True)
+    return folder
+
+
+def log(folder: Path) -> str:
+    (folder / "log.sql").write_text("SELECT 1;\n")
+    return str(folder / "log.sql")
+
+
+@pytest.mark.parametrize("words", [("stop",), ("approve",), ("metrics",)])
+def test_nobody_stops_the_example_by_a_mistyped_home(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("ZORDER_CONFIG", raising=False)
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    assert f"DAGSTER_HOME={tmp_path} has none" in refused(*words)
+    assert config_file({}).name == "tables.yaml"
+    with pytest.raises(ConfigError, match="no configuration"):
+        config_file({}, example=False)
+
+
+@pytest.mark.parametrize("words", [("stop",), ("approve",), ("purge",)])
+def test_a_state_that_is_not_there_is_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
+    state = tmp_path / "typo"
+    assert f"the state {state} does not exist" in refused(*words, "--state", str(state))
+    assert not state.exists()
+
+
+def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text('{"statement": "SELECT 1"}\n{}\n')
+    for path in (tmp_path / "log.jsonl", tmp_path):
+        with pytest.raises(ZorderError) as error:
+            read_plan(path)
+        assert f"--out {path}" not in str(error.value)
+        assert "give the file that zorder learn" in str(error.value)
+    with pytest.raises(ZorderError, match="write one with zorder learn --out"):
+        read_plan(tmp_path / "none.json")
+
+
+def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path) -> None:
+    home, table = tmp_path / "home", delta(tmp_path / "my-flights.2024")
+    home.mkdir()
+    (home / "dagster.yaml").write_text("storage: {}\n")
+    made = CliRunner().invoke(zorder, ["init", str(home), "--table", str(table), "--log", log(tmp_path)])
+    assert made.exit_code == 0, made.output
+    assert (home / "dagster.yaml").read_text() == "storage: {}\n"
+    (configured,) = load_config(home / "tables.yaml").tables
+    assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
+
+
+@pytest.mark.parametrize("name", ["2024", "yes", "null"])
+def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path) -> None:
+    table = delta(tmp_path / name)
+    made = CliRunner().invoke(zorder, ["init", str(tmp_path / "h"), "--table", str(table), "--log", log(tmp_path)])
+    assert made.exit_code == 0, made.output
+    assert load_config(tmp_path / "h" / "tables.yaml").tables[0].name == name
+
+
+def test_what_cannot_be_a_table_is_refused_before_anything_is_written(tmp_path: Path) -> None:
+    (tmp_path / "plain").mkdir()
+    told = refused("init", str(tmp_path / "h"), "--table", str(tmp_path / "plain"), "--log", log(tmp_path))
+    assert "is no folder of a Delta table" in told
+    words = ("--table", str(delta(tmp_path / "t")), "--log", log(tmp_path), "--name", "a: b")
+    assert "must be of letters, digits and underscores" in refused("init", str(tmp_path / "h"), *words)
+    assert not (tmp_path / "h").exists()
