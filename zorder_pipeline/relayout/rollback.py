@@ -47,7 +47,8 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
     if to_version is None:
         to_version = _before_last_relayout(snapshot)
     elif not 0 <= to_version < snapshot.version:
-        raise TableError(f"version {to_version} is none before the table's newest version {snapshot.version}")
+        below = f"it must be below {snapshot.version}, the table's newest version, and not below 0"
+        raise TableError(f"version {to_version} of {snapshot.location} is none to go back to: {below}")
     try:
         with lost_races(snapshot.location):
             raced = restore(snapshot, int(to_version), snapshot.version)
@@ -71,8 +72,14 @@ def _before_last_relayout(snapshot: TableSnapshot) -> int:
             f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version"
         )
     bins = [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
+    back = {"version": str(bins[-1] - 1)}
     for row in commits:
         version = int(row["version"])
+        if version > bins[0] and row["operation"] == "RESTORE" and back.items() <= row["operationParameters"].items():
+            raise TableError(
+                f"our last relayout of {snapshot.location} is already taken back by version {version}; give "
+                "--to-version for another version"
+            )
         if version > bins[-1] and version not in bins and row["operation"] not in MAINTENANCE:
             raise TableError(
                 f"{row['operation']} at version {version} came after our relayout began and would be lost; give "

@@ -1,0 +1,46 @@
+"""What a rollback says when there is nothing for it to take back."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.relayout import rollback as module
+
+OURS = {"version": 2, "operation": "OPTIMIZE", "userMetadata": "zorder layout abc run", "operationParameters": {}}
+
+
+def commit(number: int, operation: str, **parameters: str) -> dict[str, Any]:
+    """A commit of somebody else."""
+    return {"version": number, "operation": operation, "userMetadata": None, "operationParameters": parameters}
+
+
+TAKEN_BACK = commit(3, "RESTORE", version="1", timestamp="")
+
+
+@pytest.mark.parametrize(
+    ("later", "sentence"),
+    [
+        ([TAKEN_BACK], "our last relayout of /t is already taken back by version 3; give --to-version"),
+        ([TAKEN_BACK, commit(4, "VACUUM END")], "already taken back by version 3"),
+        ([commit(3, "RESTORE", version="0")], "RESTORE at version 3 came after our relayout began"),
+        ([TAKEN_BACK, commit(4, "RESTORE", version="2")], "RESTORE at version 4 came after our relayout began"),
+        ([commit(3, "WRITE")], "WRITE at version 3 came after our relayout began"),
+    ],
+)
+def test_our_own_rollback_is_called_that(later: list[Any], sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "history_of", lambda _: [*reversed(later), OURS, commit(1, "WRITE")])
+    snapshot: Any = SimpleNamespace(location="/t", version=len(later) + 2)
+    with pytest.raises(TableError, match=sentence):
+        module._before_last_relayout(snapshot)
+
+
+@pytest.mark.parametrize("version", [3, 4, -1])
+def test_only_an_earlier_version_can_be_gone_back_to(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "open_table", lambda *_, **__: SimpleNamespace(location="/t", version=3))
+    spark: Any = None
+    with pytest.raises(TableError, match=f"version {version} of /t .* must be below 3, the table's newest version"):
+        module.rollback(spark, "/t", version)
