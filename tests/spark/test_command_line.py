@@ -193,7 +193,7 @@ def test_the_size_of_row_groups_reaches_the_files(
         (("learn", "--log", "{useless}", "--out", "{plan}"), "no usable query of .* among 3 statements"),
         (("learn", "--log", "/nowhere.jsonl", "--out", "{plan}"), "query log /nowhere.jsonl does not exist"),
         (("evaluate", "--log", "{useless}"), "none of the 3 statements reads"),
-        (("apply", "--plan", "{plan}"), "cannot read plan .*write one with zorder learn"),
+        (("apply", "--plan", "{plan}"), "there is no plan .*write one with zorder learn"),
         (("layout", "--bits", "speed:3", "--out", "{plan}"), "column speed is not in .*; it has departure, carrier"),
         (("layout", "--bits", "carrier", "--out", "{plan}"), "'carrier' is not column:bits"),
         (
