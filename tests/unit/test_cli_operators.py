@@ -1,12 +1,15 @@
 """Commands of an operator and of a new user touch only what was meant, and say what they did."""
 
+import io
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 from zorder_pipeline.assets.definitions import config_file
+from zorder_pipeline.cli import start
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import ConfigError, ZorderError
@@ -18,6 +21,14 @@ def refused(*words: str) -> str:
     result = CliRunner().invoke(zorder, list(words), standalone_mode=False)
     assert isinstance(result.exception, ZorderError | click.ClickException), result.output
     return str(result.exception)
+
+
+@pytest.fixture
+def said(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What ``init`` prints."""
+    page = io.StringIO()
+    monkeypatch.setattr(start, "out", Console(file=page, width=200))
+    return page
 
 
 def delta(folder: Path) -> Path:
@@ -60,22 +71,23 @@ def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> Non
         read_plan(tmp_path / "none.json")
 
 
-def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path) -> None:
+def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path, said: io.StringIO) -> None:
     home, table = tmp_path / "home", delta(tmp_path / "my-flights.2024")
     home.mkdir()
     (home / "dagster.yaml").write_text("storage: {}\n")
-    made = CliRunner().invoke(zorder, ["init", str(home), "--table", str(table), "--log", log(tmp_path)])
-    assert made.exit_code == 0, made.output
+    zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
+    assert "dagster.yaml is there already and stays as it is" in said.getvalue()
     assert (home / "dagster.yaml").read_text() == "storage: {}\n"
     (configured,) = load_config(home / "tables.yaml").tables
     assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
 
 
 @pytest.mark.parametrize("name", ["2024", "yes", "null"])
-def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path) -> None:
+def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path, said: io.StringIO) -> None:
     table = delta(tmp_path / name)
-    made = CliRunner().invoke(zorder, ["init", str(tmp_path / "h"), "--table", str(table), "--log", log(tmp_path)])
-    assert made.exit_code == 0, made.output
+    home = tmp_path / "h"
+    zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
+    assert "is ready" in said.getvalue()
     assert load_config(tmp_path / "h" / "tables.yaml").tables[0].name == name
 
 

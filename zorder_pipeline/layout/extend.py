@@ -20,7 +20,9 @@ LEAST_SHARE = 0.05
 MOST_EPOCHS = 1000
 """More are not told apart by the rows that a rewrite looks at for this."""
 MOST_CODES = 4096
-"""Ranges that values beyond a feature's own are divided into, at most: the start of each is in the rewrite's SQL."""
+"""Ranges that values beyond a feature's own are divided into, about: the start of each is in the rewrite's SQL."""
+FEW_EPOCHS = 64
+"""So many are made whatever their ranges, of which few rows make but few."""
 LATER = 0.8
 """Share of the rows beyond those learned from that must lie beyond a clock's range: else it does not tell the time."""
 
@@ -71,7 +73,8 @@ def _extended(
         return base
     width = base.codes[-1] + 1
     late = times <= 1 or len(new) / len(known) >= LATER * (1 - 1 / times)
-    epochs = max(1, min(most, MOST_CODES // width, round(times * len(new) / len(values)))) if late else 1
+    most = min(most, max(MOST_CODES // width, FEW_EPOCHS))
+    epochs = max(1, min(most, round(times * len(new) / len(values)))) if late else 1
     ranks = rank_encoding(base.column, base.type, new, np.ones(len(new), dtype=np.bool_))
     epoch, code = np.divmod(ranks.codes * (width * epochs) >> FINE_BITS, width)
     codes = ((epoch + 1) << base.bits) + code

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.encoding import codes_of, rank_encoding
-from zorder_pipeline.layout.extend import MOST_EPOCHS, extended
+from zorder_pipeline.layout.extend import MOST_CODES, MOST_EPOCHS, extended
 from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.skipping import Estimator
@@ -106,8 +106,10 @@ def test_there_are_no_more_epochs_than_a_key_has_numbers_for() -> None:
     order = (0,) * 4 + (1,) * 16
     rows = {"day": column(np.arange(1000, 3000)), "part": column(np.arange(2000))}
     few = extended(KeySpec((day, part), order, rows=2, clock="day"), rows, 10**12)
-    assert few.features[0].epochs == MOST_EPOCHS
+    assert few.features[0].epochs == MOST_CODES // 16, "each start is in the SQL"
     assert keys(few, rows).max() < 1 << 62
+    flag = KeySpec((rank_encoding("day", "int", *column(np.arange(1000))).feature(1),), (0,), rows=2, clock="day")
+    assert extended(flag, {"day": rows["day"]}, 10**12).features[0].epochs == MOST_EPOCHS
     long = replace(day, bits=40, codes=tuple(code << 36 for code in day.codes))
     full = extended(KeySpec((long, part), (0,) * 40 + (1,) * 16, rows=2, clock="day"), rows, 10**12)
     assert full.features[0].epochs == full.most_epochs == 63
