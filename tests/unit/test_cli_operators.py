@@ -8,12 +8,15 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from zorder_pipeline import pipeline
 from zorder_pipeline.assets.definitions import config_file
-from zorder_pipeline.cli import start
+from zorder_pipeline.cli import common, costs, logs, operators, start
+from zorder_pipeline.cli.common import existing
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.plan import read_plan
+from zorder_pipeline.pipeline.accounting import Savings
 
 
 def refused(*words: str) -> str:
@@ -28,6 +31,17 @@ def said(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What ``init`` prints."""
     page = io.StringIO()
     monkeypatch.setattr(start, "out", Console(file=page, width=200))
+    return page
+
+
+@pytest.fixture
+def page(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
+    """What commands print that would have started Spark."""
+    page = io.StringIO()
+    for module in (common, costs, logs, operators):
+        monkeypatch.setattr(module, "out", Console(file=page, width=200))
+    for module in (costs, logs, operators):
+        monkeypatch.setattr(module, "start_spark", lambda _: None)
     return page
 
 
@@ -53,11 +67,52 @@ def test_nobody_stops_the_example_by_a_mistyped_home(
         config_file({}, example=False)
 
 
-@pytest.mark.parametrize("words", [("stop",), ("approve",), ("purge",)])
+@pytest.mark.parametrize("words", [("stop",), ("approve",), ("purge",), ("savings",)])
 def test_a_state_that_is_not_there_is_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
     state = tmp_path / "typo"
     assert f"the state {state} does not exist" in refused(*words, "--state", str(state))
     assert not state.exists()
+
+
+@pytest.mark.parametrize("uri", ["s3a://bucket/state", "dbfs:/mnt/state", "abfss://box@account/state"])
+def test_a_state_elsewhere_is_taken_as_given(uri: str) -> None:
+    assert existing(uri) == uri
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_a_local_state_is_looked_for_however_it_is_written(form: str, tmp_path: Path) -> None:
+    assert existing(form.format(tmp_path)) == form.format(tmp_path)
+    with pytest.raises(ZorderError, match="does not exist"):
+        existing(form.format(tmp_path / "typo"))
+
+
+def test_a_state_without_relayouts_is_told_in_a_sentence(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "savings", lambda *_, **__: Savings((), ()))
+    costs.savings.main(["--state", str(tmp_path)], standalone_mode=False)
+    assert page.getvalue() == f"no relayout is noted in {tmp_path}\n"
+    with pytest.raises(ZorderError, match="holds no relayout to draw"):
+        costs.savings.main(["--state", str(tmp_path), "--out", str(tmp_path / "p.png")], standalone_mode=False)
+
+
+@pytest.mark.parametrize("count", [0, 3])
+def test_what_follows_a_deletion_is_told_where_something_was_deleted(
+    count: int, tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "purge", lambda *_: {"queries": count, "file_stats": 0})
+    logs.purge.main(["--state", str(tmp_path), "--user", "ann"], standalone_mode=False)
+    assert ("VACUUM" in page.getvalue()) == ("layouts keep the constants" in page.getvalue()) == (count > 0)
+
+
+def test_the_way_out_of_a_stop_names_the_same_state(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "stop_all", lambda *_: None)
+    state = tmp_path / "my state"
+    state.mkdir()
+    operators.stop.main(["--state", str(state)], standalone_mode=False)
+    assert f"zorder stop --state '{state}' --lift goes on" in page.getvalue()
 
 
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
@@ -95,6 +150,7 @@ def test_what_cannot_be_a_table_is_refused_before_anything_is_written(tmp_path: 
     (tmp_path / "plain").mkdir()
     told = refused("init", str(tmp_path / "h"), "--table", str(tmp_path / "plain"), "--log", log(tmp_path))
     assert "is no folder of a Delta table" in told
+    assert "`catalog: sales.orders` instead of location" in told
     words = ("--table", str(delta(tmp_path / "t")), "--log", log(tmp_path), "--name", "a: b")
     assert "must be of letters, digits and underscores" in refused("init", str(tmp_path / "h"), *words)
     assert not (tmp_path / "h").exists()

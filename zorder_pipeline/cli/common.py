@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -31,6 +32,7 @@ __all__ = [
     "command",
     "committer_option",
     "err",
+    "existing",
     "file_size_options",
     "learn_settings",
     "log_options",
@@ -118,7 +120,8 @@ def existing(state: str) -> str:
     Raises:
         ZorderError: it is not there.
     """
-    if "://" not in state and not os.path.isdir(state.removeprefix("file:")):
+    local = re.sub(r"^file:/+", "/", state)
+    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", local) and not os.path.isdir(local):
         raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
     return state
 

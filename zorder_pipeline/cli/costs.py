@@ -11,7 +11,7 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable
+from .common import Payload, Progress, command, err, existing, out, print_columns, start_spark, table_option, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.gate.decision import GateSettings
@@ -111,8 +111,14 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
     from zorder_pipeline import pictures, pipeline
     from zorder_pipeline.gate.cost import CostModel
 
+    existing(state)
     spark = start_spark("savings")
     books = pipeline.savings(spark, state, table=table, assumed=CostModel(price_per_core_hour=price))
+    if target is not None and not books.checks:
+        raise ZorderError(f"{state} holds no relayout to draw; relayouts with --state {state} are noted there")
+    if not books.checks:
+        out.print(f"no relayout is noted in {state}", soft_wrap=True)
+        return books.to_json()
     header = ("table", "version", "done", "queries", "promised", "measured", "core-s", "foretold (90%)")
     print_columns("Relayouts: share of the rows that a query reads less", header, map(_line, books.checks), left=1)
     money = ("money",) if price else ()
@@ -129,8 +135,6 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
         if check.warning:
             err.print(f"warning: {check.warning}", soft_wrap=True)
     if target is not None:
-        if not books.checks:
-            raise ZorderError(f"{state} holds no relayout to draw; relayouts with --state {state} are noted there")
         Path(target).write_bytes(pictures.promises_kept([check.drawn for check in books.checks]))
         out.print(f"drawn to {target}")
     return books.to_json()

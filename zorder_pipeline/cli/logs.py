@@ -81,6 +81,6 @@ def purge(state: str, days: int, user: str | None) -> Payload:
         out.print("the files that held deleted rows go with VACUUM of these tables")
     if deleted.get("file_stats"):
         out.print("statistics of expressions and predicates are gathered anew by the next relayout, or by zorder stats")
-    if user is not None:
+    if user is not None and any(deleted.values()):
         out.print("layouts keep the constants that they cut by; a newly learned one has none of what was deleted")
     return {"deleted": deleted}

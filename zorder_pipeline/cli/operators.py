@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import shlex
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -68,7 +69,8 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
         out.print("relayouts go on" if there else "nothing was stopped")
         return {"stopped": False, "was_stopped": there}
     pipeline.stop_all(spark, folder, note)
-    same = f" --state {state}" if state is not None else f" --config {config_path}" if config_path is not None else ""
+    given = ["--state", state] if state is not None else ["--config", config_path] if config_path is not None else []
+    same = "".join(f" {shlex.quote(word)}" for word in given)
     out.print(f"all relayouts are stopped by {folder}/STOP; zorder stop{same} --lift goes on", soft_wrap=True)
     return {"stopped": True}
 

@@ -62,7 +62,7 @@ def init(
     if table and not (place / "_delta_log").is_dir():
         raise ZorderError(
             f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
-            f"into tables.yaml by hand"
+            f"into tables.yaml by hand, as `catalog: sales.orders` instead of location"
         )
     folder.mkdir(parents=True, exist_ok=True)
     rows = table_from_parquet(sources, place, partition_by) if sources else None
