@@ -27,18 +27,10 @@ def refused(*words: str) -> str:
 
 
 @pytest.fixture
-def said(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
-    """What ``init`` prints."""
-    page = io.StringIO()
-    monkeypatch.setattr(start, "out", Console(file=page, width=200))
-    return page
-
-
-@pytest.fixture
 def page(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What commands print that would have started Spark."""
     page = io.StringIO()
-    for module in (common, costs, logs, operators):
+    for module in (common, costs, logs, operators, start):
         monkeypatch.setattr(module, "out", Console(file=page, width=200))
     for module in (costs, logs, operators):
         monkeypatch.setattr(module, "start_spark", lambda _: None)
@@ -126,23 +118,23 @@ def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> Non
         read_plan(tmp_path / "none.json")
 
 
-def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path, said: io.StringIO) -> None:
+def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path, page: io.StringIO) -> None:
     home, table = tmp_path / "home", delta(tmp_path / "my-flights.2024")
     home.mkdir()
     (home / "dagster.yaml").write_text("storage: {}\n")
     zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
-    assert "dagster.yaml is there already and stays as it is" in said.getvalue()
+    assert "dagster.yaml is there already and stays as it is" in page.getvalue()
     assert (home / "dagster.yaml").read_text() == "storage: {}\n"
     (configured,) = load_config(home / "tables.yaml").tables
     assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
 
 
 @pytest.mark.parametrize("name", ["2024", "yes", "null"])
-def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path, said: io.StringIO) -> None:
+def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path, page: io.StringIO) -> None:
     table = delta(tmp_path / name)
     home = tmp_path / "h"
     zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
-    assert "is ready" in said.getvalue()
+    assert "is ready" in page.getvalue()
     assert load_config(tmp_path / "h" / "tables.yaml").tables[0].name == name
 
 

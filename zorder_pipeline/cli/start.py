@@ -46,6 +46,7 @@ def init(
 ) -> Payload:
     """Make a Dagster home with tables.yaml for your own table and log; Parquet is copied into a new Delta table."""
     from zorder_pipeline.config import load_config
+    from zorder_pipeline.config.fields import TABLE_NAME
     from zorder_pipeline.demo import example_home
     from zorder_pipeline.pipeline.importing import table_from_parquet
 
@@ -56,7 +57,7 @@ def init(
         raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")
     stem = Path(table or sources[0]).stem
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
-    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", called):
+    if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
     place = Path(table).absolute() if table else folder / called
     if table and not (place / "_delta_log").is_dir():

@@ -10,8 +10,9 @@ from typing import Annotated
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 __all__ = ["Amount", "Clock", "Cron", "Model", "Positive", "Share", "TableName", "TimeZone", "Weekday", "study_problem"]
-__all__ += ["time_zone_problem"]
+__all__ += ["TABLE_NAME", "time_zone_problem"]
 
+TABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
 CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
 MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
 WEEKDAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
@@ -83,7 +84,7 @@ def study_problem(storage: str) -> str | None:
 
 
 def _table_name(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9_]{1,100}", value):
+    if not TABLE_NAME.fullmatch(value):
         raise ValueError("a name of letters, digits and underscores (Dagster shows it as the group)")
     return value
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.key_spec import MAX_KEY_BITS, FeatureCodes, KeySpec
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec, most_bits
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType
@@ -53,49 +53,44 @@ def with_clock(
         queries: boxes per query.
         weights: weight per query, positive.
     """
-    own = [spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare]]
+
+    def helps(i: int) -> bool:
+        """Whether a table that has grown by a feature is read less in epochs of it.
+
+        In epochs who asks for it, or for a column that goes with it, reads of one what the query reads now, who does
+        not reads it of all; without them all read of smaller files. What is asked of the feature itself is left aside
+        on both sides: a log may ask for days that the young table does not have.
+        """
+        alike = {
+            one.column for one, with_it in zip(table.encodings, correlation[i], strict=True) if with_it >= TOGETHER
+        }
+        timed = [bool(boxes) and all(any(item.column in alike for item in box) for box in boxes) for boxes in queries]
+        others = [
+            tuple(tuple(item for item in box if item.column not in alike) for box in boxes) if asks else boxes
+            for boxes, asks in zip(queries, timed, strict=True)
+        ]
+        estimator = Estimator.build(columns, schema, others, table.rows)
+        now = weights * table.rows_read(draft, estimator)
+        smaller = replace(table, rows_per_file=table.rows_per_file / GROWTH)
+        grown = weights * smaller.rows_read(draft, estimator)
+        return float((now / np.where(timed, GROWTH, 1)).sum()) < float(grown.sum())
+
+    own = [spec.features[i].column for i in spec.telling]
+    known = {feature.column for feature in spec.features}
+    roomy = spec.curve != "hilbert" and spec.bits < most_bits(spec.curve)
     bounded = {column.name for column in schema.columns if column.delta_stats}  # else no file tells that it is later
-    found: list[tuple[bool, bool, int]] = []
+    correlation = np.abs(np.atleast_2d(np.corrcoef(table.fine)))
+    possible: list[tuple[bool, bool, int]] = []
     for i, encoding in enumerate(table.encodings):
         time, first = ValueType.parse(encoding.type).family in TIMES, encoding.column == own[0]
-        possible = encoding.column in bounded and (time or first)
-        if possible and _helps(i, draft, table, columns, schema, queries, weights):
-            found.append((not time, encoding.column not in own, i))
-    for *_, i in sorted(found):
-        encoding = table.encodings[i]
-        if any(feature.column == encoding.column for feature in spec.features):
-            return replace(spec, clock=encoding.column)
-        if spec.curve != "hilbert" and spec.bits < MAX_KEY_BITS - 1:
-            clock = FeatureCodes(encoding.column, encoding.type, (), (0,), 1, high=encoding.high)
-            order, spare = (*spec.order, len(spec.features)), spec.spare + (spec.tree is None)
-            return replace(spec, features=(*spec.features, clock), order=order, spare=spare, clock=clock.column)
-    return spec
-
-
-def _helps(
-    i: int,
-    draft: AnyDraft,
-    table: SampledTable,
-    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
-    schema: TableSchema,
-    queries: Sequence[Boxes],
-    weights: npt.NDArray[np.float64],
-) -> bool:
-    """Whether a table that has grown by a feature is read less in epochs of it.
-
-    In epochs who asks for it, or for a column that goes with it, reads of one what the query reads now, who does not
-    reads it of all; without them all read of smaller files. What is asked of the feature itself is left aside on both
-    sides: a log may ask for days that the young table does not have.
-    """
-    correlation = np.abs(np.atleast_2d(np.corrcoef(table.fine))[i])
-    alike = {one.column for one, with_it in zip(table.encodings, correlation, strict=True) if with_it >= TOGETHER}
-    timed = [bool(boxes) and all(any(item.column in alike for item in box) for box in boxes) for boxes in queries]
-    others = [
-        tuple(tuple(item for item in box if item.column not in alike) for box in boxes) if asks else boxes
-        for boxes, asks in zip(queries, timed, strict=True)
-    ]
-    estimator = Estimator.build(columns, schema, others, table.rows)
-    now = weights * table.rows_read(draft, estimator)
-    smaller = replace(table, rows_per_file=table.rows_per_file / GROWTH)
-    grown = weights * smaller.rows_read(draft, estimator)
-    return float((now / np.where(timed, GROWTH, 1)).sum()) < float(grown.sum())
+        if encoding.column in bounded and (time or first) and (encoding.column in known or roomy):
+            possible.append((not time, encoding.column not in own, i))
+    best = next((i for *_, i in sorted(possible) if helps(i)), None)
+    if best is None:
+        return spec
+    encoding = table.encodings[best]
+    if encoding.column in known:
+        return replace(spec, clock=encoding.column)
+    clock = FeatureCodes(encoding.column, encoding.type, (), (0,), 1, high=encoding.high)
+    order, spare = (*spec.order, len(spec.features)), spec.spare + (spec.tree is None)
+    return replace(spec, features=(*spec.features, clock), order=order, spare=spare, clock=clock.column)

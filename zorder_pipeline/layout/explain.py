@@ -48,7 +48,7 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.dividing)]
     words = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in runs)
     sentences.append(f"order of the bits, most significant first: {words}")
-    spare = spec.spare - (len(spec.order) - len(spec.dividing))
+    spare = len(spec.dividing) - len(spec.telling)
     if spare:
         which = f"last {spare} bits order" if spare > 1 else "last bit orders"
         sentences.append(f"the {which} rows inside files, and will tell files apart when the table has grown")

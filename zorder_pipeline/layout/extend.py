@@ -50,7 +50,7 @@ def extended(
     """
     most = min(spec.most_epochs, MOST_EPOCHS)
     times = rows / max(1, spec.rows or rows)
-    dividing = {spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare]} | {spec.clock}
+    dividing = {spec.features[i].column for i in spec.telling} | {spec.clock}
     features = tuple(
         _extended(feature, *columns[feature.column], times, most if feature.column == spec.clock else 1)
         if feature.column in columns and feature.column in dividing

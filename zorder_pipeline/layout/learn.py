@@ -137,7 +137,9 @@ def learn_layout(
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
             winner = _refined(winner, table, known, weights[both], settings)
-        winner, spec = _finished(winner, table, columns, schema, [queries[i] for i in both], weights[both])
+        winner, spare = deepened(winner, table, known, weights[both])
+        plain = replace(table.spec(winner), spare=spare)
+        spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
     then = table.blocks(winner) if winner is not None else stays
@@ -156,20 +158,6 @@ def learn_layout(
         seconds=time.monotonic() - started,
         study=found.study if found else None,
     )
-
-
-def _finished(
-    winner: AnyDraft,
-    table: SampledTable,
-    columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]],
-    schema: TableSchema,
-    queries: Sequence[Boxes],
-    weights: npt.NDArray[np.float64],
-) -> tuple[AnyDraft, KeySpec]:
-    """The winner with spare bits, and its key, which also knows the table's time."""
-    deeper, spare = deepened(winner, table, Estimator.build(columns, schema, queries, table.rows), weights)
-    plain = replace(table.spec(deeper), spare=spare)
-    return deeper, with_clock(plain, deeper, table, columns, schema, queries, weights)
 
 
 def _refined(

@@ -159,6 +159,11 @@ class KeySpec:
         return (1 << max(0, MAX_KEY_BITS - self.bits)) - 1
 
     @property
+    def telling(self) -> tuple[int, ...]:
+        """`order` without its spare bits: those that tell files apart."""
+        return self.order[: len(self.order) - self.spare]
+
+    @property
     def dividing(self) -> tuple[int, ...]:
         """`order` without the bit of a clock that divides nothing until the table has grown."""
         last = self.features[self.order[-1]]

@@ -60,8 +60,9 @@ def layout(spec: KeySpec) -> bytes:
     """Whose bits the key has, or by what the tree cuts."""
     if spec.tree is not None:
         return pictures.layout_cuts(cut_levels(spec), uses(spec), len(spec.tree.leaf_keys))
-    spare = spec.spare - (len(spec.order) - len(spec.dividing))
-    return pictures.layout_bits([spec.features[i].column for i in spec.dividing], spare=spare)
+    return pictures.layout_bits(
+        [spec.features[i].column for i in spec.dividing], spare=len(spec.dividing) - len(spec.telling)
+    )
 
 
 def plane(analysis: TableAnalysis, plan: Plan, after: bool = True) -> bytes | None:

@@ -20,7 +20,7 @@ def bit_order(spec: KeySpec) -> tuple[str, ...]:
     """
     if spec.curve != "interleave":
         return ()
-    return tuple(spec.features[i].column for i in spec.order[: len(spec.order) - spec.spare])
+    return tuple(spec.features[i].column for i in spec.telling)
 
 
 def describe(plan: Plan) -> dict[str, Any]:
