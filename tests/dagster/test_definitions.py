@@ -172,7 +172,9 @@ def test_a_changed_setting_makes_only_what_it_decides_stale() -> None:
 def test_where_the_configuration_comes_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     example = Path(__file__).parents[2] / "dagster_home" / "tables.yaml"
     assert config_file({"ZORDER_CONFIG": "mine.yaml", "DAGSTER_HOME": str(tmp_path)}) == Path("mine.yaml")
-    assert config_file({"DAGSTER_HOME": str(tmp_path)}) == example
+    assert config_file({}) == example
+    with pytest.raises(ConfigError, match=f"DAGSTER_HOME={tmp_path} has none"):  # whose nights these are not
+        config_file({"DAGSTER_HOME": str(tmp_path)})
     (tmp_path / "tables.yaml").write_text("tables: [{name: a, location: b, serch: 1}]")
     assert config_file({"DAGSTER_HOME": str(tmp_path)}) == tmp_path / "tables.yaml"
     monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))

@@ -56,11 +56,11 @@ UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
 
 
 def config_file(environment: Mapping[str, str] | None = None, *, example: bool = True) -> Path:
-    """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or the checkout's example.
+    """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or without both the example.
 
     Args:
         environment: variables; those of the process when None.
-        example: whether the example will do. Not for who stops or answers: that would be another one's state.
+        example: whether the checkout's will do. Not for who stops or answers: that would be another one's state.
 
     Raises:
         ConfigError: there is none.
@@ -70,9 +70,9 @@ def config_file(environment: Mapping[str, str] | None = None, *, example: bool =
         return Path(named)
     here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
     home = environment.get("DAGSTER_HOME")
-    for path in ([Path(home) / "tables.yaml"] if home else []) + ([here] if example else []):
-        if path.is_file():
-            return path
+    place = Path(home) / "tables.yaml" if home else here if example else None
+    if place is not None and place.is_file():
+        return place
     lacking = f" (DAGSTER_HOME={home} has none)" if home else ""
     raise ConfigError(
         f"no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME{lacking}"

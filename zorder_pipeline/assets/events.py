@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from dagster import AssetMaterialization, AssetObservation, DagsterEvent
 
-__all__ = ["figures_of", "note_of", "reasons_of", "sentence_of"]
+__all__ = ["figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
+
+_AS_APPLY = {"delta_version": "version", "rows_rewritten": "rows", "files_left_alone": "skipped_files"}
 
 
 def note_of(event: DagsterEvent) -> AssetMaterialization | AssetObservation | None:
@@ -41,3 +44,13 @@ def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
     plain = {name: entry.value for name, entry in note.metadata.items()}
     short = {name: value for name, value in plain.items() if isinstance(value, int | float | str)}
     return {name: value for name, value in short.items() if not isinstance(value, str) or len(value) < 100}
+
+
+def scripted(figures: Mapping[str, Any]) -> dict[str, Any]:
+    """Figures by names for scripts, those of ``zorder apply --json`` where it has them.
+
+    >>> scripted({"Delta version": 3, "files left alone": 2, "dagster/row_count": 9})
+    {'version': 3, 'skipped_files': 2, 'row_count': 9}
+    """
+    names = {name: name.removeprefix("dagster/").lower().replace(" ", "_") for name in figures}
+    return {_AS_APPLY.get(names[name], names[name]): value for name, value in figures.items()}

@@ -20,7 +20,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import gigabytes, md
+from .metadata import md
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
@@ -165,7 +165,7 @@ def _noted(
         "files removed": result.files_removed,
         "files added": result.files_added,
         "rows rewritten": result.rows,
-        "rewritten": gigabytes(result.bytes_rewritten),
+        "bytes rewritten": result.bytes_rewritten,
         "seconds": round(result.seconds, 1),
         "Delta version": result.version,
     }

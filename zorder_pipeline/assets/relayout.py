@@ -197,7 +197,7 @@ def _facts(
         "files removed": result.files_removed,
         "files added": result.files_added,
         "files left alone": result.skipped_files,
-        "rewritten": gigabytes(result.bytes_rewritten),
+        "bytes rewritten": result.bytes_rewritten,
         "seconds": round(result.seconds, 1),
         "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {before.version}"),
     }

@@ -231,8 +231,9 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             facts = getattr(record, "dagster_meta", {})
-            if progress is not None and not facts.get("dagster_event"):
-                progress(facts.get("orig_message") or record.getMessage())
+            said = facts.get("orig_message") or record.getMessage()
+            if progress is not None and not facts.get("dagster_event") and not said.startswith("Skipping step "):
+                progress(said)
 
     def make(_: InitLoggerContext) -> logging.Logger:
         made = logging.Logger(LISTENER, logging.INFO)

@@ -104,8 +104,12 @@ def _spoken(decision: str) -> str:
 
 
 def _told(outcome: TableOutcome) -> Payload:
-    told = {"decision": outcome.decision, "reasons": list(outcome.reasons), **outcome.figures}
-    return told | ({"partitions": outcome.partitions} if outcome.partitions else {})
+    from zorder_pipeline.assets.events import scripted
+
+    told = {"decision": outcome.decision, "reasons": list(outcome.reasons), **scripted(outcome.figures)}
+    return told | (
+        {"partitions": {k: scripted(p) for k, p in outcome.partitions.items()}} if outcome.partitions else {}
+    )
 
 
 def _configuration(given: str | None) -> PipelineConfig:

@@ -182,7 +182,8 @@ class Trials(AbstractContextManager["Trials"]):
             self._pool.shutdown()
         if self._store:
             self._store.close()
-        if error is None and self._progress and self.best:
+        told = len(self.history) % PROGRESS_TRIALS == 0
+        if error is None and self._progress and self.best and not told:
             self._progress(len(self.history), self.limit, self.best[0])
 
 

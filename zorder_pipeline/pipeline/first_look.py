@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -82,7 +83,7 @@ def triage(
     def look(name: str) -> TableTriage:
         progress(f"looking at {name}")
         try:
-            return _one(spark, name, opened[name], typed, settings)
+            return _one(spark, name, opened[name], typed, settings, _log_words(sources))
         except ZorderError as error:
             return replace(_facts(name, opened[name], typed.of_table([name])), problem=str(error))
 
@@ -109,8 +110,14 @@ def _renamed(log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[st
     return replace(log, queries=tuple(queries))
 
 
+def _log_words(sources: Sequence[LogSource | str]) -> str:
+    """What names the logs to ``zorder learn``."""
+    paths = [source if isinstance(source, str) else source.path for source in sources]
+    return " ".join(f"--log {shlex.quote(str(path))}" for path in paths or ["QUERY_LOG"])
+
+
 def _one(
-    spark: SparkSession, name: str, snapshot: TableSnapshot, log: QueryLog, settings: LearnSettings
+    spark: SparkSession, name: str, snapshot: TableSnapshot, log: QueryLog, settings: LearnSettings, log_words: str
 ) -> TableTriage:
     queries = log.of_table([name])
     facts = _facts(name, snapshot, queries)
@@ -133,9 +140,8 @@ def _one(
         columns=chosen,
         saved_bytes_per_day=_bytes_per_day(snapshot, queries) * (facts.read_now or 0.0) * (1 - kept),
     )
-    return replace(
-        told, advice=tuple(_advice(told, snapshot, queries)), statements=tuple(_statements(name, snapshot, told))
-    )
+    advice = tuple(_advice(told, snapshot, queries, log_words))
+    return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told)))
 
 
 def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> TableTriage:
@@ -174,14 +180,16 @@ def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> f
     return float(query_bytes(snapshot, queries).sum()) / days
 
 
-def _advice(found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Iterator[str]:
+def _advice(
+    found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str
+) -> Iterator[str]:
     files = snapshot.files()
     if (reason := snapshot.unsupported()) is not None:
         yield reason
     if found.learned is not None and found.read_now and found.learned < WORTH * found.read_now:
         yield (
             f"queries read {found.read_now:.0%} of the rows; a learned layout would read about {found.learned:.0%}: "
-            f"zorder learn --table {found.table}"
+            f"zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
         )
     elif found.read_now is not None:
         yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"

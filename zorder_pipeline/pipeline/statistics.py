@@ -6,6 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -29,7 +30,10 @@ from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+
+SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
+"""By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
 
 __all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
 
@@ -109,7 +113,7 @@ def gather_statistics(
     if missing and usable:
         progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
         with set_for_a_while(spark, COMPILED | as_others_read(spark)):
-            found = gather(snapshot.read_files(missing), usable, snapshot.stored_as)
+            found = gather(snapshot.read_files(missing), usable, snapshot.stored_as, _some(snapshot, missing))
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
         found = found.filter(pc.is_valid(found["file"]))
@@ -123,6 +127,16 @@ def gather_statistics(
         files_forgotten=gone,
         seconds=time.monotonic() - started,
     )
+
+
+def _some(snapshot: TableSnapshot, paths: Sequence[str]) -> DataFrame:
+    """Rows of a few of the files, which lie in an order: of those that are spread evenly over it."""
+    count = max(1, min(SOME_FILES, len(paths) // FILES_PER_ONE))
+    chosen = list(paths[:: max(1, len(paths) // count)])[:count]
+    files = snapshot.files()
+    rows = int(files.rows[np.isin(files.path.astype(str), chosen)].sum())
+    frame = snapshot.read_files(chosen)
+    return frame.sample(SOME_ROWS / rows, seed=0) if rows > SOME_ROWS else frame
 
 
 def keep_statistics(

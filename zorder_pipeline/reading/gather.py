@@ -1,8 +1,8 @@
 """Gathering statistics of files: a few aggregations over them at once, of the features' columns alone.
 
-What Spark aggregates in generated code (bounds of numbers, and all predicates as bits of a few numbers) is kept apart
-from what it does not (bounds of strings, sets of values): in one aggregation with these, all of it is several times
-slower. Columns of few values are counted by value first, in generated code too.
+What Spark aggregates in generated code (bounds of numbers, all predicates as bits of a few numbers, columns of few
+values) is kept apart from what it does not (bounds of strings, sets of values): in one aggregation with these, all of
+it is several times slower.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pyarrow.compute as pc
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import ValueType, canonical_array
 
+from .few_values import canonical, few_values, of_codes, others_in, seen
 from .session import unshadowed, zone_of
 
 if TYPE_CHECKING:
@@ -33,8 +34,9 @@ BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
 MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
-LOOKED_AT, FEW = 1000, 256
-"""Rows by which columns of few values are told, and combinations of values that are few."""
+LOOKED_AT = 1000
+"""Rows by which columns of few values are told where nothing better is given."""
+AS_DOUBLE = "CAST({} AS DOUBLE)"
 WIDE_DIGITS = 18
 """Digits of a decimal beyond which its unscaled value does not fit 64 bits."""
 _SLOTS = {"string": ("text", pa.string()), "float": ("real", pa.float64())}
@@ -90,7 +92,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
-            found.append(replace(feature, type="double", sql=f"CAST({feature.sql} AS DOUBLE)", equality=False))
+            found.append(replace(feature, type="double", sql=AS_DOUBLE.format(feature.sql), equality=False))
         elif value_type.orderable and value_type.family != "binary" and digits <= WIDE_DIGITS:
             kept = feature.equality and value_type.family in BLOOM_FAMILIES
             found.append(replace(feature, type=value_type.name, equality=kept))
@@ -107,7 +109,9 @@ def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None
     return None if None in found.values() else json.dumps(found)
 
 
-def gather(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str]) -> pa.Table:
+def gather(
+    rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str], some: DataFrame | None = None
+) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
     A feature that fails on some row (a cast under ANSI, a text that is no UTF-8) is left out.
@@ -115,27 +119,30 @@ def gather(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str,
     Args:
         features: as `evaluable` gives them.
         stored_as: as in `stored_columns`; features of other columns are left out.
+        some: rows of the same table by which columns of few values are told, some of the first ones by default; the
+            better they show what ``rows`` hold, the sooner it is done.
     """
     from pyspark.errors import PySparkException
 
+    some = rows.limit(LOOKED_AT) if some is None else some
     features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()
     try:
-        return _gathered(rows, features, stored_as)
+        return _gathered(rows, features, stored_as, some)
     except (PySparkException, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
         if len(features) == 1:
             return STATS.empty_table()
         half = len(features) // 2
-        return pa.concat_tables([gather(rows, part, stored_as) for part in (features[:half], features[half:])])
+        return pa.concat_tables([gather(rows, part, stored_as, some) for part in (features[:half], features[half:])])
 
 
-def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str]) -> pa.Table:
+def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str], some: DataFrame) -> pa.Table:
     from pyspark.sql import functions as F
 
     predicates = [feature for feature in features if feature.kind == "predicate"]
     others = [feature for feature in features if feature.kind != "predicate"]
-    values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
+    values = {f"v{i}": F.expr(_decimal(rows, feature) or feature.sql) for i, feature in enumerate(others)}
     counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
     for start in range(0, len(predicates), PREDICATES_EACH):
         number = f"bits_{start // PREDICATES_EACH}"
@@ -146,28 +153,37 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[s
     for i, feature in enumerate(others):
         v = f"v{i}"
         text = ValueType.parse(feature.type).family == "string"
+        counted.append(F.count(v).alias(f"count_{v}"))
         if not text:
-            counted += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}"), F.count(v).alias(f"count_{v}")]
+            bounds = {"low": F.min(v), "high": F.max(v)}
+            if feature.type == "double":  # of a decimal, rounded here alone
+                bounds = {side: bound.cast("double") for side, bound in bounds.items()}
+            counted += [bound.alias(f"{side}_{v}") for side, bound in bounds.items()]
         if text or feature.equality:
             apart[v] = feature
+    known = few_values(some.select(*(values[v].alias(v) for v in apart)), apart)
     path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
     named = rows.select(path, *(value.alias(name) for name, value in values.items()))
-    groups = _few_together(named, list(apart))
-    first, *more = groups or [[]]
-    by_value = named.groupBy("file", *first).agg(*counted)
-    merged = [_merged(name) for name in by_value.columns[1 + len(first) :]]
-    frames = [by_value.groupBy("file").agg(*merged, *_apart(first, apart, "rows"))]
-    for group in more:
-        times = named.groupBy("file", *group).agg(F.count(F.lit(1)).alias("rows"))
-        frames.append(times.groupBy("file").agg(*_apart(group, apart, "rows")))
-    if many := [v for v in apart if not any(v in group for group in groups)]:
-        frames.append(named.withColumn("rows", F.lit(1)).groupBy("file").agg(*_apart(many, apart, "rows")))
-    wide, *rest = _at_once(frames)
-    for other in rest:
+    coded = named.select("*", *(seen(v, apart[v], each).alias(f"seen_{v}") for v, each in known.items()))
+    frames = [coded.groupBy("file").agg(*counted, *(F.bit_or(f"seen_{v}").alias(f"seen_{v}") for v in known))]
+
+    def slowly(names: Sequence[str]) -> list[DataFrame]:
+        aggregates = [each for v in names for each in _slow(v, apart[v])]
+        return [named.groupBy("file").agg(*aggregates)] if aggregates else []
+
+    frames += slowly([v for v in apart if v not in known])
+    wide, *more = _at_once(frames)
+    if mistaken := [v for v in known if others_in(wide[f"seen_{v}"])]:
+        more += _at_once(slowly(mistaken))
+    for other in more:
         assert wide["file"].equals(other["file"]), "all aggregations read the same files"
         for name in other.column_names[1:]:
             wide = wide.append_column(name, other[name])
+    for v in known.keys() - set(mistaken):
+        for name, items in of_codes(wide[f"seen_{v}"], known[v]).items():
+            if f"{name}_{v}" not in wide.column_names:  # bounds of numbers are there
+                wide = wide.append_column(f"{name}_{v}", items)
     wide = wide.combine_chunks()
     found = [
         _of_predicate(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(predicates)
@@ -176,47 +192,38 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[s
     return pa.concat_tables(found)
 
 
-def _merged(name: str) -> Column:
-    """A file's aggregate from those of its parts."""
+def _decimal(rows: DataFrame, feature: Feature) -> str | None:
+    """The wide decimal whose nearest double `evaluable` made the feature's value; None of any other feature.
+
+    Rounding every row takes longer than to compute the decimal, and the bound of rounded values is the rounded bound.
+    """
+    from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
+    from pyspark.sql.types import DecimalType
 
-    merge = {"low": F.min, "high": F.max, "bits": F.bit_or}.get(name.split("_")[0], F.sum)
-    return merge(name).alias(name)
+    before, after = AS_DOUBLE.split("{}")
+    if feature.type != "double" or not (feature.sql.startswith(before) and feature.sql.endswith(after)):
+        return None
+    inner = feature.sql.removeprefix(before).removesuffix(after)
+    try:  # `CAST(a AS DOUBLE) + CAST(b AS DOUBLE)` begins and ends alike, and what is left of it is no expression
+        (field,) = rows.select(F.expr(inner)).schema.fields
+    except PySparkException:
+        return None
+    return inner if isinstance(field.dataType, DecimalType) else None
 
 
-def _apart(names: Sequence[str], features: Mapping[str, Feature], rows: str) -> list[Column]:
-    """Aggregates of values that stand in ``rows`` rows each: bounds of strings, places of those asked by equality."""
+def _slow(v: str, feature: Feature) -> list[Column]:
+    """Aggregates that Spark does not generate code for: bounds of a string, places of values asked for by equality."""
     from pyspark.sql import functions as F
 
     found = []
-    for v in names:
-        feature, valid = features[v], F.col(v).isNotNull()
-        if ValueType.parse(feature.type).family == "string":
-            found += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}")]
-            found.append(F.sum(F.when(valid, F.col(rows)).otherwise(0)).alias(f"count_{v}"))
-        if feature.equality:
-            place = F.pmod(F.crc32(_text(F.col(v), feature.type).cast("binary")), F.lit(BLOOM_BITS)).cast("int")
-            found.append(F.collect_set(F.when(valid, place)).alias(f"places_{v}"))
+    if ValueType.parse(feature.type).family == "string":
+        found += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}")]
+    if feature.equality:
+        text = canonical(F.col(v), feature.type).cast("string").cast("binary")
+        place = F.pmod(F.crc32(text), F.lit(BLOOM_BITS)).cast("int")
+        found.append(F.collect_set(F.when(F.col(v).isNotNull(), place)).alias(f"places_{v}"))
     return found
-
-
-def _few_together(rows: DataFrame, names: Sequence[str]) -> list[list[str]]:
-    """Columns that have few values, in groups that have few combinations, as far as some rows tell.
-
-    Rows of the same combination are counted in generated code before anything is done that it cannot do.
-    """
-    groups: list[tuple[int, list[str]]] = []
-    some = rows.select(*names).limit(LOOKED_AT).toArrow() if names else pa.table({})
-    for name in names:
-        count = len(some[name].unique())
-        if count > FEW:
-            continue
-        place = next((i for i, (size, _) in enumerate(groups) if size * count <= FEW), None)
-        if place is None:
-            groups.append((count, [name]))
-        else:
-            groups[place] = groups[place][0] * count, [*groups[place][1], name]
-    return [group for _, group in groups]
 
 
 def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
@@ -285,15 +292,3 @@ def _packed(places: pa.ChunkedArray) -> pa.Array:
         [values[start:end].tobytes() if end - start <= MOST_PLACES else None for start, end in pairwise(ends)],
         pa.binary(),
     )
-
-
-def _text(value: Column, type_name: str) -> Column:
-    """The text of a value's canonical form, see `zorder_pipeline.model.file_stats.bloom_place`."""
-    from pyspark.sql import functions as F
-
-    match ValueType.parse(type_name).family:
-        case "date":
-            return F.unix_date(value).cast("string")
-        case "timestamp":
-            return F.unix_micros(value).cast("string")
-    return value.cast("string")

@@ -1,0 +1,103 @@
+"""Columns of few values: which of them stand in a file, as bits of one number that Spark finds in generated code.
+
+Sets and bounds of strings are aggregated without generated code, which takes several times as long. The values are told
+from a few files; where another file turns out to hold another value, that feature is aggregated the slow way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from zorder_pipeline.model.file_stats import Feature, bloom_place
+from zorder_pipeline.model.values import Value, ValueType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+__all__ = ["FEW", "Known", "canonical", "few_values", "of_codes", "others_in", "seen"]
+
+Known: TypeAlias = tuple[Value, ...]
+"""The few canonical values of a column, in ascending order."""
+FEW = 62
+"""Values that the bits of a number have room for, beside the bit of all others (the lowest) and the sign."""
+
+
+def canonical(value: Column, type_name: str) -> Column:
+    """A value's canonical form, as a whole number or a text; of the types in `BLOOM_FAMILIES`."""
+    from pyspark.sql import functions as F
+
+    match ValueType.parse(type_name).family:
+        case "date":
+            return F.unix_date(value).cast("bigint")
+        case "timestamp":
+            return F.unix_micros(value)
+        case "string":
+            return value
+    return value.cast("bigint")
+
+
+def few_values(rows: DataFrame, features: Mapping[str, Feature]) -> dict[str, Known]:
+    """The values of those columns of ``rows`` that have at most `FEW`, in their canonical form.
+
+    Args:
+        features: what each column in question holds, by its name in ``rows``.
+    """
+    from pyspark.sql import functions as F
+
+    if not features:
+        return {}
+    sets = {name: F.collect_set(canonical(F.col(name), feature.type)) for name, feature in features.items()}
+    found = rows.agg(*(F.when(F.size(each) <= FEW, each).alias(name) for name, each in sets.items())).toArrow()
+    lists = {name: found[name][0].as_py() for name in features}
+    return {name: tuple(sorted(values)) for name, values in lists.items() if values}
+
+
+def seen(name: str, feature: Feature, values: Known) -> Column:
+    """A number with one bit: that of the column's value among ``values``, the lowest of any other; 0 of null."""
+    from pyspark.sql import functions as F
+
+    own = F.col(name)
+    known = F.array(*(F.lit(value).cast("bigint" if isinstance(value, int) else "string") for value in values))
+    # a loop over the array: branches of a CASE would be too much code for one method
+    place = F.array_position(known, canonical(own, feature.type))
+    return F.when(own.isNull(), F.lit(0).cast("bigint")).otherwise(
+        F.call_function("shiftleft", F.lit(1).cast("bigint"), place.cast("int"))
+    )
+
+
+def others_in(codes: pa.ChunkedArray) -> bool:
+    """Whether some file holds another value than those that were known.
+
+    Args:
+        codes: what `seen` gave, by ``bit_or`` for each file.
+    """
+    return bool((codes.to_numpy() & 1).any())
+
+
+def of_codes(codes: pa.ChunkedArray, values: Known) -> dict[str, pa.Array]:
+    """``low``, ``high`` and ``places`` (of a Bloom filter) of each file; null and empty where all values are null.
+
+    >>> {name: items.to_pylist() for name, items in of_codes(pa.chunked_array([[0b1010, 0]]), ("a", "b", "c")).items()}
+    {'low': ['a', None], 'high': ['c', None], 'places': [[15939, 24431], []]}
+    """
+    every, place = np.unique(codes.to_numpy(), return_inverse=True)
+    present: list[Sequence[Value]] = [[v for k, v in enumerate(values, 1) if code >> k & 1] for code in every.tolist()]
+    places = [[bloom_place(value) for value in some] for some in present]
+
+    def each(items: list[Value | None]) -> pa.Array:
+        return pa.array(items).take(_indices(place))
+
+    return {
+        "low": each([some[0] if some else None for some in present]),
+        "high": each([some[-1] if some else None for some in present]),
+        "places": pa.array(places, pa.list_(pa.int32())).take(_indices(place)),
+    }
+
+
+def _indices(place: npt.NDArray[np.intp]) -> pa.Array:
+    return pa.array(place, pa.int64())
