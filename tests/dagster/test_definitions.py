@@ -204,8 +204,9 @@ def test_loading_starts_no_spark_and_imports_nothing_that_only_a_run_needs(tmp_p
         "needless = {'matplotlib', 'optuna', 'sqlglot'} & sys.modules.keys()\n"
         "sys.exit(SparkContext._gateway is not None or bool(needless))\n"
     )
-    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}
-    environment.pop("ZORDER_CONFIG", None)
+    root = Path(__file__).parents[2]
+    example = str(root / "dagster_home" / "tables.yaml")
+    environment = {**os.environ, "DAGSTER_HOME": str(tmp_path), "ZORDER_CONFIG": example, "PYTHONPATH": str(root)}
     assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
 
 

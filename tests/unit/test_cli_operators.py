@@ -129,6 +129,13 @@ def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path
     assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
 
 
+def test_a_table_elsewhere_is_named_as_it_is(tmp_path: Path, page: io.StringIO) -> None:
+    words = ["init", str(tmp_path / "h"), "--table", "s3a://lake/sales/orders", "--log", log(tmp_path)]
+    zorder.main(words, standalone_mode=False)
+    (configured,) = load_config(tmp_path / "h" / "tables.yaml").tables
+    assert (configured.name, configured.location) == ("orders", "s3a://lake/sales/orders")
+
+
 @pytest.mark.parametrize("name", ["2024", "yes", "null"])
 def test_a_name_stays_a_text_in_yaml(name: str, tmp_path: Path, page: io.StringIO) -> None:
     table = delta(tmp_path / name)

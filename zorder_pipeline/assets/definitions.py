@@ -25,6 +25,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, load_config
 from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.model.places import local_path
 
 from .approval import approval_job
 from .budget import BUDGET, nightly_budget, offers
@@ -132,8 +133,8 @@ def _build(config: PipelineConfig) -> Definitions:
 
 def storage_folder(config: PipelineConfig) -> str | None:
     """Where values wait between two assets: under a local state folder, else where Dagster keeps such things."""
-    local = config.state.removeprefix("file://") if config.state.startswith("file:///") else config.state
-    return os.path.join(local, "assets") if local.startswith("/") else None
+    local = local_path(config.state)
+    return os.path.join(local, "assets") if local is not None and os.path.isabs(local) else None
 
 
 def _own_job(shelf: Shelf) -> UnresolvedAssetJobDefinition:

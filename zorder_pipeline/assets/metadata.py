@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import MetadataValue, TableColumn, TableColumnConstraints, TableSchema
 
 from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.places import uri_of
 from zorder_pipeline.model.schema import TableSchema as Schema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.insight import FORMS, insight
@@ -168,14 +169,9 @@ def table_facts(table: TableConfig, snapshot: TableSnapshot) -> dict[str, Any]:
     return {
         "dagster/row_count": int(files.rows.sum()),
         "dagster/column_schema": column_schema(snapshot),
-        "dagster/uri": _uri(snapshot.location),
+        "dagster/uri": uri_of(snapshot.location),
         "dagster/table_name": table.catalog or table.name,
         "files": len(files),
         "size": gigabytes(float(files.bytes.sum())),
         "Delta version": snapshot.version,
     }
-
-
-def _uri(location: str) -> str:
-    path = location.removeprefix("file:")
-    return f"file://{path}" if path.startswith("/") and not path.startswith("//") else location

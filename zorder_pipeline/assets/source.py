@@ -17,6 +17,7 @@ from dagster import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.places import uri_of
 
 from .common import Shelf
 from .upstream import Upstream, look
@@ -43,7 +44,7 @@ def data_table(shelf: Shelf) -> AssetsDefinition | SourceAsset | AssetSpec:
             owners=list(table.owners),
             tags=shelf.tags("data"),
         )
-    uri = {"dagster/uri": table.location if ":" in table.location else f"file://{table.location}"}
+    uri = {"dagster/uri": uri_of(table.location)}
 
     @observable_source_asset(
         key=key,

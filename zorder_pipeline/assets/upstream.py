@@ -13,6 +13,7 @@ import pyarrow as pa
 from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import partition_key, partition_values
+from zorder_pipeline.model.places import local_path
 from zorder_pipeline.relayout.history import OURS
 
 __all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
@@ -123,9 +124,9 @@ def has_partitions(table: TableConfig) -> bool:
     """
     if table.partitions is not None:
         return table.partitions
-    if table.location is None:
+    if table.location is None or (local := local_path(table.location)) is None:
         return False
-    first = Path(table.location.removeprefix("file://")) / "_delta_log" / f"{0:020d}.json"
+    first = Path(local) / "_delta_log" / f"{0:020d}.json"
     try:
         with first.open(encoding="utf-8") as actions:
             for line in actions:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import json
 import os
-import re
 import sys
 import time
 from collections.abc import Callable, Iterable
@@ -18,6 +17,7 @@ from rich.segment import ControlType
 from rich.table import Table
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.places import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -120,8 +120,8 @@ def existing(state: str) -> str:
     Raises:
         ZorderError: it is not there.
     """
-    local = re.sub(r"^file:/+", "/", state)
-    if not re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/", local) and not os.path.isdir(local):
+    local = local_path(state)
+    if local is not None and not os.path.isdir(local):
         raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
     return state
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.places import is_uri, local_path
 
 from .common import DIALECTS, Payload, command, out
 
@@ -31,7 +32,7 @@ tables:
 @click.argument("home", type=click.Path(file_okay=False))
 @click.option("--parquet", "sources", multiple=True, type=click.Path(exists=True), help="Parquet to make a table of.")
 @click.option("--partition-by", multiple=True, help="Column to partition the new table by; may be repeated.")
-@click.option("--table", help="Folder of a Delta table that there is already, instead of --parquet.")
+@click.option("--table", help="Folder (or s3a://, abfss://, …) of a Delta table that there is, instead of --parquet.")
 @click.option("--log", required=True, type=click.Path(exists=True), help="Query log: a file or a folder.")
 @click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log.")
 @click.option("--name", help="What statements call the table; by default the name of its folder or Parquet file.")
@@ -59,14 +60,15 @@ def init(
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
     if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
-    place = Path(table).absolute() if table else folder / called
-    if table and not (place / "_delta_log").is_dir():
+    place = str(table if table and is_uri(table) else Path(table).absolute() if table else folder / called)
+    local = local_path(place)  # elsewhere it takes Spark to look
+    if table and local is not None and not Path(local, "_delta_log").is_dir():
         raise ZorderError(
             f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
             f"into tables.yaml by hand, as `catalog: sales.orders` instead of location"
         )
     folder.mkdir(parents=True, exist_ok=True)
-    rows = table_from_parquet(sources, place, partition_by) if sources else None
+    rows = table_from_parquet(sources, Path(place), partition_by) if sources else None
     if (folder / "dagster.yaml").exists():
         out.print(f"{folder}/dagster.yaml is there already and stays as it is", soft_wrap=True)
     else:
@@ -74,7 +76,7 @@ def init(
     written = folder / "tables.yaml"
     paths = {
         "log": json.dumps(str(Path(log).absolute())),
-        "location": json.dumps(str(place)),
+        "location": json.dumps(place),
         "name": json.dumps(called),
     }  # quoted as YAML wants it
     other = f"    aliases: [{json.dumps(stem)}]   # what the log may call it\n" if not name and stem != called else ""
@@ -87,4 +89,4 @@ def init(
     if rows is not None:
         out.print(f"{rows:,} rows are in the new Delta table {place}", soft_wrap=True)
     out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
-    return {"home": str(folder), "config": str(written), "table": str(place), "rows": rows}
+    return {"home": str(folder), "config": str(written), "table": place, "rows": rows}

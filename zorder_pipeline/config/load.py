@@ -11,13 +11,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.model.places import is_uri, local_path
 
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
 
 __all__ = ["load_config"]
 
-SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
 
 
@@ -97,7 +97,7 @@ def _expand(holder: dict[str, Any], name: str) -> str | None:
 
 
 def _absolute(path: str, folder: Path) -> str:
-    if not path.strip() or SCHEME.match(path):
+    if not path.strip() or is_uri(path):
         return path
     return os.path.normpath(folder / Path(path).expanduser())
 
@@ -139,5 +139,5 @@ def _missing_paths(config: PipelineConfig) -> Iterator[Problem]:
 
 def _exists(path: str) -> bool:
     """Whether a local path exists; of other filesystems nothing is known here."""
-    local = path.removeprefix("file://") if path.startswith("file:///") else path
-    return bool(SCHEME.match(local)) or os.path.exists(local)
+    local = local_path(path)
+    return local is None or os.path.exists(local)

@@ -83,7 +83,7 @@ class LayoutConfig(Model):
     """Rows per file to aim for; without it and target_file_bytes the table keeps about its present file size."""
     target_file_bytes: Annotated[int, Field(ge=1024)] | None = None
     """Bytes per file to aim for."""
-    pinned_bits: dict[str, Annotated[int, Field(ge=1, le=62)]] = Field(default_factory=dict)
+    pinned_bits: dict[str, Annotated[int, Field(ge=1, le=16)]] = Field(default_factory=dict)
     """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate."""
     keep: bool = False
     """true stays with the layout that the table has: new data is laid out by it, another layout is never taken."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import has_jvm, java_class, scala_object
+from zorder_pipeline.model.places import is_uri, local_path
 from zorder_pipeline.model.spark_sql import column_sql
 
 if TYPE_CHECKING:
@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
 __all__ = ["activate", "encoders", "is_delta_table", "is_path", "no_table", "session_id", "session_versions"]
 __all__ += ["sql_name"]
-
-SCHEME = r"[A-Za-z][A-Za-z0-9+.-]*:"
-"""What a URI begins with."""
 
 
 def activate(spark: SparkSession) -> None:
@@ -47,15 +44,15 @@ def is_delta_table(spark: SparkSession, folder: str) -> bool:
 
 def no_table(folder: str) -> str:
     """Why a folder cannot be opened, and what to do, as far as a local one tells."""
-    local = Path(folder.removeprefix("file://"))
-    if "://" not in folder.removeprefix("file://") and not local.exists():
-        return (
-            f"{folder} is no Delta table: it does not exist; give the folder that holds _delta_log, or a catalog name"
-        )
-    if local.is_dir() and any(local.glob("*.parquet")):
+    advice = "give the folder that holds _delta_log, or a catalog name"
+    path = local_path(folder)
+    local = None if path is None else Path(path)
+    if local is not None and not local.exists():
+        return f"{folder} is no Delta table: it does not exist; {advice}"
+    if local is not None and local.is_dir() and any(local.glob("*.parquet")):
         convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
         return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
-    return f"{folder} is no Delta table; give the folder that holds _delta_log, or a catalog name"
+    return f"{folder} is no Delta table; {advice}"
 
 
 def session_id(spark: SparkSession) -> str:
@@ -76,7 +73,7 @@ def session_versions(spark: SparkSession) -> tuple[str, str]:
 def sql_name(table: str) -> str:
     """The name in SQL of a table that is given by its folder or its catalog name."""
     if is_path(table):
-        whole = table if re.match(SCHEME, table) else os.path.abspath(table)  # SQL takes no relative folder
+        whole = table if is_uri(table) else os.path.abspath(table)  # SQL takes no relative folder
         return "delta." + column_sql((whole,))
     return table if "`" in table else column_sql(tuple(table.split(".")))
 

@@ -1,0 +1,38 @@
+"""Folders and files by name: a path on this machine, or a URI."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["is_uri", "local_path", "uri_of"]
+
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+
+
+def is_uri(place: str) -> bool:
+    """Whether a place is named by a URI, ``file:`` ones included; anything else is a path on this machine.
+
+    >>> is_uri("s3a://bucket/t"), is_uri("dbfs:/t"), is_uri("/data/t"), is_uri("data/a:b")
+    (True, True, False, False)
+    """
+    return _SCHEME.match(place) is not None
+
+
+def local_path(place: str) -> str | None:
+    """The path of a place on this machine; None of one elsewhere, of which nothing is known without Spark.
+
+    >>> local_path("file:///data/t"), local_path("file:/data/t"), local_path("t"), local_path("s3a://bucket/t")
+    ('/data/t', '/data/t', 't', None)
+    """
+    path = re.sub(r"^file:/+", "/", place)
+    return None if is_uri(path) else path
+
+
+def uri_of(place: str) -> str:
+    """The URI of a place, with the empty host of one on this machine.
+
+    >>> uri_of("/data/t"), uri_of("file:/data/t"), uri_of("s3a://bucket/t")
+    ('file:///data/t', 'file:///data/t', 's3a://bucket/t')
+    """
+    path = local_path(place)
+    return place if path is None else f"file://{path}"
