@@ -73,6 +73,8 @@ def test_no_literal_is_told_by_a_night(spark: SparkSession, tmp_path: Path) -> N
             str(record) for record in instance.all_logs(instance.get_run_records(limit=1)[0].dagster_run.run_id)
         )
     assert done.decision == "applied"
+    kinds = {row["kind"] for row in spark.read.format("delta").load(str(tmp_path / "state" / "file_stats")).collect()}
+    assert {"predicate", "expression"} <= kinds, "scans through reading are what this table is laid out for"
     told += str(spark.sql(f"DESCRIBE HISTORY delta.`{tmp_path / 'calls'}`").collect())
     assert "predicate" in told
     for literal in (*NAMES, "0.0123"):

@@ -47,10 +47,11 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         queries = log.of_table([table.name])
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
-            if not any(query.usable for query in queries):
+            settings = learn_settings(table, config.redact_literals)
+            scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
+            if not scans and not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))
                 return
-            settings = learn_settings(table, config.redact_literals)
             layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
             analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
             found = AnalysedTable.of(analysis)

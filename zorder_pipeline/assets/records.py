@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
@@ -40,18 +41,20 @@ class AnalysedTable:
     features: Analysis
     unusable: int
     boxes: tuple[Boxes, ...]
+    columns: Mapping[Feature, str] = field(default_factory=dict)
 
     @staticmethod
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.unusable, a.boxes)
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.unusable, a.boxes, a.columns)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
-        return TableAnalysis(snapshot, self.queries, self.sample, self.features, self.unusable, self.boxes)
+        a = self
+        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.unusable, a.boxes, a.columns)
 
     @property
     def unseen(self) -> tuple[Boxes, ...]:

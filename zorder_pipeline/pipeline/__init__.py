@@ -27,7 +27,7 @@ from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .rewriting import apply, carry_out, dry_result
 from .scanning import explain, scan, sql
 from .sizes import target_rows
-from .statistics import gather_statistics, update_statistics
+from .statistics import gather_statistics, statistics_features, update_statistics
 from .tonight import layouts_in_use, learn_tonight
 from .words import describe, in_words
 
@@ -81,6 +81,7 @@ __all__ = [
     "share_budget",
     "silent",
     "sql",
+    "statistics_features",
     "stop_all",
     "stored_log",
     "target_rows",

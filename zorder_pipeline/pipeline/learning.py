@@ -36,6 +36,7 @@ from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import partitions_of, target_rows
 from .statistics import statistics_features
+from .useful_statistics import useful_statistics
 from .volumes import sampled_for_size
 from .weights import layout_weights
 from .words import bit_order
@@ -252,6 +253,8 @@ def learn_remembering(
     proof = Unseen(analysis, settings, unseen, told, rate, exact)  # candidates are compared by the sample
     stay = kept if stays is not None else None
     plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
+    if analysis.columns and kept is not None and stays is not None:
+        plan = replace(plan, statistics=useful_statistics(analysis, kept, weights, blocks, stays.statistics))
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         return for_reading(analysis, settings, plan, weights, partition), learned, memory
     if present is None or present.spec is None:

@@ -17,7 +17,6 @@ import numpy.typing as npt
 
 from zorder_pipeline.features.never_failing import never_failing
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
-from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.blocks import LogBlocks, split_log
 from zorder_pipeline.layout.draft import SampledTable
@@ -28,13 +27,13 @@ from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.reading.prune import without_hulls
 
 from .confirming import confirmed
 from .records import LearnSettings, TableAnalysis
 from .sizes import query_bytes
+from .useful_statistics import reading_boxes, reading_schema, sampled_features, useful_statistics
 
 __all__ = ["for_reading"]
 
@@ -146,6 +145,11 @@ def for_reading(
             measured.pop(name, None)
     cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
     winner = min(cost, key=cost.__getitem__)
+    file, _ = sampled.blocks(candidates[winner], stored)
+    useful = useful_statistics(analysis, file, weights, blocks)
+    if idle := len(plan.statistics) - len(useful):
+        note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would exclude no file by this layout"
+        plan = replace(plan, notes=(*plan.notes, f"{note}; they are not gathered"), statistics=useful)
     return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks)
 
 
@@ -180,11 +184,9 @@ def _sampled(
     analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None
 ) -> tuple[_Sampled, Sop | None]:
     snapshot, sample = analysis.snapshot, analysis.sample
-    names = dict(analysis.columns)
-    added = tuple(Column(name, feature.type) for feature, name in names.items() if feature.kind != "column")
-    schema = TableSchema((*snapshot.schema.columns, *added))
+    schema, names = reading_schema(analysis), sampled_features(analysis)
+    reading = reading_boxes(analysis, schema, names)
     columns = dict(sample.arrays)
-    names = {f: name for f, name in names.items() if f.kind == "column" or name in columns}  # what fails on no row
     rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
     safe = {f: sql for f in names if f.kind != "column" and (sql := never_failing(f.sql, snapshot.schema)) is not None}
     predicates = [feature for feature in safe if feature.kind == "predicate"]
@@ -201,10 +203,6 @@ def _sampled(
         columns[INDEX] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
         expressions[INDEX] = sop.sql()
         schema = TableSchema((*schema.columns, Column(INDEX, "int")))
-    reading = tuple(
-        without_hulls(to_boxes(enriched(query.predicate, names), schema, query.zone, solved=True))
-        for query in analysis.queries
-    )
     return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition), sop
 
 
@@ -251,7 +249,9 @@ def _promised(
     held_out = [sampled.plain[i] for i in blocks.promise]
     exact = confirmed(analysis.snapshot, spec, plan.target_file_rows, held_out) if settings.confirm else None
     before, after = exact or (sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out))
-    reading = np.minimum(after, sampled.read(spec, stored, [sampled.reading[i] for i in blocks.promise]))
+    there = {feature: name for feature, name in sampled_features(analysis).items() if feature in plan.statistics}
+    asked = reading_boxes(analysis, reading_schema(analysis), there)
+    reading = np.minimum(after, sampled.read(spec, stored, [asked[i] for i in blocks.promise]))
     size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in blocks.promise])
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)

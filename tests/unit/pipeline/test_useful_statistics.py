@@ -1,0 +1,110 @@
+"""Statistics that would exclude no file under a layout are not gathered."""
+
+from __future__ import annotations
+
+import dataclasses
+from types import SimpleNamespace
+from typing import Any, cast
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.assets.records import AnalysedTable
+from zorder_pipeline.layout.blocks import LogBlocks
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Predicate
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline import TableAnalysis
+from zorder_pipeline.pipeline.useful_statistics import useful_statistics
+
+FILES, EACH = 8, 50
+FILE = np.repeat(np.arange(FILES, dtype=np.int32), EACH)
+SCHEMA = TableSchema((Column("place", "int"), Column("kind", "string"), Column("flag", "string")))
+RNG = np.random.default_rng(1)
+
+
+def _looked_up(name: str, value: str) -> Predicate:
+    return Comparison(name, "=", (Literal("string", value),))
+
+
+def _whole(text: str) -> Predicate:
+    return Opaque("like", ("place",), text)
+
+
+def _feature(name: str, kind: Any, weight: float, **more: Any) -> Feature:
+    type_name = {"predicate": "boolean", "column": "string"}[kind]
+    return Feature(name, kind, type_name, name, (name,), weight=weight, **more)
+
+
+KIND, FLAG = (_feature(name, "column", 3.0, equality=True) for name in ("kind", "flag"))
+SORTED, MIXED, TWIN, NEVER = (
+    _feature(f"place LIKE '%{n}%'", "predicate", weight) for n, weight in ((1, 9.0), (2, 8.0), (3, 1.0), (4, 1.0))
+)
+FEATURES = (SORTED, MIXED, KIND, FLAG, TWIN, NEVER)
+
+
+def _analysis(queries: list[Predicate]) -> TableAnalysis:
+    """Eight files: one has a kind of its own, between those of the others; predicate 1 is true in another alone."""
+    rows = FILES * EACH
+    kind = np.where(RNG.random(rows) < 0.5, "a", "z").astype(object)
+    kind[FILE == 3] = "m"
+    everywhere = np.ones(rows, dtype=np.bool_)
+    columns = {
+        "place": np.arange(rows, dtype=np.int64),
+        "kind": kind,
+        "flag": np.array(["N", "R"], dtype=object)[np.arange(rows) % 2],
+        SORTED.name: (FILE == 5).astype(np.int64),
+        MIXED.name: (np.arange(rows) % 3 == 0).astype(np.int64),
+        TWIN.name: (FILE == 5).astype(np.int64),
+        NEVER.name: np.zeros(rows, dtype=np.int64),
+    }
+    sample = SimpleNamespace(arrays={name: (values, everywhere) for name, values in columns.items()}, rows=rows)
+    logged = tuple(LoggedQuery("t", predicate) for predicate in queries)
+    names = {feature: feature.name for feature in FEATURES}
+    snapshot = SimpleNamespace(schema=SCHEMA)
+    return TableAnalysis(cast(Any, snapshot), logged, cast(Any, sample), cast(Any, None), 0, (), names)
+
+
+QUERIES = [
+    _whole(SORTED.name),
+    _whole(MIXED.name),
+    And((_whole(SORTED.name), _whole(TWIN.name))),
+    _looked_up("kind", "m"),
+    _looked_up("flag", "N"),
+]
+
+
+def test_what_excludes_no_file_is_left_out_and_one_of_two_that_say_the_same() -> None:
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None)
+    assert found == (SORTED, KIND), "of twins the one asked more often; nobody asks for the last"
+
+
+def test_a_value_between_the_bounds_is_found_by_its_bloom_filter_alone() -> None:
+    analysis = _analysis(QUERIES)
+    without = dataclasses.replace(KIND, equality=False)
+    columns = {(without if feature == KIND else feature): name for feature, name in analysis.columns.items()}
+    found = useful_statistics(dataclasses.replace(analysis, columns=columns), FILE, np.ones(len(QUERIES)), None)
+    assert found == (SORTED,)
+
+
+def test_what_is_gathered_already_stays() -> None:
+    kept = (MIXED, _feature("no more asked for", "predicate", 1.0))
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, kept)
+    assert found == (SORTED, MIXED, KIND)
+
+
+def test_the_last_part_of_the_log_does_not_decide() -> None:
+    parts = [np.array(part) for part in ([0, 1], [2], [3, 4])]
+    assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), LogBlocks(*parts)) == (SORTED,)
+
+
+@pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(TableAnalysis)])
+def test_nothing_of_an_analysis_is_lost_between_two_assets(name: str) -> None:
+    """What was: without the columns, scans through reading got neither a layout nor statistics from any night."""
+    analysis = _analysis(QUERIES)
+    marked = dataclasses.replace(analysis, **{name: SimpleNamespace(version=7) if name == "snapshot" else object()})
+    snapshot = SimpleNamespace(version=7)
+    stored = AnalysedTable.of(cast(Any, SimpleNamespace(**{**vars(marked), "snapshot": snapshot})))
+    back = stored.analysis(cast(Any, marked.snapshot))
+    assert getattr(back, name) is getattr(marked, name)
