@@ -16,6 +16,7 @@ from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
@@ -63,7 +64,8 @@ def evaluate(
     say(f"tested {len(boxes)} queries against {len(files)} files")
     groups = _row_group_fraction(snapshot, boxes, hits > 0)
     total = int(files.rows.sum())
-    matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, say) if count_matches else None
+    with set_for_a_while(spark, COMPILED):
+        matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, say) if count_matches else None
     return Evaluation(
         queries=len(queries),
         files=len(files),

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 __all__ = ["matching_rows"]
 
 BATCH = 50
-"""Queries counted in one scan: more conditions than that outgrow generated code."""
+"""Queries counted in one scan of a small table: a job for each would take longer."""
+SMALL = 4_000_000
+"""Rows of a table up to which it is read whole for a batch; on a larger one each query is counted alone, by what it
+does not skip."""
 
 
 def matching_rows(
@@ -38,9 +41,12 @@ def matching_rows(
     counts: dict[Boxes, float] = {((),): float(total)}
     for start in range(0, len(distinct), BATCH):
         batch = distinct[start : start + BATCH]
-        conditions = [f"count_if({boxes_sql(boxes, dict(paths))}) AS q{i}" for i, boxes in enumerate(batch)]
-        found = rows.selectExpr(*conditions).collect()[0]
-        counts |= {boxes: float(found[i]) for i, boxes in enumerate(batch)}
+        conditions = [boxes_sql(boxes, dict(paths)) for boxes in batch]
+        if total <= SMALL:
+            found = rows.selectExpr(*(f"count_if({text})" for text in conditions)).collect()[0]
+            counts |= {boxes: float(found[i]) for i, boxes in enumerate(batch)}
+        else:
+            counts |= {boxes: float(rows.where(text).count()) for boxes, text in zip(batch, conditions, strict=True)}
         if progress and len(distinct) > BATCH:
             progress(f"counted the matching rows of {start + len(batch)} of {len(distinct)} queries")
     return np.array([counts[boxes] for boxes in queries])

@@ -1,0 +1,44 @@
+"""How many rows match a query: counted in batches on a small table, one by one on a large one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.reading import matching
+from zorder_pipeline.reading.matching import matching_rows
+from zorder_pipeline.relayout.snapshot import open_table
+
+CONDITIONS = (
+    *("a < 10", "a = 5 OR b = 'x'", "b IS NULL", "b IN ('x', 'y') AND a >= 50", "a > 1000", "true", "a < 10"),
+    "NOT (a < 10)",
+)
+
+
+@pytest.mark.parametrize("small", [0, 1_000])
+def test_rows_are_counted_as_spark_counts_them(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+) -> None:
+    path = str(tmp_path / "t")
+    columns = "CAST(IF(id % 9 = 0, NULL, id) AS INT) AS a", "element_at(array('x', 'y', NULL), INT(id % 3) + 1) AS b"
+    for low in (0, 50):
+        rows = spark.range(low, low + 50).selectExpr(*columns)
+        rows.coalesce(1).write.format("delta").mode("append").save(path)
+    snapshot = open_table(spark, path)
+    boxes = []
+    for condition in CONDITIONS:
+        scans = parse_statement(
+            f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": snapshot.schema}, zone="UTC"
+        )
+        assert not isinstance(scans, Unusable)
+        boxes.append(to_boxes(scans[0].predicate, snapshot.schema))
+    monkeypatch.setattr(matching, "SMALL", small)
+    monkeypatch.setattr(matching, "BATCH", 3)
+    told: list[str] = []
+    found = matching_rows(snapshot.read(), boxes, snapshot.paths, 100, told.append)
+    assert found.tolist() == [spark.read.format("delta").load(path).where(text).count() for text in CONDITIONS]
+    assert len(told) == 2, "six different queries that restrict something, in batches of three"
