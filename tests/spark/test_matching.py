@@ -1,11 +1,13 @@
-"""How many rows match a query: counted in batches on a small table, one by one on a large one."""
+"""How many rows match a query: counted in batches, on a large table alone where it reads little."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any, cast
 
+import numpy as np
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
@@ -19,9 +21,20 @@ CONDITIONS = (
 )
 
 
-@pytest.mark.parametrize("small", [0, 1_000])
+class _Counted:
+    """A frame that counts how often it is read."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame, self.scans = frame, 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.scans += 1
+        return getattr(self._frame, name)
+
+
+@pytest.mark.parametrize(("small", "apart", "scans_expected"), [(0, 1.0, 6), (1_000, 1.0, 2), (0, 0.5, 4)])
 def test_rows_are_counted_as_spark_counts_them(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, small: int, apart: float, scans_expected: int
 ) -> None:
     path = str(tmp_path / "t")
     columns = "CAST(IF(id % 9 = 0, NULL, id) AS INT) AS a", "element_at(array('x', 'y', NULL), INT(id % 3) + 1) AS b"
@@ -37,8 +50,13 @@ def test_rows_are_counted_as_spark_counts_them(
         assert not isinstance(scans, Unusable)
         boxes.append(to_boxes(scans[0].predicate, snapshot.schema))
     monkeypatch.setattr(matching, "SMALL", small)
+    monkeypatch.setattr(matching, "APART", apart)
     monkeypatch.setattr(matching, "BATCH", 3)
+    read = snapshot.files().zone_map()
+    rows_read = np.array([50.0 * read.matching(query).sum() for query in boxes])
     told: list[str] = []
-    found = matching_rows(snapshot.read(), boxes, snapshot.paths, 100, told.append)
+    asked = _Counted(snapshot.read())
+    found = matching_rows(cast(Any, asked), boxes, snapshot.paths, 100, rows_read, told.append)
+    assert asked.scans == scans_expected
     assert found.tolist() == [spark.read.format("delta").load(path).where(text).count() for text in CONDITIONS]
     assert len(told) == 2, "six different queries that restrict something, in batches of three"

@@ -13,11 +13,12 @@ from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.query_log import recorder
 
 
+@pytest.mark.parametrize("form", ["{}", "file://{}"])
 def test_executions_become_queries_of_the_state(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
     monkeypatch.setattr(recorder, "MOST_QUERIES", 2)  # so that the queue is spilled on the way
-    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    path, state = str(tmp_path / "t"), form.format(tmp_path / "state")
     spark.range(100).selectExpr("id", "concat('c', id) AS c").write.format("delta").save(path)
     with zorder_pipeline.record(spark, state=state, tables={"mine": path}, spool=str(tmp_path / "spool")) as recording:
         frame = spark.read.format("delta").load(path)

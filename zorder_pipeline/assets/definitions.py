@@ -71,7 +71,7 @@ def config_file(environment: Mapping[str, str] | None = None, *, example: bool =
         return Path(named)
     here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
     home = environment.get("DAGSTER_HOME")
-    place = Path(home) / "tables.yaml" if home else here if example else None
+    place = Path(home).expanduser() / "tables.yaml" if home else here if example else None
     if place is not None and place.is_file():
         return place
     lacking = f" (DAGSTER_HOME={home} has none)" if home else ""

@@ -40,8 +40,8 @@ def reasons_of(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]
 
 
 def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
-    """Figures that fit a line of a terminal: no pictures, no tables."""
-    plain = {name: entry.value for name, entry in note.metadata.items()}
+    """Figures that fit a line of a terminal: no pictures, no tables, and not the sentences of `reasons_of`."""
+    plain = {name: entry.value for name, entry in note.metadata.items() if name != "reasons"}
     short = {name: value for name, value in plain.items() if isinstance(value, int | float | str)}
     return {name: value for name, value in short.items() if not isinstance(value, str) or len(value) < 100}
 

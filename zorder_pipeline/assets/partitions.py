@@ -164,6 +164,7 @@ def _noted(
         "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
         "files removed": result.files_removed,
         "files added": result.files_added,
+        "files left alone": result.skipped_files,
         "rows rewritten": result.rows,
         "bytes rewritten": result.bytes_rewritten,
         "seconds": round(result.seconds, 1),

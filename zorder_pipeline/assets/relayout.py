@@ -198,6 +198,7 @@ def _facts(
         "files added": result.files_added,
         "files left alone": result.skipped_files,
         "bytes rewritten": result.bytes_rewritten,
+        "rows rewritten": result.rows,
         "seconds": round(result.seconds, 1),
         "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {before.version}"),
     }

@@ -193,7 +193,7 @@ def run_job(
 def instance_at_hand() -> Iterator[DagsterInstance]:
     """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it."""
     home = os.environ.get("DAGSTER_HOME")
-    made = DagsterInstance.get() if home and os.path.isdir(home) else DagsterInstance.ephemeral()
+    made = DagsterInstance.get() if home and os.path.isdir(os.path.expanduser(home)) else DagsterInstance.ephemeral()
     with made as instance:
         yield instance
 

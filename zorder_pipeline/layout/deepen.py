@@ -23,7 +23,9 @@ from .tree import INNER_BITS, TreeDraft
 __all__ = ["deepened"]
 
 CELL_ROWS = 25
-"""Sample rows that a cell should have for the queries to say by what to divide it."""
+"""Sample rows that a cell of a tree should have for the queries to say by what to divide it."""
+SPARE_CELL_ROWS = 6
+"""And one of an order of bits, where all cells of the table have the same say: these go down to Parquet's pages."""
 MOST_CUTS = 15
 """Cuts between a tree's root and its cells, about, beyond which it gets no more of them."""
 MOST_FEATURES = 6
@@ -56,7 +58,7 @@ def deepened(
 
 
 def _gone_on(draft: Draft, table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64]) -> Draft:
-    most = min(MAX_BITS, int(math.log2(max(1, table.rows / CELL_ROWS))))
+    most = min(MAX_BITS, int(math.log2(max(1, table.rows / SPARE_CELL_ROWS))))
     own = list(dict.fromkeys(draft.order))
     others = [i for i in range(len(table.encodings)) if i not in own]
     features = [*own, *others[: max(0, MOST_FEATURES - len(own))]]

@@ -7,6 +7,8 @@ import re
 __all__ = ["is_uri", "local_path", "uri_of"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+_LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
+"""What stands before a path of this machine: no host."""
 
 
 def is_uri(place: str) -> bool:
@@ -21,10 +23,14 @@ def is_uri(place: str) -> bool:
 def local_path(place: str) -> str | None:
     """The path of a place on this machine; None of one elsewhere, of which nothing is known without Spark.
 
+    As Hadoop has it, ``%20`` in a URI is no blank but these three letters.
+
     >>> local_path("file:///data/t"), local_path("file:/data/t"), local_path("t"), local_path("s3a://bucket/t")
     ('/data/t', '/data/t', 't', None)
+    >>> local_path("FILE:///t"), local_path("file://host/t"), local_path("file:/my%20t")
+    ('/t', None, '/my%20t')
     """
-    path = re.sub(r"^file:/+", "/", place)
+    path = _LOCAL.sub("/", place, count=1) if _LOCAL.match(place) else place
     return None if is_uri(path) else path
 
 

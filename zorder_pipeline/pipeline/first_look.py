@@ -111,9 +111,19 @@ def _renamed(log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[st
 
 
 def _log_words(sources: Sequence[LogSource | str]) -> str:
-    """What names the logs to ``zorder learn``."""
-    paths = [source if isinstance(source, str) else source.path for source in sources]
-    return " ".join(f"--log {shlex.quote(str(path))}" for path in paths or ["QUERY_LOG"])
+    """What names the logs to ``zorder learn``, and says how to read them.
+
+    >>> _log_words([LogSource("my log.sql", dialect="trino")])
+    "--log 'my log.sql' --dialect trino"
+    """
+    logs = [LogSource(source) if isinstance(source, str) else source for source in sources] or [LogSource("QUERY_LOG")]
+    words = [f"--log {shlex.quote(str(log.path))}" for log in logs]
+    usual, first = LogSource(""), logs[0]
+    options = {"--log-format": "log_format", "--dialect": "dialect", "--time-zone": "zone"}
+    for option, name in options.items():
+        if (value := getattr(first, name)) != getattr(usual, name):
+            words.append(f"{option} {value}")
+    return " ".join(words)
 
 
 def _one(

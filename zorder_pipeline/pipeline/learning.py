@@ -254,7 +254,8 @@ def learn_remembering(
     stay = kept if stays is not None else None
     plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
     if analysis.columns and kept is not None and stays is not None:
-        plan = replace(plan, statistics=useful_statistics(analysis, kept, weights, blocks, stays.statistics))
+        useful = useful_statistics(analysis, kept, weights, blocks, stays.spec, stays.statistics)
+        plan = replace(plan, statistics=useful)
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         return for_reading(analysis, settings, plan, weights, partition), learned, memory
     if present is None or present.spec is None:

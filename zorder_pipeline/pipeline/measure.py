@@ -63,15 +63,15 @@ def evaluate(
     hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
     say(f"tested {len(boxes)} queries against {len(files)} files")
     groups = _row_group_fraction(snapshot, boxes, hits > 0)
-    total = int(files.rows.sum())
+    total, read = int(files.rows.sum()), hits @ files.rows
     with set_for_a_while(spark, COMPILED):
-        matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, say) if count_matches else None
+        matched = matching_rows(snapshot.read(), boxes, snapshot.paths, total, read, say) if count_matches else None
     return Evaluation(
         queries=len(queries),
         files=len(files),
         rows=total,
         files_per_query=hits.sum(axis=1),
-        rows_per_query=hits @ files.rows,
+        rows_per_query=read,
         bytes_per_query=hits @ files.bytes,
         matched_per_query=matched,
         row_groups_read_fraction=groups,

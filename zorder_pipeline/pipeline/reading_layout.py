@@ -146,10 +146,10 @@ def for_reading(
     cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
     winner = min(cost, key=cost.__getitem__)
     file, _ = sampled.blocks(candidates[winner], stored)
-    useful = useful_statistics(analysis, file, weights, blocks)
+    useful = useful_statistics(analysis, file, weights, blocks, candidates[winner])
     if idle := len(plan.statistics) - len(useful):
-        note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would exclude no file by this layout"
-        plan = replace(plan, notes=(*plan.notes, f"{note}; they are not gathered"), statistics=useful)
+        note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would skip next to nothing"
+        plan = replace(plan, notes=(*plan.notes, f"{note} by this layout, so they are not gathered"), statistics=useful)
     return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks)
 
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm
+from zorder_pipeline.model.places import local_path
 from zorder_pipeline.query_log.recorder import Recorder
 from zorder_pipeline.query_log.spool import RECORDED, moved_to
 from zorder_pipeline.relayout.snapshot import open_table
@@ -44,7 +45,8 @@ class Recording:
         self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
     ) -> None:
         self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
-        whole = self.state.removeprefix("file:") if ":" in self.state else str(Path(self.state).absolute())
+        local = local_path(self.state)
+        whole = self.state if local is None else str(Path(local).absolute())
         self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()

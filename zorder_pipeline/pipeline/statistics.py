@@ -15,9 +15,10 @@ from zorder_pipeline.features.candidates import query_weights
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
-from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
+from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 
 SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
 """By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
+NO_BOUNDS = {"spark.databricks.delta.stats.collect": "false"}
+"""The state's own files are found by their partitions: bounds of what is in them would be made for nobody."""
 
 __all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
 
@@ -113,11 +116,13 @@ def gather_statistics(
     if missing and usable:
         progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
         with set_for_a_while(spark, COMPILED | as_others_read(spark)):
-            found = gather(snapshot.read_files(missing), usable, snapshot.stored_as, _some(snapshot, missing))
+            rows, some = snapshot.read_files(missing), _some(snapshot, missing)
+            found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
         found = found.filter(pc.is_valid(found["file"]))
-        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
+        with set_for_a_while(spark, NO_BOUNDS):
+            added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
         version=snapshot.version,
@@ -137,6 +142,14 @@ def _some(snapshot: TableSnapshot, paths: Sequence[str]) -> DataFrame:
     rows = int(files.rows[np.isin(files.path.astype(str), chosen)].sum())
     frame = snapshot.read_files(chosen)
     return frame.sample(SOME_ROWS / rows, seed=0) if rows > SOME_ROWS else frame
+
+
+def _bounds(snapshot: TableSnapshot, features: Sequence[Feature]) -> dict[str, set[Value]]:
+    """Lowest and highest values of the files: of a column that the layout divides, no few files show all values."""
+    types = {column.name: column.value_type.family for column in snapshot.schema.columns}
+    asked = [f.name for f in features if f.kind == "column" and f.equality and types.get(f.name) in BLOOM_FAMILIES]
+    zones = snapshot.files().zones_of(asked) if asked else {}
+    return {name: {*zone.low[zone.known].tolist(), *zone.high[zone.known].tolist()} for name, zone in zones.items()}
 
 
 def keep_statistics(

@@ -1,12 +1,14 @@
 """Which statistics let files be skipped once the table lies by a layout; the others would be gathered for nothing.
 
 The sample, cut into files as the layout does it, gets the statistics that the real files would get. A file of sample
-rows holds fewer values than a real one, so what excludes none of them excludes no real one either.
+rows holds fewer values than a real one, so a statistic excludes more of them than of real ones. So do Delta's own
+bounds, which a rare value widens in every real file and in hardly any of the sample's: they count only where the layout
+divides the column, or they would seem to skip what a statistic is needed for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +18,7 @@ from zorder_pipeline.features.statistics import enriched, worth_keeping
 from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats, bloom_place
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType
@@ -62,25 +65,31 @@ def useful_statistics(
     file: npt.NDArray[np.int32],
     weights: Floats,
     blocks: LogBlocks | None,
+    spec: KeySpec | None,
     kept: Sequence[Feature] = (),
 ) -> tuple[Feature, ...]:
-    """The features worth gathering: without any of the others, queries read at most `LITTLE` more.
+    """The features worth gathering: without all of the others together, queries read at most `LITTLE` more.
 
     Args:
         file: file of each sample row under the layout, shape (rows,).
+        spec: the layout's key, None of the table as it lies: of the columns by which it tells files apart, the bounds
+            in a file of the sample are those of a real one.
         weights: of all queries, shape (queries,).
         blocks: parts of the log, of which the last does not decide; without them all queries do.
         kept: features that are gathered already and stay, if they are still asked for.
     """
     wanted = worth_keeping(tuple(analysis.columns))
+    if not len(file):
+        return wanted
     names = sampled_features(analysis)
     schema = reading_schema(analysis)
     boxes = reading_boxes(analysis, schema, names)
-    tests = _virtual(analysis, {f: names[f] for f in wanted if f in names}, file)
+    divided = {spec.features[i].column for i in spec.telling} if spec is not None else set()
+    tests = _virtual(analysis, {f: names[f] for f in wanted if f in names}, file, divided)
     deciding = np.concatenate([blocks.train, blocks.select]).tolist() if blocks else range(len(boxes))
     asked = {i: {item.column for box in boxes[i] for item in box} for i in deciding}
     read = {i: _rows(tests, boxes[i]) for i in asked}
-    total = sum(weights[i] * read[i] for i in asked)
+    allowed = LITTLE * sum(weights[i] * read[i] for i in asked)
     gathered = {(feature.name, feature.kind, feature.sql) for feature in kept}
     dropped: set[Feature] = set()
     for feature in sorted(wanted, key=lambda feature: feature.weight):
@@ -89,10 +98,12 @@ def useful_statistics(
             continue
         rest = FileTests(tests.delta, {key: stats for key, stats in tests.enriched.items() if key != name})
         without = {i: _rows(rest, boxes[i]) for i, columns in asked.items() if name in columns}
-        if sum(weights[i] * (rows - read[i]) for i, rows in without.items()) <= LITTLE * total:
+        lost = sum(weights[i] * (rows - read[i]) for i, rows in without.items())
+        if lost <= allowed:
             dropped.add(feature)
             tests = rest
             read |= without
+            allowed -= lost
     return tuple(feature for feature in wanted if feature not in dropped)
 
 
@@ -100,8 +111,10 @@ def _rows(tests: FileTests, boxes: Boxes) -> float:
     return float(tests.delta.rows[tests.matching(boxes)].sum())
 
 
-def _virtual(analysis: TableAnalysis, names: Mapping[Feature, str], file: npt.NDArray[np.int32]) -> FileTests:
-    """The statistics of the files that the sample's rows are cut into."""
+def _virtual(
+    analysis: TableAnalysis, names: Mapping[Feature, str], file: npt.NDArray[np.int32], divided: Collection[str]
+) -> FileTests:
+    """The statistics of the files that the sample's rows are cut into, with Delta's of the divided columns alone."""
     columns = analysis.sample.arrays
     files = int(file.max()) + 1
     rows = np.bincount(file, minlength=files)
@@ -115,7 +128,8 @@ def _virtual(analysis: TableAnalysis, names: Mapping[Feature, str], file: npt.ND
             enriched_stats[name] = FeatureStats(feature, zones, rows, bloom, filtered)
     own = {}
     for column in analysis.snapshot.schema.columns:
-        if column.name in columns and (column.delta_stats or column.partition) and column.value_type.orderable:
+        known = column.partition or (column.delta_stats and column.name in divided)
+        if known and column.name in columns and column.value_type.orderable:
             domain, places = _coded(columns[column.name], file)
             low, high = stored_bounds(domain, ValueType.parse(column.type))
             own[column.name] = _zones(low, high, places, rows)

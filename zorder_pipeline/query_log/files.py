@@ -12,6 +12,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.places import local_path
 
 from .codecs import opened
 
@@ -45,8 +46,8 @@ class LogFile:
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    if "://" not in path and not path.startswith("file:"):
-        return fs.LocalFileSystem(), path
+    if (local := local_path(path)) is not None:
+        return fs.LocalFileSystem(), local
     try:
         found, place = fs.FileSystem.from_uri(path)
     except (pa.ArrowException, ValueError, OSError) as error:

@@ -6,7 +6,7 @@ from a few files; where another file turns out to hold another value, that featu
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -41,11 +41,14 @@ def canonical(value: Column, type_name: str) -> Column:
     return value.cast("bigint")
 
 
-def few_values(rows: DataFrame, features: Mapping[str, Feature]) -> dict[str, Known]:
+def few_values(
+    rows: DataFrame, features: Mapping[str, Feature], also: Mapping[str, Collection[Value]]
+) -> dict[str, Known]:
     """The values of those columns of ``rows`` that have at most `FEW`, in their canonical form.
 
     Args:
         features: what each column in question holds, by its name in ``rows``.
+        also: values of the table's columns that count, too, wherever they come from.
     """
     from pyspark.sql import functions as F
 
@@ -54,7 +57,9 @@ def few_values(rows: DataFrame, features: Mapping[str, Feature]) -> dict[str, Kn
     sets = {name: F.collect_set(canonical(F.col(name), feature.type)) for name, feature in features.items()}
     found = rows.agg(*(F.when(F.size(each) <= FEW, each).alias(name) for name, each in sets.items())).toArrow()
     lists = {name: found[name][0].as_py() for name in features}
-    return {name: tuple(sorted(values)) for name, values in lists.items() if values}
+    told = {name: also.get(feature.name, ()) for name, feature in features.items() if feature.kind == "column"}
+    all_of = {name: {*values, *told.get(name, ())} for name, values in lists.items() if values}
+    return {name: tuple(sorted(values)) for name, values in all_of.items() if len(values) <= FEW}
 
 
 def seen(name: str, feature: Feature, values: Known) -> Column:

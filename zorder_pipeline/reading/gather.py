@@ -8,7 +8,7 @@ it is several times slower.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import pairwise
@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
-from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.model.values import Value, ValueType, canonical_array
 
 from .few_values import canonical, few_values, of_codes, others_in, seen
 from .session import unshadowed, zone_of
+from .wide_decimals import WIDE_DIGITS, as_double, wide_decimal
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -36,9 +37,6 @@ MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
 LOOKED_AT = 1000
 """Rows by which columns of few values are told where nothing better is given."""
-AS_DOUBLE = "CAST({} AS DOUBLE)"
-WIDE_DIGITS = 18
-"""Digits of a decimal beyond which its unscaled value does not fit 64 bits."""
 _SLOTS = {"string": ("text", pa.string()), "float": ("real", pa.float64())}
 _WHOLE = ("whole", pa.int64())
 STATS = pa.schema(
@@ -92,7 +90,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
         value_type = ValueType.parse(field.dataType.simpleString())
         digits = value_type.digits if value_type.family == "decimal" else 0
         if digits > WIDE_DIGITS and feature.kind == "expression":  # money times a rate has more than 18 digits
-            found.append(replace(feature, type="double", sql=AS_DOUBLE.format(feature.sql), equality=False))
+            found.append(replace(feature, type="double", sql=as_double(feature.sql), equality=False))
         elif value_type.orderable and value_type.family != "binary" and digits <= WIDE_DIGITS:
             kept = feature.equality and value_type.family in BLOOM_FAMILIES
             found.append(replace(feature, type=value_type.name, equality=kept))
@@ -110,7 +108,11 @@ def stored_columns(feature: Feature, stored_as: Mapping[str, str]) -> str | None
 
 
 def gather(
-    rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str], some: DataFrame | None = None
+    rows: DataFrame,
+    features: Sequence[Feature],
+    stored_as: Mapping[str, str],
+    some: DataFrame | None = None,
+    also: Mapping[str, Collection[Value]] | None = None,
 ) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
@@ -121,6 +123,7 @@ def gather(
         stored_as: as in `stored_columns`; features of other columns are left out.
         some: rows of the same table by which columns of few values are told, some of the first ones by default; the
             better they show what ``rows`` hold, the sooner it is done.
+        also: canonical values of columns that probably occur besides, such as the files' bounds.
     """
     from pyspark.errors import PySparkException
 
@@ -129,20 +132,30 @@ def gather(
     if not features:
         return STATS.empty_table()
     try:
-        return _gathered(rows, features, stored_as, some)
+        return _gathered(rows, features, stored_as, some, also)
     except (PySparkException, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
         if len(features) == 1:
             return STATS.empty_table()
         half = len(features) // 2
-        return pa.concat_tables([gather(rows, part, stored_as, some) for part in (features[:half], features[half:])])
+        parts = (features[:half], features[half:])
+        return pa.concat_tables([gather(rows, part, stored_as, some, also) for part in parts])
 
 
-def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[str, str], some: DataFrame) -> pa.Table:
+def _gathered(
+    rows: DataFrame,
+    features: Sequence[Feature],
+    stored_as: Mapping[str, str],
+    some: DataFrame,
+    also: Mapping[str, Collection[Value]] | None,
+) -> pa.Table:
     from pyspark.sql import functions as F
 
     predicates = [feature for feature in features if feature.kind == "predicate"]
     others = [feature for feature in features if feature.kind != "predicate"]
-    values = {f"v{i}": F.expr(_decimal(rows, feature) or feature.sql) for i, feature in enumerate(others)}
+    doubles = {f"v{i}": wide_decimal(rows, feature.sql) for i, feature in enumerate(others) if feature.type == "double"}
+    decimals = {v: decimal for v, decimal in doubles.items() if decimal is not None}
+    values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
+    values |= {v: F.expr(decimal.sql) for v, decimal in decimals.items()}
     counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
     for start in range(0, len(predicates), PREDICATES_EACH):
         number = f"bits_{start // PREDICATES_EACH}"
@@ -155,13 +168,11 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[s
         text = ValueType.parse(feature.type).family == "string"
         counted.append(F.count(v).alias(f"count_{v}"))
         if not text:
-            bounds = {"low": F.min(v), "high": F.max(v)}
-            if feature.type == "double":  # of a decimal, rounded here alone
-                bounds = {side: bound.cast("double") for side, bound in bounds.items()}
+            bounds = decimals[v].bounds(v) if v in decimals else {"low": F.min(v), "high": F.max(v)}
             counted += [bound.alias(f"{side}_{v}") for side, bound in bounds.items()]
         if text or feature.equality:
             apart[v] = feature
-    known = few_values(some.select(*(values[v].alias(v) for v in apart)), apart)
+    known = few_values(some.select(*(values[v].alias(v) for v in apart)), apart, also or {})
     path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
     named = rows.select(path, *(value.alias(name) for name, value in values.items()))
@@ -190,26 +201,6 @@ def _gathered(rows: DataFrame, features: Sequence[Feature], stored_as: Mapping[s
     ]
     found += [_of_values(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
-
-
-def _decimal(rows: DataFrame, feature: Feature) -> str | None:
-    """The wide decimal whose nearest double `evaluable` made the feature's value; None of any other feature.
-
-    Rounding every row takes longer than to compute the decimal, and the bound of rounded values is the rounded bound.
-    """
-    from pyspark.errors import PySparkException
-    from pyspark.sql import functions as F
-    from pyspark.sql.types import DecimalType
-
-    before, after = AS_DOUBLE.split("{}")
-    if feature.type != "double" or not (feature.sql.startswith(before) and feature.sql.endswith(after)):
-        return None
-    inner = feature.sql.removeprefix(before).removesuffix(after)
-    try:  # `CAST(a AS DOUBLE) + CAST(b AS DOUBLE)` begins and ends alike, and what is left of it is no expression
-        (field,) = rows.select(F.expr(inner)).schema.fields
-    except PySparkException:
-        return None
-    return inner if isinstance(field.dataType, DecimalType) else None
 
 
 def _slow(v: str, feature: Feature) -> list[Column]:

@@ -17,10 +17,12 @@ if TYPE_CHECKING:
 __all__ = ["matching_rows"]
 
 BATCH = 50
-"""Queries counted in one scan of a small table: a job for each would take longer."""
+"""Queries counted in one scan: a job for each would take longer."""
 SMALL = 4_000_000
-"""Rows of a table up to which it is read whole for a batch; on a larger one each query is counted alone, by what it
-does not skip."""
+"""Rows up to which a table is read whole for a batch whatever its queries skip."""
+APART = 0.05
+"""Share of a larger table's rows that a query reads at most to be counted alone: fifty conditions at once are slow, and
+a batch skips no file that one of its queries reads."""
 
 
 def matching_rows(
@@ -28,6 +30,7 @@ def matching_rows(
     queries: Sequence[Boxes],
     paths: Mapping[str, tuple[str, ...]],
     total: int,
+    read: npt.NDArray[np.float64],
     progress: Callable[[str], None] | None = None,
 ) -> npt.NDArray[np.float64]:
     """Rows that match each query, shape (queries,); equal queries are counted once.
@@ -36,17 +39,26 @@ def matching_rows(
         rows: the table.
         paths: path of each column by its schema name.
         total: rows of the table: what a query without a restriction matches.
+        read: rows of the files that each query reads, shape (queries,).
     """
-    distinct = [boxes for boxes in dict.fromkeys(queries) if boxes != ((),)]
+    known = dict(zip(queries, read.tolist(), strict=True))
+    distinct = [boxes for boxes in known if boxes != ((),)]
     counts: dict[Boxes, float] = {((),): float(total)}
-    for start in range(0, len(distinct), BATCH):
-        batch = distinct[start : start + BATCH]
+    alone = [boxes for boxes in distinct if total > SMALL and known[boxes] <= APART * total]
+    apart = set(alone)
+    together = [boxes for boxes in distinct if boxes not in apart]
+    batches = [alone[i : i + 1] for i in range(len(alone))]
+    batches += [together[i : i + BATCH] for i in range(0, len(together), BATCH)]
+    told = 0
+    for batch in batches:
         conditions = [boxes_sql(boxes, dict(paths)) for boxes in batch]
-        if total <= SMALL:
-            found = rows.selectExpr(*(f"count_if({text})" for text in conditions)).collect()[0]
-            counts |= {boxes: float(found[i]) for i, boxes in enumerate(batch)}
+        if len(batch) == 1:
+            found = (rows.where(conditions[0]).count(),)
         else:
-            counts |= {boxes: float(rows.where(text).count()) for boxes, text in zip(batch, conditions, strict=True)}
-        if progress and len(distinct) > BATCH:
-            progress(f"counted the matching rows of {start + len(batch)} of {len(distinct)} queries")
+            found = tuple(rows.selectExpr(*(f"count_if({text})" for text in conditions)).collect()[0])
+        counts |= {boxes: float(found[i]) for i, boxes in enumerate(batch)}
+        done = len(counts) - 1
+        if progress and len(distinct) > BATCH and (done >= told + BATCH or done == len(distinct)):
+            told = done
+            progress(f"counted the matching rows of {done} of {len(distinct)} queries")
     return np.array([counts[boxes] for boxes in queries])

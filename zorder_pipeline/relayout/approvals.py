@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError, ZorderError
 from zorder_pipeline.model.approval import APPROVED, PENDING, Request
+from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.plan import Plan
 
 from .state_table import StateTable
@@ -71,7 +72,7 @@ class Approvals:
         """
         waiting = self.waiting()
         names = {request.table_id: _names(request) for request in waiting}
-        mine = [request for request in waiting if table.rstrip("/") in names[request.table_id]]
+        mine = [request for request in waiting if {table.rstrip("/"), _place(table)} & names[request.table_id]]
         if not mine:
             listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting) or "no plan waits at all"
             raise ZorderError(f"no plan of {table} waits for approval; waiting: {listed}")
@@ -113,7 +114,12 @@ class Approvals:
 
 def _names(request: Request) -> set[str]:
     location = request.plan.table.rstrip("/")
-    return {request.table.rstrip("/"), location, location.removeprefix("file:"), location.rsplit("/", 1)[-1]}
+    return {request.table.rstrip("/"), location, _place(location), location.rsplit("/", 1)[-1]}
+
+
+def _place(table: str) -> str:
+    """A table's folder as a path where it lies on this machine, however it is written; else as it is given."""
+    return (local_path(table) or table).rstrip("/")
 
 
 def _request(row: dict[str, Any]) -> Request | None:

@@ -74,12 +74,12 @@ def test_a_key_ends_where_nothing_is_gained() -> None:
 
 
 def test_a_small_sample_says_nothing_of_small_cells() -> None:
-    rows = {name: (values[:300], valid[:300]) for name, (values, valid) in columns().items()}
-    table = SampledTable.build(rows, TYPES, ["a", "b"], np.zeros(300, np.int32), 6)
-    estimator = Estimator.build(rows, SCHEMA, asked(0), 300)
+    rows = {name: (values[:90], valid[:90]) for name, (values, valid) in columns().items()}
+    table = SampledTable.build(rows, TYPES, ["a", "b"], np.zeros(90, np.int32), 6)
+    estimator = Estimator.build(rows, SCHEMA, asked(0), 90)
     longer, _ = deepened(Draft((0, 1, 0)), table, estimator, np.ones(80))
     assert isinstance(longer, Draft)
-    assert len(longer.order) == 3  # cells of 37 rows
+    assert len(longer.order) == 3  # cells of eleven rows
 
 
 def test_a_tree_gets_further_cuts_inside_its_files() -> None:

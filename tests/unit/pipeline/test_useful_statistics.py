@@ -1,8 +1,9 @@
-"""Statistics that would exclude no file under a layout are not gathered."""
+"""Statistics that would skip next to nothing under a layout are not gathered."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -49,7 +50,6 @@ def _analysis(queries: list[Predicate]) -> TableAnalysis:
     rows = FILES * EACH
     kind = np.where(RNG.random(rows) < 0.5, "a", "z").astype(object)
     kind[FILE == 3] = "m"
-    everywhere = np.ones(rows, dtype=np.bool_)
     columns = {
         "place": np.arange(rows, dtype=np.int64),
         "kind": kind,
@@ -59,13 +59,22 @@ def _analysis(queries: list[Predicate]) -> TableAnalysis:
         TWIN.name: (FILE == 5).astype(np.int64),
         NEVER.name: np.zeros(rows, dtype=np.int64),
     }
+    return _analysed(columns, FEATURES, queries)
+
+
+def _analysed(
+    columns: dict[str, np.ndarray[Any, Any]], features: Sequence[Feature], queries: Sequence[Predicate]
+) -> TableAnalysis:
+    rows = len(columns["place"])
+    everywhere = np.ones(rows, dtype=np.bool_)
     sample = SimpleNamespace(arrays={name: (values, everywhere) for name, values in columns.items()}, rows=rows)
     logged = tuple(LoggedQuery("t", predicate) for predicate in queries)
-    names = {feature: feature.name for feature in FEATURES}
+    names = {feature: feature.name for feature in features}
     snapshot = SimpleNamespace(schema=SCHEMA)
     return TableAnalysis(cast(Any, snapshot), logged, cast(Any, sample), cast(Any, None), 0, (), names)
 
 
+KINDS_ALONE = _looked_up("kind", "3")
 QUERIES = [
     _whole(SORTED.name),
     _whole(MIXED.name),
@@ -76,7 +85,7 @@ QUERIES = [
 
 
 def test_what_excludes_no_file_is_left_out_and_one_of_two_that_say_the_same() -> None:
-    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None)
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, None)
     assert found == (SORTED, KIND), "of twins the one asked more often; nobody asks for the last"
 
 
@@ -84,19 +93,44 @@ def test_a_value_between_the_bounds_is_found_by_its_bloom_filter_alone() -> None
     analysis = _analysis(QUERIES)
     without = dataclasses.replace(KIND, equality=False)
     columns = {(without if feature == KIND else feature): name for feature, name in analysis.columns.items()}
-    found = useful_statistics(dataclasses.replace(analysis, columns=columns), FILE, np.ones(len(QUERIES)), None)
+    found = useful_statistics(dataclasses.replace(analysis, columns=columns), FILE, np.ones(len(QUERIES)), None, None)
     assert found == (SORTED,)
 
 
 def test_what_is_gathered_already_stays() -> None:
     kept = (MIXED, _feature("no more asked for", "predicate", 1.0))
-    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, kept)
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, None, kept)
     assert found == (SORTED, MIXED, KIND)
 
 
 def test_the_last_part_of_the_log_does_not_decide() -> None:
     parts = [np.array(part) for part in ([0, 1], [2], [3, 4])]
-    assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), LogBlocks(*parts)) == (SORTED,)
+    assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), LogBlocks(*parts), None) == (SORTED,)
+
+
+def test_bounds_of_a_column_count_where_the_layout_divides_it() -> None:
+    """A rare value widens the bounds of every real file and of hardly any in the sample."""
+    apart = _analysed({"place": FILE.astype(np.int64), "kind": FILE.astype(str).astype(object)}, [KIND], [KINDS_ALONE])
+    by_kind, by_place = (
+        cast(Any, SimpleNamespace(features=(SimpleNamespace(column=name),), telling=(0,))) for name in ("kind", "place")
+    )
+    for spec, kept in ((by_kind, ()), (by_place, (KIND,)), (None, (KIND,))):
+        assert useful_statistics(apart, FILE, np.ones(1), None, spec) == kept
+
+
+def test_what_is_lost_without_several_of_them_adds_up() -> None:
+    files, predicates = 600, 20
+    file = np.arange(files, dtype=np.int32)
+    features = [_feature(f"place LIKE '%{n}%'", "predicate", 1.0 + n) for n in range(predicates)]
+    truth = {f.name: (file // 15 != n).astype(np.int64) for n, f in enumerate(features)}
+    analysis = _analysed({"place": file.astype(np.int64), **truth}, features, [_whole(f.name) for f in features])
+    found = useful_statistics(analysis, file, np.ones(predicates), None, None)
+    assert found == tuple(features[1:]), "each saves its query 2.5%, all queries 0.125%: one may go, two may not"
+
+
+def test_of_a_sample_without_rows_nothing_is_known() -> None:
+    nothing = _analysed({"place": np.zeros(0, dtype=np.int64)}, [SORTED], [_whole(SORTED.name)])
+    assert useful_statistics(nothing, FILE[:0], np.ones(1), None, None) == (SORTED,)
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(TableAnalysis)])

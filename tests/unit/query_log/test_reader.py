@@ -125,6 +125,15 @@ def test_no_log_is_one_sentence(tmp_path: Path, name: str) -> None:
         list(read_log(str(tmp_path / name)))
 
 
+@pytest.mark.parametrize("folder", ["my logs", "my%20logs"])
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_a_folder_is_meant_as_it_is_written(tmp_path: Path, folder: str, form: str) -> None:
+    place = tmp_path / folder / "q.sql"
+    place.parent.mkdir()
+    place.write_text("SELECT 1 FROM t WHERE a = 1;", encoding="utf-8")
+    assert ingest([form.format(place.parent)]).used == 1
+
+
 def test_parameters_of_prepared_statements(tmp_path: Path) -> None:
     records = [
         {"statement": "SELECT a FROM t WHERE a = ?", "parameters": [5]},

@@ -1,0 +1,119 @@
+"""Expressions whose values are wide decimals, such as money times a rate: doubles stand for them, made the quick way.
+
+Spark multiplies and divides decimals of more than 18 digits one object at a time; where that can be told, an expression
+is computed with doubles and its bounds are widened by all that this may change.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import sqlglot
+from sqlglot import exp
+from sqlglot.errors import SqlglotError
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+    from pyspark.sql.types import DataType, DecimalType
+
+__all__ = ["WIDE_DIGITS", "WideDecimal", "as_double", "wide_decimal"]
+
+_AS_DOUBLE = "CAST({} AS DOUBLE)"
+WIDE_DIGITS = 18
+"""Digits of a decimal beyond which its unscaled value does not fit 64 bits."""
+_RELATIVE = 1e-14
+"""What two roundings of each operand, one of their product or quotient and one of the result may change at most is an
+eighth of it."""
+_MOST_DIGITS = 38
+"""Digits of any decimal: a product that has as many may have been cut."""
+_WHOLE_DIGITS = 31
+"""Digits before the point up to which a quotient overflows no decimal, however it is rounded."""
+_EXACT = (exp.Column, exp.Identifier, exp.Dot, exp.Literal, exp.Paren, exp.Neg, exp.Add, exp.Sub, exp.Mul)
+"""What an operand may be made of: of few digits it is exact, and its text is the same when it is written anew."""
+
+
+@dataclass(frozen=True)
+class WideDecimal:
+    """How to aggregate an expression for which `as_double` stands.
+
+    Attributes:
+        sql: what to aggregate: the decimal itself, or a double near it.
+        error: what the value of ``sql`` may be off besides `_RELATIVE` of it; None for the decimal itself.
+    """
+
+    sql: str
+    error: float | None
+
+    def bounds(self, name: str) -> dict[str, Column]:
+        """Lowest and highest value of a column that holds ``sql``, as doubles between which all nearest doubles lie."""
+        from pyspark.sql import functions as F
+
+        low, high = F.min(name).cast("double"), F.max(name).cast("double")
+        if self.error is None:  # the bound of rounded values is the rounded bound
+            return {"low": low, "high": high}
+        return {
+            "low": low - (F.abs(low) * F.lit(_RELATIVE) + F.lit(self.error)),
+            "high": high + (F.abs(high) * F.lit(_RELATIVE) + F.lit(self.error)),
+        }
+
+
+def as_double(sql: str) -> str:
+    """The nearest double of a wide decimal: rounding keeps the order of values, but not that two of them differ."""
+    return _AS_DOUBLE.format(sql)
+
+
+def wide_decimal(rows: DataFrame, sql: str) -> WideDecimal | None:
+    """How to aggregate what `as_double` made of a wide decimal; None of any other expression."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.types import DecimalType
+
+    before, after = _AS_DOUBLE.split("{}")
+    if not (sql.startswith(before) and sql.endswith(after)):
+        return None
+    inner = sql.removeprefix(before).removesuffix(after)
+    try:  # `CAST(a AS DOUBLE) + CAST(b AS DOUBLE)` begins and ends alike, and what is left of it is no expression
+        (kind,) = _types(rows, inner)
+    except PySparkException:
+        return None
+    if not isinstance(kind, DecimalType):
+        return None
+    return _of_doubles(rows, inner, kind) or WideDecimal(inner, None)
+
+
+def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | None:
+    """A product or quotient of two exact operands with doubles; None of what is neither, or might overflow."""
+    try:
+        tree = sqlglot.parse_one(sql, dialect="spark")
+    except SqlglotError:
+        return None
+    if not isinstance(tree, exp.Mul | exp.Div):
+        return None
+    if not all(isinstance(node, _EXACT) for side in (tree.left, tree.right) for node in side.walk()):
+        return None
+    left, right = (side.sql(dialect="spark") for side in (tree.left, tree.right))
+    of_left, of_right = (_digits(each) for each in _types(rows, left, right))
+    if of_left is None or of_right is None:
+        return None
+    whole, scale = of_left[0], of_right[1]
+    if isinstance(tree, exp.Mul):  # exact
+        doubles = WideDecimal(f"{as_double(left)} * {as_double(right)}", 0.0)
+        return doubles if kind.precision < _MOST_DIGITS else None
+    if whole + scale > min(_WHOLE_DIGITS, kind.precision - kind.scale):
+        return None
+    return WideDecimal(f"{as_double(left)} / {as_double(right)}", 10.0**-kind.scale)
+
+
+def _types(rows: DataFrame, *texts: str) -> list[DataType]:
+    from pyspark.sql import functions as F
+
+    return [field.dataType for field in rows.select(*(F.expr(text) for text in texts)).schema.fields]
+
+
+def _digits(kind: DataType) -> tuple[int, int] | None:
+    """Digits before and after the point of an operand that a double is near to; None of any other."""
+    from pyspark.sql import types as T
+
+    if isinstance(kind, T.DecimalType):
+        return (kind.precision - kind.scale, kind.scale) if kind.precision <= WIDE_DIGITS else None
+    return (10, 0) if isinstance(kind, T.ByteType | T.ShortType | T.IntegerType) else None
