@@ -13,6 +13,8 @@ from dagster import (
     multi_asset_check,
 )
 
+from zorder_pipeline.model.wording import counted
+
 from .common import Shelf
 from .metadata import percent
 from .records import Relayout
@@ -33,7 +35,9 @@ def check_row_count(relayout: Relayout) -> AssetCheckResult:
     """The commit added and removed no row."""
     before, after = relayout.proof.rows
     same = before == after
-    sentence = f"{after:,} rows before and after" if same else f"{before:,} rows before, {after:,} after: {UNDO}"
+    sentence = (
+        f"{counted(after, 'row')} before and after" if same else f"{before:,} rows before, {after:,} after: {UNDO}"
+    )
     return AssetCheckResult(passed=same, description=sentence, metadata={"rows before": before, "rows after": after})
 
 

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
 
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 
 from .budget import BEFORE
@@ -71,7 +72,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
 
 def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, scans: int) -> None:
     name = shelf.table.name
-    why = f"no usable query of {name} among {log.lines:,} statements; the table stays as it is"
+    why = f"no usable query of {name} among {counted(log.lines, 'statement')}; the table stays as it is"
     if not scans and log.unmatched:
         why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
     context.log.warning(why)

@@ -19,6 +19,7 @@ from dagster import (
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, TableError
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.stored import StoredLog
 
@@ -67,7 +68,7 @@ def check_parse_rate(log: QueryLog, least: float) -> AssetCheckResult:
     bad = sum(log.quarantined.values())
     share = 1 - bad / log.lines if log.lines else 1.0
     reason = max(log.quarantined, key=log.quarantined.__getitem__, default="")
-    sentence = f"{percent(share)} of {log.lines:,} statements can be read"
+    sentence = f"{percent(share)} of {counted(log.lines, 'statement')} can be read"
     if share < least:
         sentence += f", less than {percent(least)}; most often: {reason} ({log.quarantined[reason]:,}); see quarantine"
     return AssetCheckResult(

@@ -11,6 +11,7 @@ import click
 
 from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.places import is_uri, local_path
+from zorder_pipeline.model.wording import counted
 
 from .common import DIALECTS, Payload, command, out
 
@@ -87,6 +88,6 @@ def init(
         written.unlink()
         raise
     if rows is not None:
-        out.print(f"{rows:,} rows are in the new Delta table {place}", soft_wrap=True)
+        out.print(f"wrote {counted(rows, 'row')} to the new Delta table {place}", soft_wrap=True)
     out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
     return {"home": str(folder), "config": str(written), "table": place, "rows": rows}

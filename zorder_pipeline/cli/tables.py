@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from zorder_pipeline.model.wording import counted
+
 from .common import (
     Payload,
     Progress,
@@ -143,7 +145,7 @@ def evaluate(
         payload["promises"] = [vars(check) | {"warning": check.warning} for check in checks]
     groups = payload["row_groups_read_fraction"]
     print_figures(
-        f"{table}: what {found.queries:,} queries read",
+        f"{table}: what {counted(found.queries, 'query')} read",
         [
             ("files", f"{payload['files_read_mean']:,.1f} of {found.files:,}"),
             ("rows", f"{payload['rows_read_mean']:,.0f} of {found.rows:,} ({payload['rows_read_fraction']:.2%})"),
@@ -157,7 +159,7 @@ def evaluate(
         if check.kept is not None:
             out.print(
                 f"version {check.version} promised {check.promised:.1%} of the rows less and saves "
-                f"{check.measured:.1%} ({check.queries:,} queries)",
+                f"{check.measured:.1%} ({counted(check.queries, 'query')})",
                 soft_wrap=True,
             )
         if check.warning:
@@ -181,7 +183,7 @@ def inspect(table: str, committer: str) -> Payload:
             ("rows", f"{payload['rows']:,}"),
             ("bytes", f"{payload['bytes']:,}"),
             ("clustered by us", f"{payload['clustered_fraction']:.1%} of the rows"),
-            *((f"layout {name}", f"{count:,} files") for name, count in payload["layouts"].items()),
+            *((f"layout {name}", counted(count, "file")) for name, count in payload["layouts"].items()),
             ("generations that overlap", f"{payload['generations']:,} at most in a partition"),
             ("our files that hold a key", "unknown" if key_overlap is None else f"{key_overlap:.1f} on average"),
         ],

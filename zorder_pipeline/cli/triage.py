@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from zorder_pipeline.model.wording import counted
+
 from .common import Payload, Progress, command, log_options, log_sources, out, print_columns, start_spark, writable
 
 if TYPE_CHECKING:
@@ -44,7 +46,9 @@ def triage(
     if unknown := [item for item in found if item.problem is not None]:
         out.print("\n[bold]Nothing to say of[/]")
         for item in unknown:
-            out.print(f"- {item.table} ({item.queries:,} queries): {item.problem}", soft_wrap=True, markup=False)
+            out.print(
+                f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True, markup=False
+            )
     if picture is not None and known:
         Path(picture).write_bytes(_drawn(known))
         out.print(f"\npicture written to {picture}", soft_wrap=True)

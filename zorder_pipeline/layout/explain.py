@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.wording import counted
 
 __all__ = ["cut_levels", "explain", "uses"]
 
@@ -109,7 +110,7 @@ def _tree(spec: KeySpec, tree: CutTree) -> tuple[str, ...]:
     first = [_either(columns) for _, columns in _levels(spec, tree)[:FIRST_LEVELS]]
     features = {feature.column: i for i, feature in enumerate(spec.features)}
     return (
-        f"a tree of {_times(cells - 1, 'cut')}, {tree.depth} deep, makes {cells:,} cells",
+        f"a tree of {counted(cells - 1, 'cut')}, {tree.depth} deep, makes {cells:,} cells",
         *(
             f"{name}: {_share(count / ways)} of the cuts that make a cell, {_places(spec, features[name])}"
             for name, count in used.items()
@@ -146,10 +147,6 @@ def _cells(tree: CutTree, index: int) -> list[tuple[int, int]]:
     return found
 
 
-def _times(count: int, thing: str) -> str:
-    return f"{count:,} {thing}{'s' if count != 1 else ''}"
-
-
 def _share(share: float) -> str:
     return f"{share:.0%}" if share >= 0.01 else "under 1%"
 
@@ -163,7 +160,7 @@ def _either(columns: Mapping[str, int]) -> str:
 def _feature(feature: FeatureCodes) -> str:
     if not feature.breakpoints:
         return f"{feature.column}: one range; rows that come after it will be kept apart"
-    bits = f"({_times(feature.bits, 'bit')})"
+    bits = f"({counted(feature.bits, 'bit')})"
     head = f"{feature.column}: {len(feature.codes):,} ranges"
     points = feature.breakpoints
     if len(points) == 1:

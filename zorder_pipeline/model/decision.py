@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from zorder_pipeline.model.wording import counted
+
 __all__ = ["APPROVE", "CAUSES", "DECLINE", "POSTPONE", "Decision", "Option"]
 
 APPROVE, DECLINE, POSTPONE = "approve", "decline", "postpone"
@@ -61,7 +63,7 @@ class Option:
     def label(self) -> str:
         """The action, and how many files it makes."""
         words = self.action.replace("_", " ")
-        return f"{words} in {self.made:,} file{'s' if self.made != 1 else ''}" if self.made else words
+        return f"{words} in {counted(self.made, 'file')}" if self.made else words
 
     @property
     def net_low(self) -> float:

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from zorder_pipeline.model.wording import counted
+
 from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
 
 __all__ = ["LoggedQuery", "QueryLog"]
@@ -138,7 +140,7 @@ class QueryLog:
         """The tables that its statements read, the most read first, for a sentence."""
         counts = Counter(query.table for query in self.queries)
         counts.update(self.unmatched)
-        told = [f"{name} {count:,} time{'s' if count != 1 else ''}" for name, count in counts.most_common(TOLD)]
+        told = [f"{name} {counted(count, 'time')}" for name, count in counts.most_common(TOLD)]
         return "they read " + ", ".join(told) if told else "they read no table" if self.lines else "the log is empty"
 
     def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:

@@ -10,6 +10,8 @@ import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
+from zorder_pipeline.model.wording import counted
+
 from .canvas import COLUMNS, GREY, INK, Floats, figure_of, percent, short, to_png
 
 __all__ = ["blocks_2d"]
@@ -48,7 +50,7 @@ def blocks_2d(codes: Mapping[str, Ints], panels: Mapping[str, Ints], title: str 
         found = boxes[panel]
         _draw(axes, x, y, file, found, shown)
         outlined = (
-            f"{min(FILES, len(found)):,} of {len(found):,} files" if len(found) > FILES else f"{len(found):,} files"
+            f"{min(FILES, len(found)):,} of {len(found):,} files" if len(found) > FILES else counted(len(found), "file")
         )
         axes.set_title(
             f"{panel}: a file spans {percent(_area(found))}", loc="left", fontsize=10, weight="bold", color=INK

@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.dates import ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator
 
+from zorder_pipeline.model.wording import counted
+
 from .canvas import COLUMNS, GREY, LIGHT, figure_of, plain_axes, short, to_png
 
 __all__ = ["condition_forms", "queries_over_time"]
@@ -41,7 +43,8 @@ def queries_over_time(asked: Mapping[str, Sequence[int]], title: str | None = No
     width = (edges[1] - edges[0]) / unit
     per = name if 0.9 <= width <= 1.1 else f"{width:.1f} {name}s"
     message = (
-        title or f"{len(every):,} queries from {_day(first)} to {_day(last)}, most of them by {next(iter(groups))}"
+        title
+        or f"{counted(len(every), 'query')} from {_day(first)} to {_day(last)}, most of them by {next(iter(groups))}"
     )
     figure, axes = figure_of(7.2, 3.0, message)
     places = edges / 1e6 / 86_400  # days since 1970, matplotlib's own unit

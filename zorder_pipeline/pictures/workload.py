@@ -10,6 +10,8 @@ import networkx as nx
 import numpy as np
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
+from zorder_pipeline.model.wording import counted
+
 from .canvas import BLUE, GREEN, GREY, ORANGE, VERMILION, Floats, figure_of, percent, plain_axes, short, to_png
 
 __all__ = ["correlation_graph", "rows_per_query"]
@@ -105,7 +107,7 @@ def rows_per_query(
     axes.legend(frameon=False, loc="best")
     axes.set(xlim=(0, max(1, len(before))), ylim=(0, None))
     axes.set_xlabel(
-        f"{len(before):,} queries, each curve from the one that reads most\n"
+        f"{counted(len(before), 'query')}, each curve from the one that reads most\n"
         f"{better:,} read less than before, {worse:,} read more"
     )
     axes.set_ylabel("share of rows read")

@@ -8,6 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.colors import LinearSegmentedColormap
 
+from zorder_pipeline.model.wording import counted
+
 from .canvas import GREY, INK, Floats, figure_of, percent, short, to_png
 
 __all__ = ["zone_map"]
@@ -37,7 +39,9 @@ def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = Non
         axes.set_facecolor("#FFE9C7")
         axes.set_yticks(range(len(columns)), [short(column, 20) for column in columns])
         axes.set_xticks([])
-        axes.set_xlabel(f"{files:,} files, in each row from the narrowest to the widest", fontsize=8.5, color=GREY)
+        axes.set_xlabel(
+            f"{counted(files, 'file')}, in each row from the narrowest to the widest", fontsize=8.5, color=GREY
+        )
         axes.set_title(name, loc="left", fontsize=10, weight="bold", color=INK)
         for row in range(len(columns)):
             mean = float(np.nanmean(cells[row])) if np.isfinite(cells[row]).any() else math.nan

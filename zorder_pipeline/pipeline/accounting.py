@@ -14,6 +14,7 @@ from zorder_pipeline.gate.accounts import BROKEN, Account, MonthlySaving, monthl
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel, ScanWork
 from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pictures import KeptPromise
 from zorder_pipeline.relayout.ledger import Entry, Ledger
@@ -69,7 +70,7 @@ class PromiseCheck:
             return None
         return (
             f"{self.table}: the relayout of version {self.version} saves {self.measured:.1%} of the rows instead of "
-            f"the promised {self.promised:.1%}, by {self.queries:,} queries; the next promises are trusted less"
+            f"the promised {self.promised:.1%}, by {counted(self.queries, 'query')}; the next promises are trusted less"
         )
 
     @property

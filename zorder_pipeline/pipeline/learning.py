@@ -23,6 +23,7 @@ from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
@@ -79,11 +80,12 @@ def learn(
     snapshot = open_table(spark, table, committer=committer)
     names = names_of(table, snapshot, aliases)
     log = ingest(logs, {snapshot.location: (snapshot, names)})
-    say(f"read {log.lines} statements, {len(log.of_table([snapshot.location]))} of them scan the table")
+    say(f"read {counted(log.lines, 'statement')}, {len(log.of_table([snapshot.location])):,} of them scan the table")
     known = [warm.spec] if warm is not None and warm.spec is not None else []
     analysis = analyse(spark, snapshot, log, [snapshot.location], settings, layouts=known)
     say(
-        f"sampled {analysis.sample.rows} of {analysis.sample.total_rows} rows in {len(analysis.sample.columns)} columns"
+        f"sampled {analysis.sample.rows:,} of {counted(analysis.sample.total_rows, 'row')} "
+        f"in {counted(len(analysis.sample.columns), 'column')}"
     )
     orders = [order] if warm and warm.spec and (order := bit_order(warm.spec)) else []
     if warm is not None and not orders:
@@ -127,7 +129,7 @@ def analyse(
     usable = [query for query in queries if query.usable]
     if not statistics and not usable:
         raise TableError(
-            f"no usable query of {snapshot.location} among {log.lines:,} statements ({log.read}); "
+            f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')} ({log.read}); "
             f"if the log calls the table otherwise, name it with --alias"
         )
     rows = int(snapshot.files().rows.sum())

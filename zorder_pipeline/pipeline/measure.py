@@ -12,6 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.results import Evaluation
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
@@ -61,7 +62,7 @@ def evaluate(
     files = snapshot.files()
     zone_map = files.zone_map()
     hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
-    say(f"tested {len(boxes)} queries against {len(files)} files")
+    say(f"tested {counted(len(boxes), 'query')} against {counted(len(files), 'file')}")
     groups = _row_group_fraction(snapshot, boxes, hits > 0)
     total, read = int(files.rows.sum()), hits @ files.rows
     with set_for_a_while(spark, COMPILED):

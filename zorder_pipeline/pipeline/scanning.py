@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, TypeVar
 import numpy as np
 
 from zorder_pipeline.model.predicate import And, Predicate
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.catalyst import Conditions
 from zorder_pipeline.reading.prune import Excluded
@@ -73,7 +74,7 @@ class ScanReport:
     def __str__(self) -> str:
         read = f"{self.files_read} of {self.files} files, {self.rows_read:,} of {self.rows:,} rows"
         lines = [f"{self.table} at version {self.version}: {read} (Delta alone: {self.delta_files_read} files)"]
-        lines += [f"  {item.files} files excluded by {_told(item)}" for item in self.excluded]
+        lines += [f"  {counted(item.files, 'file')} excluded by {_told(item)}" for item in self.excluded]
         return "\n".join([*lines, f"  asked: {self.asked}"])
 
 

@@ -19,6 +19,7 @@ from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.values import Value
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather
@@ -114,7 +115,7 @@ def gather_statistics(
     gone = store.keep_only(snapshot.table_id, list(vectors))
     added = 0
     if missing and usable:
-        progress(f"gathering statistics of {len(usable)} features in {len(missing)} files")
+        progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
         with set_for_a_while(spark, COMPILED | as_others_read(spark)):
             rows, some = snapshot.read_files(missing), _some(snapshot, missing)
             found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))

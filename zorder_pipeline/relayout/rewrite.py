@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.wording import counted
 
 from .commit import Transaction
 from .committer import Committer, Replacement
@@ -245,10 +246,10 @@ def _attempt(
     refuse_zoneless(snapshot, chosen)
     refuse_empty(snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
-    safety.progress(f"rewriting {len(chosen)} files, {size:,} bytes, {expected:,} rows")
+    safety.progress(f"rewriting {counted(len(chosen), 'file')}, {size:,} bytes, {counted(expected, 'row')}")
     rows = committer.input_rows()
     arranged = job.arrange(committer, files, chosen, rows)
-    safety.progress(f"writing {arranged.files} files")
+    safety.progress(f"writing {counted(arranged.files, 'file')}")
     ordered = to_files(arranged.rows, arranged.files).sortWithinPartitions(*(F.expr(item) for item in arranged.by))
     conf = {"spark.sql.files.maxRecordsPerFile": "0"}
     if safety.row_group_bytes is not None:

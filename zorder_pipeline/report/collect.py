@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline import pictures, pipeline
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
 from zorder_pipeline.pipeline.words import without_literals
@@ -92,7 +93,7 @@ def collect(
             float(read.mean()) if len(read) else None,
             float(then.mean()) if then is not None and len(then) else None,
         ),
-        f"{snapshot.location} at version {snapshot.version}, {len(facts.queries):,} queries, {made}",
+        f"{snapshot.location} at version {snapshot.version}, {counted(len(facts.queries), 'query')}, {made}",
         cards,
         sections,
     )
@@ -212,7 +213,7 @@ def _effect(facts: Facts) -> list[Section]:
         drawn = pictures.rows_per_query(read[0], read[1], labels=("before", "now"))
         parts.append(Picture(drawn, "Rows that each query reads, by the files' own statistics."))
     entry = facts.entries[-1]
-    size = f"{entry.rows:,} rows in {entry.bytes_rewritten / 1e6:,.1f} MB"
+    size = f"{counted(entry.rows, 'row')} in {entry.bytes_rewritten / 1e6:,.1f} MB"
     sentence = f"The last relayout made version {entry.version} on {_day(entry.committed_at)}: it rewrote {size}."
     return [Section("Before and after the last relayout", [sentence], parts)] if parts else []
 

@@ -11,6 +11,7 @@ from zorder_pipeline.errors import TableError
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.ledger import Entry, Ledger
@@ -79,7 +80,7 @@ def gather(
     found = Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
     try:
         analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
-        say(f"searching, {settings.trials} trials")
+        say(f"searching, {counted(settings.trials, 'trial')}")
         plan, learned = pipeline.learn_layout_for(analysis, settings)
     except TableError as error:
         return replace(found, why_not=str(error))
