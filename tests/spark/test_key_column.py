@@ -20,7 +20,7 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
-from zorder_pipeline.relayout.key_column import KEY, TREE_LIMIT, with_key
+from zorder_pipeline.relayout.key_column import KEY, PAYLOAD, TREE_LIMIT, with_key
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -100,6 +100,41 @@ def test_many_breakpoints_are_searched_in_an_array(spark: SparkSession) -> None:
 )
 def test_raw_bits_agree(spark: SparkSession, type_name: str, bits: int) -> None:
     check(spark, COLUMNS[type_name], KeySpec((raw_encoding("c", type_name, bits),), (0,) * bits))
+
+
+@pytest.mark.parametrize("type_name", ["float", "double"])
+def test_zeros_of_either_sign_are_one_value_to_a_search_of_many_breakpoints(
+    spark: SparkSession, type_name: str
+) -> None:
+    points = tuple(float(i) for i in range(-20, 21))
+    column = pa.array(
+        [-0.0, 0.0, None, float("nan"), float("inf"), -20.0, 20.5, -5e-324 if type_name == "double" else -1e-40]
+    )
+    column = column.cast(pa.float32() if type_name == "float" else pa.float64())
+    assert len(points) > TREE_LIMIT
+    feature = FeatureCodes("c", type_name, points, tuple(range(42)), 6, null_code=0)
+    check(spark, column, KeySpec((feature,), (0,) * 6))
+
+
+def test_a_decimal_that_was_widened_since_is_searched_alike(spark: SparkSession) -> None:
+    values = [Decimal(int(v)).scaleb(-2) for v in RNG.integers(-(10**11), 10**11, 300)]
+    column = pa.array(with_nulls(values), pa.decimal128(12, 2))
+    feature = rank_encoding("c", "decimal(12,2)", *canonical_array(column, ValueType("decimal(12,2)"))).feature(7)
+    spec = KeySpec((feature,), (0,) * 7)
+    narrow, wide = (
+        spark.createDataFrame(pa.table({"c": column.cast(kind)})) for kind in (column.type, pa.decimal128(20, 4))
+    )
+    found = [with_key(rows, spec, {"c": ("c",)}).toPandas()[KEY].tolist() for rows in (narrow, wide)]
+    assert found[0] == found[1] == keys(spec, {"c": canonical_array(column, ValueType("decimal(12,2)"))}).tolist()
+
+
+def test_columns_lie_in_one_with_copies_beside_it(spark: SparkSession) -> None:
+    feature = FeatureCodes("a.b", "bigint", (3, 5), (0, 1, 2), 2, null_code=0)
+    rows = spark.createDataFrame(pa.table({"a.b": [1, 4, None, 9], "we`ird": list("abcd"), "p": [1, 1, 2, 2]}))
+    found = with_key(rows, KeySpec((feature,), (0, 0)), {"a.b": ("a.b",)}, beside=["p"])
+    assert found.columns == ["p", PAYLOAD, KEY]
+    assert found.select(f"{PAYLOAD}.*").collect() == rows.collect()
+    assert [(row["p"], row[KEY]) for row in found.collect()] == [(1, 0), (1, 1), (2, 0), (2, 2)]
 
 
 def test_names_with_dots_blanks_and_backquotes(spark: SparkSession) -> None:

@@ -121,11 +121,13 @@ def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: Log
 
 @pytest.mark.slow
 def test_a_delta_table_as_a_log(store: LogStore, tmp_path: Path) -> None:
-    log = str(tmp_path / "history")
+    log = str(tmp_path / "the history")
 
     def append(first: int) -> None:
-        rows = [(f"SELECT a FROM t WHERE a = {i}",) for i in range(first, first + 3)]
-        store.spark.createDataFrame(rows, "statement string").coalesce(1).write.format("delta").mode("append").save(log)
+        rows = [(f"SELECT a FROM t WHERE a = {i}", "1 May 8%") for i in range(first, first + 3)]
+        store.spark.createDataFrame(rows, "statement string, day string").coalesce(1).write.format("delta").partitionBy(
+            "day"
+        ).mode("append").save(log)
 
     append(0)
     assert store.ingest(log, CATALOG).log.used == 3

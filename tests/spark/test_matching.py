@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.spark_sql import boxes_sql
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 from zorder_pipeline.reading import matching
 from zorder_pipeline.reading.matching import matching_rows
@@ -60,3 +61,21 @@ def test_rows_are_counted_as_spark_counts_them(
     assert asked.scans == scans_expected
     assert found.tolist() == [spark.read.format("delta").load(path).where(text).count() for text in CONDITIONS]
     assert len(told) == 2, "six different queries that restrict something, in batches of three"
+
+
+@pytest.mark.parametrize("condition", ["a = 5", "a < 10", "a IN (3, 7)", "a BETWEEN 2 AND 8 OR a = 9"])
+def test_a_query_that_is_counted_alone_opens_its_own_files_only(
+    spark: SparkSession, tmp_path: Path, condition: str
+) -> None:
+    path = str(tmp_path / "t")
+    for low in (0, 50, 100):
+        spark.range(low, low + 50).selectExpr("id AS a").coalesce(1).write.format("delta").mode("append").save(path)
+    snapshot = open_table(spark, path)
+    scans = parse_statement(
+        f"SELECT * FROM t WHERE {condition}", aliases={"t": "t"}, schemas={"t": snapshot.schema}, zone="UTC"
+    )
+    assert not isinstance(scans, Unusable)
+    boxes = to_boxes(scans[0].predicate, snapshot.schema)
+    asked = snapshot.read().where(boxes_sql(boxes, dict(snapshot.paths), never_null=False))
+    assert len(asked.inputFiles()) == 1
+    assert asked.count() == snapshot.read().where(condition).count()

@@ -16,7 +16,7 @@ from zorder_pipeline.model.values import ValueType
 
 from .skipping import Estimator
 
-__all__ = ["column_bytes", "files_read", "pieces"]
+__all__ = ["column_bytes", "files_read", "pieces", "whole_distinct"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -70,7 +70,7 @@ def column_bytes(
     whole = sampled * rows_per_sampled
     distinct, words_of_file = _dictionaries(here, codes, files)
     width, plain = _plain(values[chosen], type_name)
-    words = _unseen(distinct, sampled, whole)
+    words = whole_distinct(distinct, sampled, whole)
     index_bits = np.ceil(np.log2(np.maximum(words, 2.0)) - 1e-3) * (words > 1.5)
     indices = np.minimum(whole * index_bits / 8, _runs(here, codes, sampled, words) * (RUN + index_bits / 8))
     typical = (float(whole.mean()) * width, float(words.mean()) * width, float(whole.mean() * index_bits.mean()) / 8)
@@ -117,10 +117,10 @@ def _dictionaries(file: Ints, codes: Ints, files: int) -> tuple[Floats, Ints]:
     return distinct.astype(np.float64), np.asarray(place.ravel() - first[file], dtype=np.int64)
 
 
-def _unseen(distinct: Floats, sampled: Floats, whole: Floats) -> Floats:
+def whole_distinct(distinct: Floats, sampled: Floats, whole: Floats) -> Floats:
     """Distinct values of ``whole`` rows when ``sampled`` of them showed ``distinct``: as if all were equally frequent.
 
-    >>> np.round(_unseen(np.array([100.0, 63.4, 100.0]), np.array([100.0, 100.0, 1e6]), np.full(3, 1e6)))
+    >>> np.round(whole_distinct(np.array([100.0, 63.4, 100.0]), np.array([100.0, 100.0, 1e6]), np.full(3, 1e6)))
     array([1.e+06, 1.e+02, 1.e+02])
     """
     low, high = distinct.copy(), np.maximum(whole, distinct) * 1e4

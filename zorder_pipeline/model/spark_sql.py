@@ -55,24 +55,27 @@ def _seconds(micros: int) -> str:
     return f"CAST('{'-' if micros < 0 else ''}{whole}.{rest:06d}' AS DECIMAL(18, 6))"
 
 
-def boxes_sql(boxes: Boxes, paths: dict[str, tuple[str, ...]]) -> str:
-    """The boxes as a condition that is true for exactly the rows they match, never null.
+def boxes_sql(boxes: Boxes, paths: dict[str, tuple[str, ...]], never_null: bool = True) -> str:
+    """The boxes as a condition that is true for exactly the rows they match.
 
     Args:
         paths: path of each column (a struct field has several parts) by its schema name.
+        never_null: false for the other rows, instead of false or null. Delta skips files only by a condition that may
+            be null.
     """
-    return " OR ".join(f"({_box_sql(box, paths)})" for box in boxes) or "false"
+    return " OR ".join(f"({_box_sql(box, paths, never_null)})" for box in boxes) or "false"
 
 
-def _box_sql(box: Box, paths: dict[str, tuple[str, ...]]) -> str:
-    return " AND ".join(f"({_range_sql(item, column_sql(paths[item.column]))})" for item in box) or "true"
+def _box_sql(box: Box, paths: dict[str, tuple[str, ...]], never_null: bool) -> str:
+    return " AND ".join(f"({_range_sql(item, column_sql(paths[item.column]), never_null)})" for item in box) or "true"
 
 
-def _range_sql(item: Range, column: str) -> str:
+def _range_sql(item: Range, column: str, never_null: bool) -> str:
     parts = [_interval_sql(interval, column, ValueType.parse(item.type)) for interval in item.intervals]
     if item.nulls:
         parts.append(f"{column} IS NULL")
-    return f"coalesce({' OR '.join(parts)}, false)" if parts else "false"
+    either = " OR ".join(parts) or "false"
+    return f"coalesce({either}, false)" if parts and never_null else either
 
 
 def _interval_sql(interval: Interval, column: str, value_type: ValueType) -> str:

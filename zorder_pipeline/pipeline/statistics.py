@@ -36,8 +36,6 @@ if TYPE_CHECKING:
 
 SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
 """By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
-NO_BOUNDS = {"spark.databricks.delta.stats.collect": "false"}
-"""The state's own files are found by their partitions: bounds of what is in them would be made for nobody."""
 
 __all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
 
@@ -122,8 +120,7 @@ def gather_statistics(
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))
         found = found.filter(pc.is_valid(found["file"]))
-        with set_for_a_while(spark, NO_BOUNDS):
-            added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
+        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
         version=snapshot.version,

@@ -1,14 +1,16 @@
 """Which statistics let files be skipped once the table lies by a layout; the others would be gathered for nothing.
 
 The sample, cut into files as the layout does it, gets the statistics that the real files would get. A file of sample
-rows holds fewer values than a real one, so a statistic excludes more of them than of real ones. So do Delta's own
-bounds, which a rare value widens in every real file and in hardly any of the sample's: they count only where the layout
-divides the column, or they would seem to skip what a statistic is needed for.
+rows holds fewer values than a real one, so what excludes a file of the sample need not exclude the real one, and must
+not hide that another statistic is needed. Delta's own bounds, which a rare value widens in every real file, count as
+far as the layout's cuts bound a column; a predicate that hardly any row of the sample decides does not count beside
+others; and a file of too many values for a Bloom filter has none.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,12 +19,14 @@ import numpy.typing as npt
 from zorder_pipeline.features.statistics import enriched, worth_keeping
 from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.layout.skipping import stored_bounds
+from zorder_pipeline.layout.virtual_files import whole_distinct
 from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats, bloom_place
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.values import Value, ValueType
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.reading.gather import MOST_PLACES
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 
 from .records import TableAnalysis
@@ -31,6 +35,9 @@ __all__ = ["reading_boxes", "reading_schema", "sampled_features", "useful_statis
 
 LITTLE = 0.002
 """Share more of the rows that queries may read without a statistic that is not worth gathering."""
+HIGHEST_TEXT = "\U0010ffff" * 33
+SEEN = 10
+"""Rows of the sample on which a predicate must be true, and on which not, to be taken for so in every file."""
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 _Values: TypeAlias = tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]
@@ -72,8 +79,7 @@ def useful_statistics(
 
     Args:
         file: file of each sample row under the layout, shape (rows,).
-        spec: the layout's key, None of the table as it lies: of the columns by which it tells files apart, the bounds
-            in a file of the sample are those of a real one.
+        spec: the layout's key, None of the table as it lies: where it cuts, real files are bounded, too.
         weights: of all queries, shape (queries,).
         blocks: parts of the log, of which the last does not decide; without them all queries do.
         kept: features that are gathered already and stay, if they are still asked for.
@@ -84,25 +90,29 @@ def useful_statistics(
     names = sampled_features(analysis)
     schema = reading_schema(analysis)
     boxes = reading_boxes(analysis, schema, names)
-    divided = {spec.features[i].column for i in spec.telling} if spec is not None else set()
-    tests = _virtual(analysis, {f: names[f] for f in wanted if f in names}, file, divided)
+    asked_for = {f: names[f] for f in wanted if f in names}
+    tests = _virtual(analysis, asked_for, file, _cuts(spec) if spec is not None else {})
+    at_best = FileTests(_delta(analysis, file, None), tests.enriched)
+    doubtful = {name for f, name in asked_for.items() if f.kind == "predicate" and _hardly_seen(analysis, name)}
     deciding = np.concatenate([blocks.train, blocks.select]).tolist() if blocks else range(len(boxes))
     asked = {i: {item.column for box in boxes[i] for item in box} for i in deciding}
-    read = {i: _rows(tests, boxes[i]) for i in asked}
-    allowed = LITTLE * sum(weights[i] * read[i] for i in asked)
+    allowed = LITTLE * sum(weights[i] * _rows(at_best, boxes[i]) for i in asked)
     gathered = {(feature.name, feature.kind, feature.sql) for feature in kept}
     dropped: set[Feature] = set()
+    stays = dict(tests.enriched)
     for feature in sorted(wanted, key=lambda feature: feature.weight):
         name = names.get(feature)
-        if name not in tests.enriched or (feature.name, feature.kind, feature.sql) in gathered:
+        if name not in stays or (feature.name, feature.kind, feature.sql) in gathered:
             continue
-        rest = FileTests(tests.delta, {key: stats for key, stats in tests.enriched.items() if key != name})
-        without = {i: _rows(rest, boxes[i]) for i, columns in asked.items() if name in columns}
-        lost = sum(weights[i] * (rows - read[i]) for i, rows in without.items())
+        concerned = [i for i, columns in asked.items() if name in columns]
+        sure = {key: stats for key, stats in stays.items() if key == name or key not in doubtful}
+        lost = max(
+            sum(weights[i] * (_rows(without, boxes[i]) - _rows(beside, boxes[i])) for i in concerned)
+            for beside, without in (_with_and_without(tests.delta, some, name) for some in (stays, sure))
+        )
         if lost <= allowed:
             dropped.add(feature)
-            tests = rest
-            read |= without
+            del stays[name]
             allowed -= lost
     return tuple(feature for feature in wanted if feature not in dropped)
 
@@ -111,29 +121,96 @@ def _rows(tests: FileTests, boxes: Boxes) -> float:
     return float(tests.delta.rows[tests.matching(boxes)].sum())
 
 
+def _with_and_without(
+    delta: ZoneMap, enriched_stats: Mapping[str, FeatureStats], name: str
+) -> tuple[FileTests, FileTests]:
+    rest = {key: stats for key, stats in enriched_stats.items() if key != name}
+    return FileTests(delta, enriched_stats), FileTests(delta, rest)
+
+
+def _hardly_seen(analysis: TableAnalysis, name: str) -> bool:
+    values, valid = analysis.sample.arrays[name]
+    true = int(np.count_nonzero(values[valid]))
+    return min(true, len(valid) - true) < SEEN
+
+
+def _cuts(spec: KeySpec) -> dict[str, list[Value]]:
+    """The values at which a layout divides its columns between files."""
+    found: dict[str, list[Value]] = {}
+    for i in dict.fromkeys(spec.telling):
+        feature = spec.features[i]
+        spare = 0 if spec.tree is not None else feature.bits - spec.telling.count(i)
+        coarse = [code >> spare for code in feature.codes]
+        found[feature.column] = [
+            point for point, (low, high) in zip(feature.breakpoints, pairwise(coarse), strict=True) if low != high
+        ]
+    return found
+
+
 def _virtual(
-    analysis: TableAnalysis, names: Mapping[Feature, str], file: npt.NDArray[np.int32], divided: Collection[str]
+    analysis: TableAnalysis, names: Mapping[Feature, str], file: npt.NDArray[np.int32], cuts: Mapping[str, list[Value]]
 ) -> FileTests:
-    """The statistics of the files that the sample's rows are cut into, with Delta's of the divided columns alone."""
+    """The statistics of the files that the sample's rows are cut into, with Delta's as far as ``cuts`` bound them."""
     columns = analysis.sample.arrays
     files = int(file.max()) + 1
     rows = np.bincount(file, minlength=files)
+    whole = np.asarray(rows * (analysis.sample.total_rows / max(1, len(file))), dtype=np.float64)
     enriched_stats = {}
     for feature, name in names.items():
         if name in columns:
             domain, places = _coded(columns[name], file)
             zones = _zones(domain, domain, places, rows)
             bloom = _bloom(domain, places, files) if feature.equality else None
-            filtered = np.ones(files, dtype=np.bool_) if feature.equality else None
-            enriched_stats[name] = FeatureStats(feature, zones, rows, bloom, filtered)
+            distinct = np.bincount(np.unique(np.stack(places), axis=1)[0], minlength=files).astype(np.float64)
+            filtered = whole_distinct(distinct, rows.astype(np.float64), whole) <= MOST_PLACES
+            enriched_stats[name] = FeatureStats(feature, zones, rows, bloom, filtered if feature.equality else None)
+    return FileTests(_delta(analysis, file, cuts), enriched_stats)
+
+
+def _delta(analysis: TableAnalysis, file: npt.NDArray[np.int32], cuts: Mapping[str, list[Value]] | None) -> ZoneMap:
+    """Delta's own bounds: those that ``cuts`` imply, or those of the sample's rows."""
+    columns = analysis.sample.arrays
+    rows = np.bincount(file)
     own = {}
     for column in analysis.snapshot.schema.columns:
-        known = column.partition or (column.delta_stats and column.name in divided)
+        known = column.partition or (column.delta_stats and (cuts is None or column.name in cuts))
         if known and column.name in columns and column.value_type.orderable:
             domain, places = _coded(columns[column.name], file)
             low, high = stored_bounds(domain, ValueType.parse(column.type))
+            if cuts is not None and not column.partition:
+                low, high = _between(domain, cuts[column.name])
             own[column.name] = _zones(low, high, places, rows)
-    return FileTests(ZoneMap(rows, rows, own), enriched_stats)
+    return ZoneMap(rows, rows, own)
+
+
+def _between(domain: npt.NDArray[Any], cuts: Sequence[Value]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    """The lowest and highest values between the cuts around each value; beyond the outermost there may be any."""
+    lowest: Any
+    highest: Any
+    if domain.dtype != object:
+        limits = np.finfo(domain.dtype) if domain.dtype.kind == "f" else np.iinfo(domain.dtype)
+        lowest, highest = limits.min, limits.max
+    elif isinstance(next(iter(domain.tolist()), ""), str):
+        lowest, highest = "", HIGHEST_TEXT
+    else:
+        lowest, highest = -(10**40), 10**40
+    low, high = np.empty((2, len(cuts) + 1), dtype=domain.dtype)
+    low[:], high[:] = [lowest, *cuts], [*(_before(cut) for cut in cuts), highest]
+    place = np.searchsorted(low[1:], domain, side="right")
+    return low[place], high[place]
+
+
+def _before(value: Value) -> Value:
+    """The largest value below, of strings up to Delta's length of a bound."""
+    if isinstance(value, float):
+        return float(np.nextafter(value, -np.inf))
+    if isinstance(value, int):
+        return value - 1
+    assert isinstance(value, str), "columns of bytes have no bounds in Delta"
+    last = ord(value[-1:] or "\0")
+    if last == 0:
+        return value[:-1]
+    return value[:-1] + chr(0xD7FF if last == 0xE000 else last - 1) + HIGHEST_TEXT  # no surrogates, which sort nowhere
 
 
 def _coded(

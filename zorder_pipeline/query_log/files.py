@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
+from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -152,8 +153,13 @@ def _delta_files(filesystem: fs.FileSystem, prefix: str, place: str) -> list[Log
             f"query log {prefix + place} is a Delta table that cannot be read here: {str(error).splitlines()[0]}; "
             "export it as Parquet or JSON Lines"
         ) from error
-    inside = [path.removeprefix(prefix) for path in sorted(paths)]
-    return [LogFile(prefix + p, "parquet", (p,), filesystem.get_file_info(p).size or 0) for p in inside]
+    found = []
+    for path in sorted(paths):  # delta-rs quotes blanks and the like in the table's folder
+        inside = path.removeprefix(prefix)
+        infos = filesystem.get_file_info([place + inside.removeprefix(quote(place)), inside, unquote(inside)])
+        info = next((info for info in infos if info.type == fs.FileType.File), infos[1])
+        found.append(LogFile(prefix + info.path, "parquet", (info.path,), info.size or 0))
+    return found
 
 
 def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
@@ -179,7 +185,7 @@ def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
             )
         with filesystem.open_input_stream(f"{place}/_delta_log/{name}") as stream:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
-        found += [a["add"]["path"] for a in actions if "add" in a and a["add"].get("dataChange", True)]
+        found += [unquote(a["add"]["path"]) for a in actions if "add" in a and a["add"].get("dataChange", True)]
     return version, [f"{place}/{name}" for name in found]
 
 

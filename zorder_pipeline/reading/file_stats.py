@@ -121,6 +121,7 @@ class FileStats:
             vectors: id of the deletion vector that each file had.
             stored_as: see `Gathered.under`.
         """
+        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
         known = self.load(table_id).under(stored_as).rows
@@ -142,6 +143,8 @@ class FileStats:
             "*",
         )
         writer = frame.coalesce(1).write.format("delta").mode("append").partitionBy("stats_date", "table_id")
+        if not DeltaTable.isDeltaTable(self.spark, self.path):  # its own files are found by their partitions
+            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
         writer.option("mergeSchema", "true").save(self.path)
         self._forget(table_id)
         return int(new.sum())

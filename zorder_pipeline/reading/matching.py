@@ -51,7 +51,7 @@ def matching_rows(
     batches += [together[i : i + BATCH] for i in range(0, len(together), BATCH)]
     told = 0
     for batch in batches:
-        conditions = [boxes_sql(boxes, dict(paths)) for boxes in batch]
+        conditions = [boxes_sql(boxes, dict(paths), never_null=False) for boxes in batch]
         if len(batch) == 1:
             found = (rows.where(conditions[0]).count(),)
         else:

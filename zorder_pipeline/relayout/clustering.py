@@ -18,7 +18,7 @@ from zorder_pipeline.model.values import canonical_array, order_key
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
 from .history import OURS
-from .key_column import FILE, KEY, with_key
+from .key_column import FILE, KEY, PAYLOAD, with_key
 from .rewrite import Arranged
 from .routing import Cutter, cut, histogram_of, routed, sampled_share, surely_bounded
 from .select import select_files
@@ -89,12 +89,13 @@ class Clustering:
                 spec = self.extend(spec, _values(some, snapshot, beyond, share * total), total)
             found = histogram_of(with_key(some, spec, paths, self.hilbert_table), partitions, share)
         cuts = cut(found, self.cutter)
-        keyed = with_key(rows, spec, paths, self.hilbert_table)
+        keyed = with_key(rows, spec, paths, self.hilbert_table, beside=partitions)
         if share < 1 and not (cuts and surely_bounded(cuts, self.target_rows)):
             cuts = cut(histogram_of(keyed, partitions), self.cutter)
         if not cuts:
             raise LostRaceError(f"the rows to rewrite in {snapshot.location} were deleted meanwhile; run it again")
         targeted, ranges = routed(keyed, cuts, partitions, spec.highest)
+        targeted = targeted.select(f"{PAYLOAD}.*", KEY, FILE)
         # FILE changes nothing in a file's order, but a sort that did not name it would have each row copied to drop it
         by = [text for name in partitions for text in _in_order_of(name, rows)] + [f"{KEY} + 0 * {FILE}"]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]

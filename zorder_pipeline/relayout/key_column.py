@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.cut_tree import CutTree
+from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType
@@ -23,9 +23,9 @@ from zorder_pipeline.model.values import ValueType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["FILE", "KEY", "RANGE", "Search", "array_sql", "numbers_of_starts", "with_key"]
+__all__ = ["FILE", "KEY", "PAYLOAD", "RANGE", "Search", "array_sql", "numbers_of_starts", "with_key"]
 
-KEY, RANGE, FILE = "__zorder_key", "__zorder_range", "__zorder_file"
+KEY, RANGE, FILE, PAYLOAD = "__zorder_key", "__zorder_range", "__zorder_file", "__zorder_payload"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
 _EPOCH, _VALUE = "__zorder_epoch", "__zorder_value"
 WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
@@ -43,12 +43,14 @@ class Search(NamedTuple):
         value: SQL of what is looked up.
         starts: SQL of an ascending array.
         longest: at least the length of the longest array.
+        constant: whether ``starts`` is one array for all rows.
     """
 
     name: str
     value: str
     starts: str
     longest: int
+    constant: bool = True
 
 
 def with_key(
@@ -56,30 +58,38 @@ def with_key(
     spec: KeySpec,
     paths: Mapping[str, tuple[str, ...]],
     hilbert_table: npt.NDArray[np.int64] | None = None,
+    beside: Sequence[str] | None = None,
 ) -> DataFrame:
     """``df`` with the bigint column `KEY`.
 
     Args:
         paths: path of each of the key's columns in ``df``, those that are expressions aside.
         hilbert_table: position on the curve by interleaved cell, for ``curve="hilbert"``.
+        beside: put the columns of ``df`` into one, `PAYLOAD`, with copies of these beside it. A key takes a dozen
+            projections, and where those of many columns are more than Java compiles, each of them copies the row.
     """
+    from pyspark.sql import functions as F
+
     values: dict[str, str] = {}
     searches: list[Search] = []
     codes: dict[str, str] = {}
     for i, feature in enumerate(spec.features):
         column = f"({feature.expression})" if feature.expression else column_sql(paths[feature.column])
-        value, whole = _canonical(column, feature.value_type), feature.value_type.family in WHOLE
-        if feature.expression or whole:  # in a projection of its own: evaluated once, and not at each comparison
-            values[f"{_VALUE}{i}"] = value
-            value = column = f"{_VALUE}{i}"
+        value = f"{_VALUE}{i}"
+        values[value] = _canonical(column, feature.value_type)
         if len(feature.breakpoints) <= TREE_LIMIT:
             code = _tree(value, feature, 0, len(feature.breakpoints))
         else:
             points = array_sql(feature.breakpoints, feature.value_type)
             searches.append(Search(f"{_PLACE}{i}", value, points, len(feature.breakpoints)))
             code = _get(feature.codes, BIGINT, f"{_PLACE}{i}")
-        codes[f"{_CELL}{i}"] = f"CAST(IF({column} IS NULL, {feature.null_code}, {code}) AS BIGINT)"
-    df = _with(numbers_of_starts(_with(df, values), searches), codes)
+        codes[f"{_CELL}{i}"] = f"CAST(IF({value} IS NULL, {feature.null_code}, {code}) AS BIGINT)"
+    kept = [F.col(column_sql((name,))) for name in (df.columns if beside is None else beside)]
+    if beside is not None:
+        kept.append(F.struct(*(F.col(column_sql((name,))) for name in df.columns)).alias(PAYLOAD))
+    # values in a projection of their own: evaluated once, and not at each comparison
+    df = df.select(*kept, *(F.expr(text).alias(name) for name, text in values.items()))
+    df = _with(numbers_of_starts(df, _told_constant(df, searches)), codes)
     names, helpers = list(codes), [*values, *(search.name for search in searches)]
     extended = [(name, feature.bits) for name, feature in zip(names, spec.features, strict=True) if feature.epochs]
     if extended:
@@ -100,6 +110,18 @@ def with_key(
     return df.drop(*names, *helpers)
 
 
+def _told_constant(df: DataFrame, searches: Sequence[Search]) -> list[Search]:
+    """The searches, as constant where values have the breakpoints' type: not so when a decimal was widened since."""
+    from pyspark.sql import functions as F
+
+    if not searches:
+        return []
+    types = dict(
+        df.select(*(F.expr(f"get({s.starts}, 0)").alias(s.name) for s in searches), *(s.value for s in searches)).dtypes
+    )
+    return [search._replace(constant=types[search.name] == types[search.value]) for search in searches]
+
+
 def _with(df: DataFrame, columns: Mapping[str, str]) -> DataFrame:
     """``df`` with columns by their SQL, which sees those of ``df``."""
     from pyspark.sql import functions as F
@@ -108,31 +130,66 @@ def _with(df: DataFrame, columns: Mapping[str, str]) -> DataFrame:
 
 
 def _walked(df: DataFrame, tree: CutTree) -> DataFrame:
-    """``df`` with the column `KEY`: from the root of the tree to a leaf, one projection per level."""
-    asked = [max(0, i) for i in tree.feature]  # at a leaf either answer leads back to it
-    feature, cut, key = (_get(items, BIGINT, _NODE) for items in (asked, tree.cut, tree.key))
-    children = [child for pair in zip(tree.low, tree.high, strict=True) for child in pair]
-    up = f"CAST(get({_CODES}, CAST({feature} AS INT)) >= {cut} AS INT)"
-    step = f"CAST({_get(children, BIGINT, f'{_NODE} * 2 + {up}')} AS INT)"
-    df = _with(df, {_NODE: "0"})
-    for _ in range(tree.depth):
-        df = _with(df, {_NODE: step})
-    return _with(df, {KEY: key}).drop(_CODES, _NODE)
+    """``df`` with the column `KEY`: from the root of the tree to a leaf, two levels per projection.
+
+    What a second level repeats of the first one Spark evaluates once, in a method of its own: so projections stay small
+    enough to be compiled together with their neighbours. Where they are not, each copies the rows.
+    """
+    cut_bits, feature_bits = max(tree.cut).bit_length() + 1, max(0, *tree.feature).bit_length()
+    nodes, places = _packed(tree, cut_bits, feature_bits)
+
+    def children(node: str) -> str:
+        return f"CAST(shiftright({node}, {cut_bits + feature_bits}) AS INT)"
+
+    def below(node: str) -> str:
+        asked = f"CAST(shiftright({node}, {cut_bits}) & {(1 << feature_bits) - 1}L AS INT)"
+        upwards = f"IF(get({_CODES}, {asked}) >= ({node} & {(1 << cut_bits) - 1}L), 1, 0)"
+        return _get(nodes, BIGINT, f"{children(node)} | {upwards}")
+
+    df = _with(df, {_NODE: f"{nodes[0]}L"})
+    for level in range(0, tree.depth, 2):
+        df = _with(df, {_NODE: below(below(_NODE)) if level + 1 < tree.depth else below(_NODE)})
+    return _with(df, {KEY: _get([tree.key[node] for node in places], BIGINT, children(_NODE))}).drop(_CODES, _NODE)
+
+
+def _packed(tree: CutTree, cut_bits: int, feature_bits: int) -> tuple[list[int], list[int]]:
+    """Nodes as integers: the place of the lower child, the feature asked about and the cut, highest bits first.
+
+    Also the node of ``tree`` at each place. The upper child comes after the lower one, which has an even place; a leaf
+    is its own child by a cut that no code reaches. Place 1 has no node of its own.
+    """
+    places, packed = [0, 0], []
+    for place, node in enumerate(places):  # which grow meanwhile
+        lower, asked, cut = place, 0, (1 << cut_bits) - 1
+        if place != 1 and tree.feature[node] != LEAF:
+            lower, asked, cut = len(places), tree.feature[node], tree.cut[node]
+            places += [tree.low[node], tree.high[node]]
+        packed.append(lower << (cut_bits + feature_bits) | asked << cut_bits | cut)
+    return packed, places
 
 
 def numbers_of_starts(df: DataFrame, searches: Sequence[Search]) -> DataFrame:
-    """``df`` with int columns: how many of the ascending starts are at most the value.
+    """``df`` with int columns: how many of the ascending starts are at most the value, 0 for null.
 
-    Binary searches unrolled into one projection per step, each of which refers to the last.
+    Constant starts by a function of Spark's own. It would copy others for every row: those are searched in halves, a
+    projection per step, each of which refers to the last.
     """
-    df = _with(df, {search.name: "0" for search in searches})
-    for bit in reversed(range(max((search.longest.bit_length() for search in searches), default=0))):
-        step, found = 1 << bit, {}
-        for name, value, starts, longest in searches:
-            if longest >= step:
-                reached = f"get({starts}, {name} + {step - 1}) <= {value}"  # null beyond the end: not reached
-                found[name] = f"IF({reached}, {name} + {step}, {name})"
-        df = _with(df, found)
+    from pyspark.sql import functions as F
+    from pyspark.sql.internal import InternalFunction
+
+    own = [search for search in searches if search.constant]
+    found = {item.name: InternalFunction.array_binary_search(F.expr(item.starts), F.expr(item.value)) for item in own}
+    df = df.withColumns(found) if found else df
+    df = _with(df, {name: f"coalesce(IF({name} >= 0, {name} + 1, -1 - {name}), 0)" for name in found})
+    others = [search for search in searches if not search.constant]
+    df = _with(df, {search.name: "0" for search in others})
+    for bit in reversed(range(max((search.longest.bit_length() for search in others), default=0))):
+        step, reached = 1 << bit, {}
+        for search in others:
+            if search.longest >= step:  # null beyond the end: not reached
+                name, start = search.name, f"get({search.starts}, {search.name} + {step - 1})"
+                reached[name] = f"IF({start} <= {search.value}, {name} + {step}, {name})"
+        df = _with(df, reached)
     return df
 
 

@@ -140,7 +140,7 @@ def routed(
     dealt = any(count > 1 for _, _, _, pieces in plans for count in pieces)
     if dealt:  # deterministic: a retried task must send its rows where the first try did
         keyed = keyed.withColumn(_ROW, F.monotonically_increasing_id())
-    ranged = numbers_of_starts(keyed, [Search(RANGE, KEY, starts, longest)])
+    ranged = numbers_of_starts(keyed, [Search(RANGE, KEY, starts, longest, constant=not partitions)])
     target = f"get({first}, {RANGE})"
     if dealt:
         target += f" + pmod({_ROW}, get({among}, {RANGE}))"

@@ -13,6 +13,7 @@ import pytest
 from zorder_pipeline.assets.records import AnalysedTable
 from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
@@ -63,11 +64,15 @@ def _analysis(queries: list[Predicate]) -> TableAnalysis:
 
 
 def _analysed(
-    columns: dict[str, np.ndarray[Any, Any]], features: Sequence[Feature], queries: Sequence[Predicate]
+    columns: dict[str, np.ndarray[Any, Any]],
+    features: Sequence[Feature],
+    queries: Sequence[Predicate],
+    whole: int = 1,
 ) -> TableAnalysis:
     rows = len(columns["place"])
     everywhere = np.ones(rows, dtype=np.bool_)
-    sample = SimpleNamespace(arrays={name: (values, everywhere) for name, values in columns.items()}, rows=rows)
+    arrays = {name: (values, everywhere) for name, values in columns.items()}
+    sample = SimpleNamespace(arrays=arrays, rows=rows, total_rows=rows * whole)
     logged = tuple(LoggedQuery("t", predicate) for predicate in queries)
     names = {feature: feature.name for feature in features}
     snapshot = SimpleNamespace(schema=SCHEMA)
@@ -108,14 +113,60 @@ def test_the_last_part_of_the_log_does_not_decide() -> None:
     assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), LogBlocks(*parts), None) == (SORTED,)
 
 
-def test_bounds_of_a_column_count_where_the_layout_divides_it() -> None:
+def _key(column: str, kind: str, *cuts: Any, spare: int = 0) -> KeySpec:
+    bits = max(1, len(cuts).bit_length())
+    return KeySpec((FeatureCodes(column, kind, cuts, tuple(range(len(cuts) + 1)), bits),), (0,) * bits, spare=spare)
+
+
+def test_bounds_of_a_column_count_where_the_layout_cuts_it() -> None:
     """A rare value widens the bounds of every real file and of hardly any in the sample."""
     apart = _analysed({"place": FILE.astype(np.int64), "kind": FILE.astype(str).astype(object)}, [KIND], [KINDS_ALONE])
-    by_kind, by_place = (
-        cast(Any, SimpleNamespace(features=(SimpleNamespace(column=name),), telling=(0,))) for name in ("kind", "place")
-    )
-    for spec, kept in ((by_kind, ()), (by_place, (KIND,)), (None, (KIND,))):
+    each = tuple(str(i) for i in range(1, FILES))
+    for spec, kept in (
+        (_key("kind", "string", *each), ()),
+        (_key("kind", "string", "4"), (KIND,)),  # '3' may lie in any of four files
+        (_key("kind", "string", *each, spare=2), (KIND,)),
+        (_key("place", "int", 4), (KIND,)),
+        (None, (KIND,)),
+    ):
         assert useful_statistics(apart, FILE, np.ones(1), None, spec) == kept
+
+
+def test_what_is_rare_in_the_sample_does_not_hide_what_is_needed_in_real_files() -> None:
+    rare, half = _feature("place LIKE '%rare%'", "predicate", 9.0), _feature("place LIKE '%half%'", "predicate", 8.0)
+    rows = FILES * EACH
+    columns = {
+        "place": np.arange(rows, dtype=np.int64),
+        rare.name: np.zeros(rows, dtype=np.int64),
+        half.name: (FILE == 5).astype(np.int64),
+    }
+    analysis = _analysed(columns, [rare, half], [And((_whole(rare.name), _whole(half.name)))])
+    assert half in useful_statistics(analysis, FILE, np.ones(1), None, None)
+
+
+@pytest.mark.parametrize(("whole", "kept"), [(1, False), (10_000, True)])
+def test_a_bloom_filter_that_real_files_are_too_large_for_hides_nothing(whole: int, kept: bool) -> None:
+    rows = FILES * EACH
+    half = _feature("place LIKE '%half%'", "predicate", 1.0)
+    columns = {
+        "place": np.arange(rows, dtype=np.int64),
+        "kind": np.array([f"{i * 7919 % rows:05d}" for i in range(rows)], dtype=object),
+        half.name: (FILE >= 4).astype(np.int64),
+    }
+    known = str(columns["kind"][5 * EACH])
+    analysis = _analysed(columns, [KIND, half], [And((_looked_up("kind", known), _whole(half.name)))], whole)
+    assert (half in useful_statistics(analysis, FILE, np.ones(1), None, None)) == kept
+
+
+def test_what_may_be_lost_is_measured_by_what_queries_read_at_best() -> None:
+    """Six hundred lookups that Delta's own bounds serve make no room for one that reads all without its statistic."""
+    files = 1000
+    file = np.arange(files, dtype=np.int32)
+    special = _feature("place LIKE '%special%'", "predicate", 1.0)
+    columns = {"place": file.astype(np.int64), special.name: (file % 100 == 0).astype(np.int64)}
+    queries = [Comparison("place", "=", (Literal("number", str(i)),)) for i in range(600)]
+    analysis = _analysed(columns, [special], [*queries, _whole(special.name)])
+    assert useful_statistics(analysis, file, np.ones(601), None, None) == (special,)
 
 
 def test_what_is_lost_without_several_of_them_adds_up() -> None:
