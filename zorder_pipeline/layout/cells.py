@@ -105,7 +105,7 @@ def cut_positions(
     while i < n:
         ideal = left / files_left
         # files that ended early leave more for the rest: past a quarter over the target none may end early any more
-        low = ideal * (1.0 - tolerance) if ideal < 1.25 * target else ideal
+        low = max(ideal * (1.0 - tolerance), 0.5 * target) if ideal < 1.25 * target else ideal
         high = ideal * (1.0 + tolerance) if ideal > 0.8 * target else ideal
         size = counts[i]
         end, end_size = i + 1, size

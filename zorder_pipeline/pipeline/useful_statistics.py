@@ -10,6 +10,7 @@ others; and a file of too many values for a Bloom filter has none.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any, TypeAlias
 
@@ -91,9 +92,10 @@ def useful_statistics(
     schema = reading_schema(analysis)
     boxes = reading_boxes(analysis, schema, names)
     asked_for = {f: names[f] for f in wanted if f in names}
-    tests = _virtual(analysis, asked_for, file, _cuts(spec) if spec is not None else {})
+    cuts = _cuts(spec) if spec is not None else {}
+    tests = _virtual(analysis, asked_for, file, cuts)
     at_best = FileTests(_delta(analysis, file, None), tests.enriched)
-    doubtful = {name for f, name in asked_for.items() if f.kind == "predicate" and _hardly_seen(analysis, name)}
+    careful = _careful(analysis, asked_for, file, cuts, tests.enriched)
     deciding = np.concatenate([blocks.train, blocks.select]).tolist() if blocks else range(len(boxes))
     asked = {i: {item.column for box in boxes[i] for item in box} for i in deciding}
     allowed = LITTLE * sum(weights[i] * _rows(at_best, boxes[i]) for i in asked)
@@ -105,7 +107,7 @@ def useful_statistics(
         if name not in stays or (feature.name, feature.kind, feature.sql) in gathered:
             continue
         concerned = [i for i, columns in asked.items() if name in columns]
-        sure = {key: stats for key, stats in stays.items() if key == name or key not in doubtful}
+        sure = {key: careful[key] for key in stays if key in careful} | {name: stays[name]}
         lost = max(
             sum(weights[i] * (_rows(without, boxes[i]) - _rows(beside, boxes[i])) for i in concerned)
             for beside, without in (_with_and_without(tests.delta, some, name) for some in (stays, sure))
@@ -128,10 +130,32 @@ def _with_and_without(
     return FileTests(delta, enriched_stats), FileTests(delta, rest)
 
 
-def _hardly_seen(analysis: TableAnalysis, name: str) -> bool:
-    values, valid = analysis.sample.arrays[name]
-    true = int(np.count_nonzero(values[valid]))
-    return min(true, len(valid) - true) < SEEN
+def _careful(
+    analysis: TableAnalysis,
+    names: Mapping[Feature, str],
+    file: npt.NDArray[np.int32],
+    cuts: Mapping[str, list[Value]],
+    found: Mapping[str, FeatureStats],
+) -> dict[str, FeatureStats]:
+    """What excludes a file of the sample and surely also the real one: bounds by the layout's cuts, filters, and
+    predicates of which the sample has seen both."""
+    kept = {}
+    for feature, name in names.items():
+        if name not in found:
+            continue
+        stats = found[name]
+        if feature.kind == "predicate":
+            values, valid = analysis.sample.arrays[name]
+            true = int(np.count_nonzero(values[valid]))
+            if min(true, len(valid) - true) >= SEEN:
+                kept[name] = stats
+            continue
+        zones = replace(stats.zones, known=np.zeros_like(stats.zones.known))
+        if name in cuts:
+            domain, places = _coded(analysis.sample.arrays[name], file)
+            zones = _zones(*_between(domain, cuts[name]), places, stats.rows)
+        kept[name] = replace(stats, zones=zones)
+    return kept
 
 
 def _cuts(spec: KeySpec) -> dict[str, list[Value]]:

@@ -17,7 +17,7 @@ from zorder_pipeline.model.places import local_path
 
 from .codecs import opened
 
-__all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_log"]
+__all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_anywhere", "open_log"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -187,6 +187,16 @@ def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
             actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
         found += [unquote(a["add"]["path"]) for a in actions if "add" in a and a["add"].get("dataChange", True)]
     return version, [f"{place}/{name}" for name in found]
+
+
+def open_anywhere(log: LogFile, part: str) -> pa.NativeFile:
+    """One part of a log, to be read at any place of it.
+
+    Raises:
+        LogError: its filesystem cannot be reached.
+        OSError: it cannot be opened.
+    """
+    return _filesystem(log.source)[0].open_input_file(part)
 
 
 def open_log(log: LogFile, part: str) -> BinaryIO:

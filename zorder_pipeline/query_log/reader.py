@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator, Mapping
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
-from pyarrow import fs
 
 from .dialects import dialect_of
-from .files import LogFile, list_logs, open_log
+from .files import LogFile, list_logs, open_anywhere, open_log
 from .records import RAW, LogLine, line_of
 from .spark_events import executions
 
@@ -117,9 +116,8 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:
     number = 0
-    filesystem = fs.FileSystem.from_uri(log.source)[0] if "://" in log.source else fs.LocalFileSystem()
     try:
-        with filesystem.open_input_file(log.parts[0]) as stream:
+        with open_anywhere(log, log.parts[0]) as stream:
             for batch in pq.ParquetFile(stream).iter_batches(BATCH):
                 for record in batch.to_pylist():
                     number += 1

@@ -58,8 +58,8 @@ def few_values(
     found = rows.agg(*(F.when(F.size(each) <= FEW, each).alias(name) for name, each in sets.items())).toArrow()
     lists = {name: found[name][0].as_py() for name in features}
     told = {name: also.get(feature.name, ()) for name, feature in features.items() if feature.kind == "column"}
-    all_of = {name: {*values, *told.get(name, ())} for name, values in lists.items() if values}
-    return {name: tuple(sorted(values)) for name, values in all_of.items() if len(values) <= FEW}
+    all_of = {name: ({*values, *told.get(name, ())}, values) for name, values in lists.items() if values}
+    return {name: tuple(sorted(each if len(each) <= FEW else values)) for name, (each, values) in all_of.items()}
 
 
 def seen(name: str, feature: Feature, values: Known) -> Column:

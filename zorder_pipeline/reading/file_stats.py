@@ -9,7 +9,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -216,12 +216,13 @@ def same_files(uris: Sequence[str], location: str, paths: Sequence[str]) -> list
     """The AddFile path of each file that Spark names by its URI; None where that is not told for sure.
 
     Args:
-        location: URI of the table's folder.
+        location: URI of the table's folder, as Hadoop writes it: nothing in it is URL-encoded.
         paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
     """
     found: dict[str, str | None] = {}
+    folder = quote(location.rstrip("/"), safe=":/")
     for path in paths:
-        whole = path if "://" in path or path.startswith("file:") else f"{location.rstrip('/')}/{path}"
+        whole = path if "://" in path or path.startswith("file:") else f"{folder}/{path}"
         place = _plain(whole)
         found[place] = None if place in found else path
     return [found.get(_plain(uri)) for uri in uris]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
+from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
@@ -76,10 +77,8 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
 
 def _filesystem(uri: str) -> tuple[pafs.FileSystem | None, str]:
     """The filesystem of a URI and the path in it; None when pyarrow has no such filesystem."""
-    if uri.startswith("file:"):
-        return pafs.LocalFileSystem(), unquote(urlsplit(uri).path)
-    if "://" not in uri:
-        return pafs.LocalFileSystem(), uri
+    if (local := local_path(uri)) is not None:
+        return pafs.LocalFileSystem(), local
     try:
         filesystem, path = pafs.FileSystem.from_uri(uri)
     except (pa.ArrowException, OSError, ValueError):

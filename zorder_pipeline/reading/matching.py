@@ -21,8 +21,8 @@ BATCH = 50
 SMALL = 4_000_000
 """Rows up to which a table is read whole for a batch whatever its queries skip."""
 APART = 0.05
-"""Share of a larger table's rows that a query reads at most to be counted alone: fifty conditions at once are slow, and
-a batch skips no file that one of its queries reads."""
+"""Share of a larger table's rows that a query reads at most to be counted alone, by its own files: a batch reads all of
+them, and fifty conditions at once are slow."""
 
 
 def matching_rows(

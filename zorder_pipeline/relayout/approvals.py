@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 import uuid
 from datetime import UTC, datetime
@@ -72,7 +73,7 @@ class Approvals:
         """
         waiting = self.waiting()
         names = {request.table_id: _names(request) for request in waiting}
-        mine = [request for request in waiting if {table.rstrip("/"), _place(table)} & names[request.table_id]]
+        mine = [request for request in waiting if {table.rstrip("/"), *_places(table)} & names[request.table_id]]
         if not mine:
             listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting) or "no plan waits at all"
             raise ZorderError(f"no plan of {table} waits for approval; waiting: {listed}")
@@ -114,12 +115,13 @@ class Approvals:
 
 def _names(request: Request) -> set[str]:
     location = request.plan.table.rstrip("/")
-    return {request.table.rstrip("/"), location, _place(location), location.rsplit("/", 1)[-1]}
+    return {request.table.rstrip("/"), location, *_places(location), location.rsplit("/", 1)[-1]}
 
 
-def _place(table: str) -> str:
-    """A table's folder as a path where it lies on this machine, however it is written; else as it is given."""
-    return (local_path(table) or table).rstrip("/")
+def _places(table: str) -> set[str]:
+    """A table's folder as an absolute path, if it lies on this machine and is not a mere name."""
+    local = local_path(table)
+    return {os.path.abspath(local)} if local is not None and "/" in local else set()
 
 
 def _request(row: dict[str, Any]) -> Request | None:

@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
@@ -66,6 +66,7 @@ def test_a_tree_divides_each_region_its_own_way() -> None:
 
 
 @settings(max_examples=25)
+@example(104, 130, 0.3)
 @given(st.integers(0, 1000), st.integers(2, 300), st.sampled_from([0.0, 0.3]))
 def test_files_keep_to_their_size(seed: int, files: int, nulls: float) -> None:
     columns = sample(seed, nulls)

@@ -144,6 +144,25 @@ def test_what_is_rare_in_the_sample_does_not_hide_what_is_needed_in_real_files()
     assert half in useful_statistics(analysis, FILE, np.ones(1), None, None)
 
 
+def test_bounds_of_a_sample_hide_no_predicate() -> None:
+    """One row in 10,000 has a 'z': each real file, and none of the sample's."""
+    half = _feature("place LIKE '%half%'", "predicate", 1.0)
+    rows = FILES * EACH
+    columns = {
+        "place": np.arange(rows, dtype=np.int64),
+        "kind": np.array(list("abcdefgh"), dtype=object)[np.arange(rows) % 8],
+        half.name: (FILE >= 4).astype(np.int64),
+    }
+    for equality in (False, True):
+        kind = dataclasses.replace(KIND, equality=equality)
+        queries = [
+            And((Comparison("kind", ">=", (Literal("string", "z"),)), _whole(half.name))),
+            Comparison("kind", ">=", (Literal("string", "h"),)),
+        ]
+        analysis = _analysed(columns, [kind, half], queries)
+        assert half in useful_statistics(analysis, FILE, np.ones(2), None, None)
+
+
 @pytest.mark.parametrize(("whole", "kept"), [(1, False), (10_000, True)])
 def test_a_bloom_filter_that_real_files_are_too_large_for_hides_nothing(whole: int, kept: bool) -> None:
     rows = FILES * EACH
