@@ -1,6 +1,7 @@
 """Judgements of real tables: the reason of each refusal, approvals, the kill switch, and one budget for many tables."""
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -198,7 +199,7 @@ def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark:
         pipeline.answer_request(spark, state, "sales", "1234")
     with pytest.raises(ZorderError, match="no plan of orders waits for approval; waiting: sales"):
         pipeline.answer_request(spark, state, "orders")
-    assert pipeline.answer_request(spark, state, f"file://{path}", by="asha").status == "approved"
+    assert pipeline.answer_request(spark, state, os.path.relpath(path), by="asha").status == "approved"
 
     now = datetime.now(UTC)
     window = Blackout((now - timedelta(hours=1)).time(), (now + timedelta(hours=1)).time())

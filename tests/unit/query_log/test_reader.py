@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from deltalake import write_deltalake
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.ingest import ingest
@@ -132,6 +133,16 @@ def test_a_folder_is_meant_as_it_is_written(tmp_path: Path, folder: str, form: s
     place.parent.mkdir()
     place.write_text("SELECT 1 FROM t WHERE a = 1;", encoding="utf-8")
     assert ingest([form.format(place.parent)]).used == 1
+
+
+@pytest.mark.parametrize("form", ["{}", "file:{}", "file://{}"])
+def test_parquet_and_delta_logs_in_a_folder_with_a_blank(tmp_path: Path, form: str) -> None:
+    rows = pa.table({"statement": ["SELECT 1 FROM t WHERE a = 1"]})
+    (tmp_path / "my logs").mkdir()
+    pq.write_table(rows, tmp_path / "my logs" / "q.parquet")
+    assert ingest([form.format(tmp_path / "my logs")]).used == 1
+    write_deltalake(tmp_path / "my table", rows)
+    assert ingest([form.format(tmp_path / "my table")]).used == 1
 
 
 def test_parameters_of_prepared_statements(tmp_path: Path) -> None:

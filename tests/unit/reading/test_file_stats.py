@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from urllib.parse import quote
+
 import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading.file_stats import Gathered, aligned, same_files
+from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
 
 A = Feature("a", "column", "int", "`a`", ("a",), True)
@@ -64,3 +70,15 @@ def test_files_are_recognised_by_their_whole_path() -> None:
         "s3://o/q",
     ]
     assert same_files(uris, "file:/t", paths) == [paths[1], paths[3], paths[2], None]
+
+
+@pytest.mark.parametrize("name", ["a b", "a%20b", "a%b"])
+def test_a_folder_that_looks_encoded_is_none(tmp_path: Path, name: str) -> None:
+    """Hadoop writes a table's location as it is; file names of Spark's scans and of AddFile actions are encoded."""
+    assert same_files([f"file:///t/{quote(name)}/x%20y.parquet"], f"file:/t/{name}", ["x%20y.parquet"]) == [
+        "x%20y.parquet"
+    ]
+    folder = tmp_path / name
+    folder.mkdir()
+    pq.write_table(pa.table({"a": [1, 2, 3]}), folder / "x y.parquet")
+    assert read_footers(f"file:{folder}", ["x%20y.parquet"]).complete
