@@ -15,12 +15,14 @@ from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.interleave import hilbert_table, keys
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.relayout.key_column import KEY, PAYLOAD, TREE_LIMIT, with_key
+from zorder_pipeline.relayout.session_conf import set_for_a_while
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -54,6 +56,9 @@ COLUMNS = {
     "timestamp_ntz": pa.array(with_nulls(RNG.integers(-(10**15), 2 * 10**15, 200).tolist()), pa.timestamp("us")),
     "boolean": pa.array(with_nulls([True, False] * 10)),
 }
+
+
+COPIES = [f"CAST(id * {i} AS DECIMAL(21, 2)) AS c{i}" for i in range(18)]
 
 
 def check(spark: SparkSession, column: pa.Array, spec: KeySpec, name: str = "c", struct: bool = False) -> None:
@@ -179,3 +184,33 @@ def test_a_tree_is_walked_alike(spark: SparkSession, type_name: str) -> None:
     rows = spark.createDataFrame(table.append_column("row", pa.array(range(len(column)))))
     found = with_key(rows, spec, {"c": ("c",), "d": ("d",)}).orderBy("row").select(KEY).toArrow()[KEY].to_numpy()
     assert found.tolist() == keys(spec, columns).tolist() == sampled.keys(draft).tolist()
+
+
+@pytest.mark.parametrize("curve", ["tree", "interleave"])
+def test_keys_of_many_columns_are_computed_in_code_that_java_compiles(spark: SparkSession, curve: str) -> None:
+    """Methods of more than 8,000 bytes stay interpreted; Spark then runs a dozen projections that each copy the row."""
+    rng = np.random.default_rng(4)
+    points = {name: tuple(sorted(rng.choice(10**6, 200, replace=False).tolist())) for name in "ab"}
+    features = tuple(FeatureCodes(name, "bigint", points[name], tuple(range(201)), 8, null_code=0) for name in "ab")
+    if curve == "tree":
+        inner = (1 << 9) - 1
+        nodes = np.arange(2 * inner + 1)
+        asked, cut = np.where(nodes < inner, rng.integers(0, 2, len(nodes)), LEAF), rng.integers(1, 200, len(nodes))
+        low, high = (np.where(nodes < inner, 2 * nodes + side, nodes) for side in (1, 2))
+        key, cut = np.where(nodes < inner, 0, nodes - inner), np.where(nodes < inner, cut, 0)
+        tree = CutTree(*(tuple(each.tolist()) for each in (asked, cut, low, high, key)))
+        spec = KeySpec(features, (0, 1), "tree", tree=tree)
+    else:
+        spec = KeySpec(features, (0, 1) * 8)
+    rows = spark.range(100).selectExpr("id * 9973 % 1000000 AS a", "id * 7919 % 1000000 AS b", *COPIES)
+    with set_for_a_while(spark, {"spark.sql.adaptive.enabled": "false"}):
+        keyed = with_key(rows, spec, {"a": ("a",), "b": ("b",)}, beside=[]).select(f"{PAYLOAD}.*", KEY)
+        debug = spark._jvm.org.apache.spark.sql.execution.debug  # type: ignore[union-attr]
+        plan = keyed.repartition(2, KEY)._jdf.queryExecution().executedPlan()
+        stages = debug.__getattr__("package$").__getattr__("MODULE$").codegenStringSeq(plan)
+        sizes = [stages.apply(i)._3().maxMethodCodeSize() for i in range(stages.size())]
+    assert sizes
+    assert max(sizes) < 8000
+    found = keyed.select("a", "b", KEY).toArrow()
+    columns = {name: canonical_array(found[name], ValueType("bigint")) for name in "ab"}
+    assert found[KEY].to_pylist() == keys(spec, columns).tolist()
