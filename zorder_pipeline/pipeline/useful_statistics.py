@@ -211,11 +211,14 @@ def _between(domain: npt.NDArray[Any], cuts: Sequence[Value]) -> tuple[npt.NDArr
     """The lowest and highest values between the cuts around each value; beyond the outermost there may be any."""
     lowest: Any
     highest: Any
-    if domain.dtype != object:
-        limits = np.finfo(domain.dtype) if domain.dtype.kind == "f" else np.iinfo(domain.dtype)
-        lowest, highest = limits.min, limits.max
-    elif isinstance(next(iter(domain.tolist()), ""), str):
+    if domain.dtype.kind == "f":
+        lowest, highest = -np.inf, np.inf
+    elif domain.dtype != object:
+        lowest, highest = np.iinfo(domain.dtype).min, np.iinfo(domain.dtype).max
+    elif any(isinstance(value, str) for value in domain[:1]):
         lowest, highest = "", HIGHEST_TEXT
+    elif any(isinstance(value, bytes) for value in domain[:1]):
+        lowest, highest = b"", b"\xff" * len(HIGHEST_TEXT)
     else:
         lowest, highest = -(10**40), 10**40
     low, high = np.empty((2, len(cuts) + 1), dtype=domain.dtype)
@@ -225,12 +228,13 @@ def _between(domain: npt.NDArray[Any], cuts: Sequence[Value]) -> tuple[npt.NDArr
 
 
 def _before(value: Value) -> Value:
-    """The largest value below, of strings up to Delta's length of a bound."""
+    """The largest value below, of strings up to Delta's length of a bound; of bytes the value itself."""
     if isinstance(value, float):
         return float(np.nextafter(value, -np.inf))
     if isinstance(value, int):
         return value - 1
-    assert isinstance(value, str), "columns of bytes have no bounds in Delta"
+    if isinstance(value, bytes):
+        return value
     last = ord(value[-1:] or "\0")
     if last == 0:
         return value[:-1]

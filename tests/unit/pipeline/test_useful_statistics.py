@@ -18,7 +18,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Pr
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline import TableAnalysis
-from zorder_pipeline.pipeline.useful_statistics import useful_statistics
+from zorder_pipeline.pipeline.useful_statistics import _between, useful_statistics
 
 FILES, EACH = 8, 50
 FILE = np.repeat(np.arange(FILES, dtype=np.int32), EACH)
@@ -212,3 +212,22 @@ def test_nothing_of_an_analysis_is_lost_between_two_assets(name: str) -> None:
     stored = AnalysedTable.of(cast(Any, SimpleNamespace(**{**vars(marked), "snapshot": snapshot})))
     back = stored.analysis(cast(Any, marked.snapshot))
     assert getattr(back, name) is getattr(marked, name)
+
+
+@pytest.mark.parametrize(
+    ("values", "cuts"),
+    [
+        (np.array([-7, 0, 3, 3, 9]), [0, 3]),
+        (np.array([-7.5, 0.0, 2.5, np.inf]), [0.0, 2.5]),
+        (np.array(["", "ab", "b", "\ue000", "z"], dtype=object), ["ab", "b\0", "\ue000"]),
+        (np.array([b"", b"a", b"b"], dtype=object), [b"a", b"b"]),
+        (np.array([-(10**30), 5, 10**30], dtype=object), [5]),
+        (np.array([], dtype=np.int64), []),
+    ],
+)
+def test_values_lie_between_the_cuts_around_them(values: np.ndarray[Any, Any], cuts: list[Any]) -> None:
+    low, high = _between(values, cuts)
+    for value, lowest, highest in zip(values.tolist(), low.tolist(), high.tolist(), strict=True):
+        assert lowest <= value <= highest
+        assert all(cut <= value for cut in cuts if cut <= lowest), "the same cuts are below the value and its bound"
+        assert not any(value < cut < highest for cut in cuts), "no cut between a value and its upper bound"
