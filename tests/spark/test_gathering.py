@@ -11,7 +11,15 @@ from zorder_pipeline.reading import gather as gathering
 from zorder_pipeline.reading.gather import evaluable, gather
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-COLUMNS = {"word": "string", "small": "smallint", "day": "date", "at": "timestamp", "many": "int", "nothing": "string"}
+COLUMNS = {
+    "word": "string",
+    "small": "smallint",
+    "edge": "bigint",
+    "day": "date",
+    "at": "timestamp",
+    "many": "int",
+    "nothing": "string",
+}
 FEATURES = (
     *(Feature(name, "column", of, f"`{name}`", (name,), of != "date") for name, of in COLUMNS.items()),
     Feature("MONTH(day)", "expression", "int", "MONTH(day)", ("day",), True),
@@ -23,6 +31,7 @@ ROWS = """
 SELECT id,
        CASE WHEN id % 7 != 0 THEN element_at(array('b', 'ä', '', 'zz', 'Z'), CAST(id % 5 AS INT) + 1) END AS word,
        CAST(id % 3 - 1 AS SMALLINT) AS small,
+       CASE WHEN id > 205 THEN 9223372036854775807L ELSE shiftleft(-1L, 63) + id % 2 * 3 END AS edge,
        date_add(DATE '1969-12-20', CAST(id % 40 AS INT)) AS day,
        timestamp_micros(id % 4 * 1000001 - 5) AS at,
        CAST(id AS INT) AS many,

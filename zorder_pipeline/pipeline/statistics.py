@@ -115,7 +115,8 @@ def gather_statistics(
     if missing and usable:
         progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
         with set_for_a_while(spark, COMPILED | as_others_read(spark)):
-            rows, some = snapshot.read_files(missing), _some(snapshot, missing)
+            rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
+            some = _some(snapshot, missing)
             found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))

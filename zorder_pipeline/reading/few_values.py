@@ -54,22 +54,35 @@ def few_values(
 
     if not features:
         return {}
-    sets = {name: F.collect_set(canonical(F.col(name), feature.type)) for name, feature in features.items()}
-    found = rows.agg(*(F.when(F.size(each) <= FEW, each).alias(name) for name, each in sets.items())).toArrow()
-    lists = {name: found[name][0].as_py() for name in features}
+    found = rows.select(*(canonical(F.col(name), each.type).alias(name) for name, each in features.items())).toArrow()
+    distinct = {name: found[name].unique().drop_null() for name in features}
+    lists = {name: values.to_pylist() for name, values in distinct.items() if len(values) <= FEW}
     told = {name: also.get(feature.name, ()) for name, feature in features.items() if feature.kind == "column"}
     all_of = {name: ({*values, *told.get(name, ())}, values) for name, values in lists.items() if values}
-    return {name: tuple(sorted(each if len(each) <= FEW else values)) for name, (each, values) in all_of.items()}
+    return {name: _in_order(each) or _in_order(values) or () for name, (each, values) in all_of.items()}
+
+
+def _in_order(values: Collection[Value]) -> Known | None:
+    """Values in ascending order, of whole numbers those between them, too, where there is room; None of too many."""
+    if len(values) > FEW:
+        return None
+    low, high = min(values), max(values)
+    if isinstance(low, int) and isinstance(high, int) and high - low < FEW:
+        return tuple(range(low, high + 1))
+    return tuple(sorted(values))
 
 
 def seen(name: str, feature: Feature, values: Known) -> Column:
     """A number with one bit: that of the column's value among ``values``, the lowest of any other; 0 of null."""
     from pyspark.sql import functions as F
 
-    own = F.col(name)
-    known = F.array(*(F.lit(value).cast("bigint" if isinstance(value, int) else "string") for value in values))
-    # a loop over the array: branches of a CASE would be too much code for one method
-    place = F.array_position(known, canonical(own, feature.type))
+    own, low, high = F.col(name), values[0], values[-1]
+    form = canonical(own, feature.type)
+    if isinstance(low, int) and isinstance(high, int) and high - low == len(values) - 1:  # all between, too
+        place = F.when(form.between(low, high), form - F.lit(low) + F.lit(1)).otherwise(F.lit(0))
+    else:  # a loop over an array: branches of a CASE would be too much code for one method
+        known = F.array(*(F.lit(value).cast("bigint" if isinstance(value, int) else "string") for value in values))
+        place = F.array_position(known, form)
     return F.when(own.isNull(), F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftleft", F.lit(1).cast("bigint"), place.cast("int"))
     )
