@@ -99,11 +99,12 @@ def test_bins_before_one_that_fails_are_told_and_recorded(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
-    plan, attempt, calls = layout_by_hand(spark, path, {"k": 3}), rewrite._attempt, []
+    plan, attempt, calls, ledger = layout_by_hand(spark, path, {"k": 3}), rewrite._attempt, [], Ledger(spark, state)
 
     def second_fails(*args: object) -> object:
         calls.append(1)
         if len(calls) == 2:
+            assert [entry.version for entry in ledger.entries()] == [2], "a run that is killed now has left its word"
             raise VerificationError("2 rows were written of 3 read; nothing was committed")
         return attempt(*args)
 
@@ -112,11 +113,14 @@ def test_bins_before_one_that_fails_are_told_and_recorded(
     monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, size: bins(files, chosen, 1))
     with pytest.raises(VerificationError, match="nothing of this bin was committed; 1 of 2 bins were committed before"):
         pipeline.apply(spark, path, plan, force=True, state=state)
-    first = Ledger(spark, state).entries()
+    first = ledger.entries()
     assert [entry.version for entry in first] == [2]
     assert 0.4 < first[0].credited < 0.6
     assert pipeline.apply(spark, path, plan, force=True, state=state).version == 3
-    assert [entry.version for entry in Ledger(spark, state).entries()] == [2, 3]
+    assert [entry.version for entry in ledger.entries()] == [2, 3]
+    again = pipeline.apply(spark, path, plan, force=True, full=True, state=state)
+    assert [entry.version for entry in ledger.entries()] == [2, 3, 5], "a run of two bins is one relayout"
+    assert (ledger.entries()[-1].rows, ledger.entries()[-1].credited) == (again.rows, 1.0)
 
 
 @pytest.mark.slow

@@ -131,7 +131,7 @@ def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
     add(spark, path, 0, 6_000)
     plan, done = night(spark, path, log, state)
     place = f"{state}/relayouts"
-    new = ("additional", "predicates", "hashed", "replaced_version", "credited")
+    new = ("additional", "predicates", "hashed", "replaced_version", "credited", "run")
     rows = spark.read.format("delta").load(place)
     old = rows.drop(*(name for name in rows.columns if name in new or name.startswith(("cost_", "measured_"))))
     stored = old.withColumn("schema_version", F.lit(1)).toPandas()

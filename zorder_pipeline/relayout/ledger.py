@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -31,6 +31,8 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
+    # since version 3
+    "run STRING",
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -121,9 +123,12 @@ class Ledger:
     ) -> None:
         """Add a relayout; the same table and version a second time adds nothing.
 
+        A run of several bins is added after each of them, with all that it has done so far.
+
         Args:
-            version: table version that it made.
-            done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``.
+            version: newest table version that it made.
+            done: ``files_removed``, ``files_added``, ``bytes_rewritten``, ``rows`` and ``seconds``; and ``run``, what
+                its commits have in common.
             gate: the gate's figures.
             work: what its cost follows from: ``additional``, ``predicates``, ``hashed``; ``replaced_version``; and
                 ``credited``, the share of what the plan promised that this relayout brings, 0 to 1.
@@ -145,6 +150,7 @@ class Ledger:
             "plan": json.dumps(plan.to_json()),
             **(work or {}),
             "cost_measured": done["seconds"] * cores,
+            "run": done.get("run") or None,
         }
         if gate.get("cost_core_seconds"):
             row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}
@@ -160,14 +166,16 @@ class Ledger:
         )
 
     def entries(self, table_id: str | None = None) -> list[Entry]:
-        """All relayouts, or those of one table, oldest first."""
+        """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end."""
         from pyspark.sql import functions as F
 
         rows = self.table.read()
         if table_id is not None:
             rows = rows.where(F.col("table_id") == table_id)
         asked = rows.withColumn("moment", F.unix_micros("committed_at")).orderBy("moment", "version")
-        return [_entry(row.asDict()) for row in asked.collect()]
+        found = [row.asDict() for row in asked.collect()]
+        last = {row["run"]: row["version"] for row in found if row["run"] is not None}
+        return [_entry(row) for row in found if row["run"] is None or last[row["run"]] == row["version"]]
 
     def latest(self, table_id: str, layout_id: str | None = None) -> Plan | None:
         """The plan of a table's newest relayout, or of its newest by one layout; None when there is none that fits."""

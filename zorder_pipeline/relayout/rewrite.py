@@ -91,6 +91,7 @@ class RelayoutResult:
         skipped_files: live files left as they were.
         committed: whether a new version was made.
         seconds: time taken.
+        run: the word in the table's history that its commits have in common; "" of none.
         held: why it was stopped before its last bin, "" when it was not.
     """
 
@@ -103,6 +104,7 @@ class RelayoutResult:
     skipped_files: int
     committed: bool
     seconds: float
+    run: str = ""
     held: str = ""
 
 
@@ -120,7 +122,7 @@ class Safety:
         bin_bytes: see `zorder_pipeline.relayout.select.bins_of`.
         hold: asked before each bin; a sentence stops the run there, and what was committed stays.
         progress: is told what is being done.
-        kept: is told what was committed by a run that fails afterwards.
+        kept: is told after each bin but the last what the run has committed so far, as it may not live to tell.
     """
 
     verify: str = "counts"
@@ -165,20 +167,20 @@ def rewrite(
                 safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
             with told_plainly(snapshot.location):
                 results.append(_bin(snapshot, chosen, job, label, safety))
+            if number < len(bins) and results[-1].committed and safety.kept is not None:
+                safety.kept(_together(snapshot, results, label, time.monotonic() - started))
         except BaseException as error:
-            if results and safety.kept is not None:
-                safety.kept(_together(snapshot, results, time.monotonic() - started))
             if not results or not isinstance(error, ZorderError):
                 raise
             why = str(error).replace("; nothing was committed", "; nothing of this bin was committed")
             before = f"{len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
             raise type(error)(f"{why}; {before}") from error
         done += float(files.bytes[chosen].sum())
-    return _together(snapshot, results, time.monotonic() - started, held)
+    return _together(snapshot, results, label, time.monotonic() - started, held)
 
 
 def _together(
-    snapshot: TableSnapshot, results: Sequence[RelayoutResult], seconds: float, held: str = ""
+    snapshot: TableSnapshot, results: Sequence[RelayoutResult], label: str, seconds: float, held: str = ""
 ) -> RelayoutResult:
     """What became of a table, from what became of its bins."""
     removed = sum(result.files_removed for result in results)
@@ -192,6 +194,7 @@ def _together(
         skipped_files=len(snapshot.files()) - removed,
         committed=any(result.committed for result in results),
         seconds=seconds,
+        run=label,
         held=held,
     )
 
