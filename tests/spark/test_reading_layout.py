@@ -14,10 +14,14 @@ from pyspark.sql import SparkSession
 import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
+from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
-from zorder_pipeline.pipeline import confirming, reading_layout
+from zorder_pipeline.pipeline import confirming, drawing, reading_layout
+from zorder_pipeline.pipeline.keeping import sample_files
+from zorder_pipeline.pipeline.logs import ingest
+from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -117,3 +121,27 @@ def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession,
     again = pipeline.update_statistics(spark, path, state, features=plan.statistics)
     assert (again.files, again.files_forgotten) == (0, 0)
     assert open_table(spark, path).version == done.version
+
+
+@pytest.mark.slow
+def test_nights_know_a_partition_index(spark: SparkSession, tmp_path: Path) -> None:
+    path, log = _asked(spark, tmp_path)
+    state = str(tmp_path / "state")
+
+    def night() -> tuple[Plan, Learned, TableAnalysis]:
+        snapshot = open_table(spark, path)
+        found = ingest([log], {snapshot.location: (snapshot, ("t",))})
+        layouts = pipeline.layouts_in_use(spark, snapshot, state)
+        analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS, layouts=layouts)
+        return *pipeline.learn_tonight(spark, analysis, state, SETTINGS), analysis
+
+    plan, learned, analysis = night()
+    assert plan.spec is not None
+    (index,) = [name for name in plan.spec.columns if name.startswith(PARTITION_INDEX)]
+    assert index not in analysis.sample.columns
+    assert sample_files(analysis.with_computed(learned.computed), plan.spec, 250).max() > 10
+    assert drawing.plane(analysis.with_computed(learned.computed), plan) is not None
+    assert drawing.plane(analysis, plan) is None, "it cannot be told where rows would lie"
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+    _, _, analysis = night()
+    assert set(np.unique(analysis.sample.columns[index].values)) == {0, 1}, "the sample has what Spark computes of it"

@@ -83,7 +83,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     _earlier(context, shelf),
                     gate_settings(table).costs,
                 )
-                facts = _plan_facts(plan, redact) | _plane_facts(found, plan) | _search_facts(plan, learned)
+                facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned) | _search_facts(plan, learned)
             sentences = pipeline.in_words(plan, literals=not redact)
             for sentence in sentences:
                 context.log.info(sentence)
@@ -122,11 +122,11 @@ def _earlier(context: AssetExecutionContext, shelf: Shelf) -> list[list[str]]:
     return [order] if isinstance(order, list) and all(isinstance(name, str) for name in order) else []
 
 
-def _plane_facts(analysis: "TableAnalysis", plan: Plan) -> dict[str, Any]:
+def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned") -> dict[str, Any]:
     """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told."""
     from zorder_pipeline.pipeline import drawing
 
-    drawn = drawing.plane(analysis, plan)
+    drawn = drawing.plane(analysis.with_computed(learned.computed), plan)
     return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
 
 

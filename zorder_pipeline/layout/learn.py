@@ -57,6 +57,7 @@ class Learned:
         history: best training cost after each trial.
         study: every trial of the search.
         seconds: time taken.
+        computed: values and validity of those columns of the plan's key that the sample lacks.
     """
 
     spec: KeySpec | None
@@ -72,6 +73,9 @@ class Learned:
     history: npt.NDArray[np.float64]
     seconds: float
     study: optuna.Study | None = field(default=None, repr=False, compare=False)
+    computed: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
 
 def learn_layout(

@@ -23,7 +23,7 @@ __all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "most_bits"]
 
 CURVES = ("interleave", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
-"""Name of the feature that is an SOP partition index."""
+"""What the name of a feature that is an SOP partition index begins with; what tells it from others follows."""
 MAX_KEY_BITS = 62
 """A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit at least is for epochs."""
 MAX_HILBERT_BITS = 16
@@ -198,6 +198,11 @@ class KeySpec:
     def table_columns(self) -> tuple[str, ...]:
         """`columns` without those that are expressions."""
         return tuple(dict.fromkeys(self.features[i].column for i in self.order if not self.features[i].expression))
+
+    @property
+    def computed(self) -> tuple[FeatureCodes, ...]:
+        """Its features that are no columns of the table but expressions."""
+        return tuple(feature for feature in self.features if feature.expression)
 
     def allocation(self) -> dict[str, int]:
         """Bits by column, most significant column first (seed 000's Z-order configuration); a tree's by its ranges."""

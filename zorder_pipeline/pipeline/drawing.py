@@ -70,9 +70,14 @@ def plane(analysis: TableAnalysis, plan: Plan, after: bool = True) -> bytes | No
 
     Args:
         after: also as the plan would lay them; without it, only as they lie now.
+
+    Returns:
+        None for a layout by fewer columns, or, ``after``, one by a column that was not sampled.
     """
     used = [name for name in uses(plan.spec) if name in analysis.sample.columns][:2] if plan.spec else []
     if plan.spec is None or len(used) < 2:
+        return None
+    if after and any(name not in analysis.sample.columns for name in plan.spec.columns):
         return None
     sampled = [(name, analysis.sample.columns[name]) for name in used]
     codes = {name: np.where(column.valid, ranks(column.values) + 1, 0) for name, column in sampled}

@@ -203,7 +203,7 @@ def _fits(analysis: TableAnalysis, rival: Rival) -> bool:
     """Whether the sample has every column of a layout, as the type it was learned for."""
     types = {column.name: column.type for column in analysis.snapshot.schema.columns if not column.partition}
     known = analysis.sample.columns
-    return all(types.get(f.column) == f.type and f.column in known for f in rival.spec.features)
+    return all((f.expression or types.get(f.column) == f.type) and f.column in known for f in rival.spec.features)
 
 
 def with_regret(plan: Plan, memory: Memory, here: str) -> Plan:

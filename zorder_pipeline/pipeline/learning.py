@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -106,7 +106,7 @@ def analyse(
     names: Sequence[str],
     settings: LearnSettings | None = None,
     read_only: bool = False,
-    layouts: Iterable[KeySpec] = (),
+    layouts: Collection[KeySpec] = (),
 ) -> TableAnalysis:
     """Sample the table and find candidates and correlations among what its queries filter by.
 
@@ -114,7 +114,7 @@ def analyse(
         names: what the log calls the table.
         read_only: the table will not be rewritten, so it may have any feature.
         layouts: those that tonight's will be compared with, such as the present one (`layouts_in_use`): their columns
-            are sampled, too, whether the log still filters by them or not.
+            and expressions are sampled, too, whether the log still filters by them or not.
 
     Raises:
         TableError: the log holds no usable query of this table, or the table is empty.
@@ -149,7 +149,8 @@ def analyse(
     wanted = min(rows, max(settings.sample_rows, least))
     known = evaluable(snapshot.read(), statistics) if statistics else ()
     named = widened(snapshot.schema, known, settings.redact_literals)[1]
-    more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
+    more = {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
+    more |= {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
     features = analyse_features(queries, snapshot.schema, sample, wanted_features, _scanned(snapshot, boxes))
@@ -259,7 +260,8 @@ def learn_remembering(
         useful = useful_statistics(analysis, kept, weights, blocks, stays.spec, stays.statistics)
         plan = replace(plan, statistics=useful)
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
-        return for_reading(analysis, settings, plan, weights, partition), learned, memory
+        plan, computed = for_reading(analysis, settings, plan, weights, partition)
+        return plan, replace(learned, computed=computed), memory
     if present is None or present.spec is None:
         found = candidates_at_first(proof, plan)
         return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -57,7 +58,8 @@ Floats = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Sampled:
-    """The sample with expressions, predicates and the partition index as columns, and the queries of both readers."""
+    """The sample with expressions, predicates and the partition index (`index` by name, "" without one) as columns, and
+    the queries of both readers."""
 
     columns: Columns
     schema: TableSchema
@@ -66,6 +68,7 @@ class _Sampled:
     expressions: Mapping[str, str]
     rows_per_file: float
     partition: npt.NDArray[np.int32] | None
+    index: str = ""
 
     def read(self, spec: KeySpec | None, stored: npt.NDArray[np.int32], boxes: Sequence[Boxes]) -> Floats:
         """Share of the rows that each query reads under a layout, shape (queries,)."""
@@ -87,8 +90,10 @@ def for_reading(
     plan: Plan,
     weights: Floats,
     partition: npt.NDArray[np.int32] | None,
-) -> Plan:
+) -> tuple[Plan, Columns]:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
+
+    With it come those columns of its key that the analysed sample lacks: an SOP partition index.
 
     A candidate must make ordinary readers read at most `MOST_LOST` more than the layout by columns alone: on the select
     queries by the sample, then on all that may choose by the zone maps that the whole table would have. A sample has
@@ -102,11 +107,11 @@ def for_reading(
     times = [query.timestamp for query in analysis.queries]
     blocks = split_log([str(i) for i in range(len(times))], times)
     if blocks is None or not analysis.columns:
-        return plan
-    sampled, sop = _sampled(analysis, plan.target_file_rows, partition)
+        return plan, {}
+    sampled = _sampled(analysis, plan.target_file_rows, partition)
     stored = analysis.sample.file
     candidates: dict[str, KeySpec | None] = {COLUMNS: plan.spec}
-    bits = [name for name in sampled.expressions if name != INDEX]
+    bits = [name for name in sampled.expressions if name != sampled.index]
     computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
     ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
     share = settings.enriched_share
@@ -128,8 +133,8 @@ def for_reading(
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
     ordinary = _Ordinary(analysis, plan, np.concatenate([blocks.train, blocks.select]), weights, settings.confirm)
     forms = {BITS: [*ranked, *bits]}
-    if sop is not None:
-        forms[INDEX] = [INDEX, *ranked[:BESIDE]]
+    if sampled.index:
+        forms[INDEX] = [sampled.index, *ranked[:BESIDE]]
         if computed:
             forms[MIXED] = [*forms[INDEX], *computed]
     for name, features in forms.items():
@@ -150,7 +155,9 @@ def for_reading(
     if idle := len(plan.statistics) - len(useful):
         note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would skip next to nothing"
         plan = replace(plan, notes=(*plan.notes, f"{note} by this layout, so they are not gathered"), statistics=useful)
-    return _promised(analysis, settings, plan, candidates[winner], winner, measured, sampled, blocks)
+    spec = candidates[winner]
+    own = {name: sampled.columns[name] for name in (spec.columns if spec is not None else ()) if name == sampled.index}
+    return _promised(analysis, settings, plan, spec, winner, measured, sampled, blocks), own
 
 
 class _Ordinary:
@@ -180,9 +187,7 @@ class _Ordinary:
         return None if told is None else float(np.average(told[1], weights=self.weights))
 
 
-def _sampled(
-    analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None
-) -> tuple[_Sampled, Sop | None]:
+def _sampled(analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None) -> _Sampled:
     snapshot, sample = analysis.snapshot, analysis.sample
     schema, names = reading_schema(analysis), sampled_features(analysis)
     reading = reading_boxes(analysis, schema, names)
@@ -194,16 +199,18 @@ def _sampled(
     chosen = chosen_bits(predicates, truth, MOST_BITS)
     expressions = {names[predicates[j]]: safe[predicates[j]] for j in chosen}
     expressions |= {names[f]: sql for f, sql in safe.items() if f.kind == "expression"}
-    sop = None
+    index = ""
     if chosen:
         features = [replace(predicates[j], sql=safe[predicates[j]]) for j in chosen]
         codes = vectors_of([truth[j] for j in chosen])
         distinct, counts = np.unique(codes, return_counts=True)
         sop = Sop.learn(features, Vectors.of_codes(distinct, counts.astype(np.int64), len(chosen)), rows_per_file)
-        columns[INDEX] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
-        expressions[INDEX] = sop.sql()
-        schema = TableSchema((*schema.columns, Column(INDEX, "int")))
-    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition), sop
+        sql = sop.sql()  # a layout that the table lies by may have an index of its own
+        index = f"{INDEX} {blake2b(sql.encode(), digest_size=4).hexdigest()}"
+        columns[index] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
+        expressions[index] = sql
+        schema = TableSchema((*schema.columns, Column(index, "int")))
+    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition, index)
 
 
 def _learned(

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Literal
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from zorder_pipeline.features.sample import Sample
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
@@ -102,6 +105,11 @@ class TableAnalysis:
     unusable: int = 0
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
+
+    def with_computed(self, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> TableAnalysis:
+        """The same with further columns of the sample: values and validity by name."""
+        more = {name: SampleColumn(*column) for name, column in columns.items()}
+        return replace(self, sample=replace(self.sample, columns={**self.sample.columns, **more}))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ def without_literals(plan: Plan) -> Plan:
     kinds = {feature.name: feature for feature in plan.statistics}
 
     def named(codes: FeatureCodes) -> FeatureCodes:
-        if not codes.expression or codes.column == PARTITION_INDEX or codes.column.startswith("<"):
+        if not codes.expression or codes.column.startswith((PARTITION_INDEX, "<")):
             return codes
         name = codes.column.rstrip()
         known = kinds.get(name)

@@ -179,7 +179,7 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
     ]
     if plan.spec is not None:
         parts.append(Picture(drawing.layout(plan.spec), "The layout that a search finds now."))
-        if (drawn := drawing.plane(analysis, plan)) is not None:
+        if (drawn := drawing.plane(analysis.with_computed(learned.computed), plan)) is not None:
             parts.append(
                 Picture(
                     drawn, "Files as rectangles in the plane of the two most used columns: small ones can be skipped."
