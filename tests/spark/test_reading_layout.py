@@ -14,10 +14,11 @@ from pyspark.sql import SparkSession
 import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
+from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
-from zorder_pipeline.model.plan import Plan, read_plan, write_plan
+from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan, read_plan, write_plan
 from zorder_pipeline.pipeline import confirming, drawing, reading_layout
 from zorder_pipeline.pipeline.keeping import sample_files
 from zorder_pipeline.pipeline.logs import ingest
@@ -124,9 +125,9 @@ def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession,
 
 
 @pytest.mark.slow
-def test_nights_know_a_partition_index(spark: SparkSession, tmp_path: Path) -> None:
+def test_nights_go_on_with_a_partition_index(spark: SparkSession, tmp_path: Path) -> None:
     path, log = _asked(spark, tmp_path)
-    state = str(tmp_path / "state")
+    state, gate = str(tmp_path / "state"), GateSettings(queries_per_day=1e6, min_new_data_bytes=0)
 
     def night() -> tuple[Plan, Learned, TableAnalysis]:
         snapshot = open_table(spark, path)
@@ -143,5 +144,13 @@ def test_nights_know_a_partition_index(spark: SparkSession, tmp_path: Path) -> N
     assert drawing.plane(analysis.with_computed(learned.computed), plan) is not None
     assert drawing.plane(analysis, plan) is None, "it cannot be told where rows would lie"
     assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
-    _, _, analysis = night()
-    assert set(np.unique(analysis.sample.columns[index].values)) == {0, 1}, "the sample has what Spark computes of it"
+    rows = spark.range(6000, 6600).selectExpr("id", *_columns()).repartition(3)
+    rows.write.format("delta").mode("append").save(path)
+    later, _, analysis = night()
+    assert (later.origin, later.spec) == (KEPT, plan.spec)
+    values = {f: column.values for f, column in analysis.sample.columns.items()}
+    assert set(np.unique(values[index])) == {0, 1}, "the sample has what Spark computes of it"
+    done = pipeline.apply(spark, path, later, gate=gate, state=state)
+    assert (done.decision, done.gate["action"]) == ("applied", INCREMENTAL)
+    assert done.rows < 3000
+    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}

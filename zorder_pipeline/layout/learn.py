@@ -27,7 +27,7 @@ from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .skipping import Estimator
 from .tree import TreeDraft
 
-__all__ = ["MIN_GAIN", "Learned", "learn_layout"]
+__all__ = ["MIN_GAIN", "Learned", "learn_layout", "surely"]
 
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
@@ -198,12 +198,12 @@ def _choose(
     name = min(own, key=lambda name: float(weights @ per_query[name]))
     best = min(per_query, key=lambda name: float(weights @ per_query[name]))
     # the best of many is often so by luck: the more there are, the surer it must be (Bonferroni)
-    if best not in own and _surely(weights * (per_query[name] - per_query[best]), rng, len(per_query) - len(own)):
+    if best not in own and surely(weights * (per_query[name] - per_query[best]), rng, len(per_query) - len(own)):
         name = best
-    return name if _surely(weights * (bar - per_query[name]), rng) else "stored"
+    return name if surely(weights * (bar - per_query[name]), rng) else "stored"
 
 
-def _surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:
+def surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:
     """Whether the mean gain is positive in nearly all bootstrap resamples of the queries."""
     resampled = gain[rng.integers(len(gain), size=(2000, len(gain)))].sum(axis=1)
     return float(np.mean(resampled <= 0)) <= (1 - SURE) / among

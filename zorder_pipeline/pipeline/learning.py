@@ -22,7 +22,7 @@ from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
@@ -39,7 +39,7 @@ from .sizes import partitions_of, target_rows
 from .statistics import statistics_features
 from .useful_statistics import useful_statistics
 from .volumes import sampled_for_size
-from .weights import layout_weights
+from .weights import layout_weights, scanned_shares
 from .words import bit_order
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ MIN_ROWS_SAMPLED_PER_FILE = 200
 READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
 """Rows sampled per file, and at most, for a layout by predicates: of a rare one a small sample shows too few rows."""
 FEW_ROWS_PER_FILE = 50
+STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
 def learn(
@@ -153,7 +154,7 @@ def analyse(
     more |= {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
-    features = analyse_features(queries, snapshot.schema, sample, wanted_features, _scanned(snapshot, boxes))
+    features = analyse_features(queries, snapshot.schema, sample, wanted_features, scanned_shares(snapshot, boxes))
     unusable = sum(log.quarantined.values())
     return TableAnalysis(snapshot, queries, sample, features, unusable, boxes, named)
 
@@ -234,7 +235,7 @@ def learn_remembering(
         notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
     stays = present if learned.name == KEPT else None
     if stays is not None:
-        notes.append("no other layout is surely better than the present one: only what is new is laid out, by it")
+        notes.append(STAYS)
     plan = Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
@@ -256,12 +257,18 @@ def learn_remembering(
     proof = Unseen(analysis, settings, unseen, told, rate, exact)  # candidates are compared by the sample
     stay = kept if stays is not None else None
     plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
+    if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
+        own = kept if present is not None and present.spec is not None and present.spec.computed else None
+        other, computed = for_reading(analysis, settings, plan, weights, partition, own)
+        if other is not None:
+            return other, replace(learned, computed=computed), memory
+        assert present is not None
+        stays, learned = present, replace(learned, spec=None, name=KEPT, before=told, after=learned.standing)
+        plan = replace(plan, spec=present.spec, origin=KEPT, target_file_rows=present.target_file_rows)
+        plan = replace(plan, notes=(*plan.notes, STAYS), promise=proof.promise(plan, learned.standing, kept, told))
     if analysis.columns and kept is not None and stays is not None:
         useful = useful_statistics(analysis, kept, weights, blocks, stays.spec, stays.statistics)
         plan = replace(plan, statistics=useful)
-    if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
-        plan, computed = for_reading(analysis, settings, plan, weights, partition)
-        return plan, replace(learned, computed=computed), memory
     if present is None or present.spec is None:
         found = candidates_at_first(proof, plan)
         return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
@@ -285,18 +292,3 @@ def _drafts(orders: Sequence[Sequence[str]], table: SampledTable) -> list[Draft]
     place = {encoding.column: i for i, encoding in enumerate(table.encodings)}
     usable = [order for order in orders if order and set(order) <= place.keys()]
     return [Draft(tuple(place[name] for name in order[:MAX_BITS])) for order in usable]
-
-
-def _scanned(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:
-    """Share of the rows that each query would scan if only its partitions were pruned.
-
-    What a query weighs must not depend on the present layout, or tonight's layout would decide what tomorrow's is for.
-    """
-    files = snapshot.files()
-    whole = files.zone_map()
-    partitions = {name: zones for name, zones in whole.columns.items() if zones.exact}
-    total = float(files.rows.sum()) or 1.0
-    if not partitions:
-        return [1.0] * len(boxes)
-    only = replace(whole, columns=partitions)
-    return [float(files.rows[only.matching(query)].sum()) / total for query in boxes]

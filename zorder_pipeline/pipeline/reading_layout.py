@@ -21,7 +21,7 @@ from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.blocks import LogBlocks, split_log
 from zorder_pipeline.layout.draft import SampledTable
-from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.learn import MIN_GAIN, Learned, learn_layout, surely
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings
@@ -90,7 +90,8 @@ def for_reading(
     plan: Plan,
     weights: Floats,
     partition: npt.NDArray[np.int32] | None,
-) -> tuple[Plan, Columns]:
+    kept: npt.NDArray[np.int32] | None = None,
+) -> tuple[Plan | None, Columns]:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
 
     With it come those columns of its key that the analysed sample lacks: an SOP partition index.
@@ -102,6 +103,11 @@ def for_reading(
     Args:
         plan: by columns alone.
         weights, partition: as it was learned from.
+        kept: file of each sampled row once what is new is laid out by the table's present layout, which is one for
+            scans through ``reading/``; None without one.
+
+    Returns:
+        None for a plan when none is surely better than ``kept`` on the select queries.
     """
     # by time alone: that a predicate comes again is what its bit is for, so repeated queries are not kept together
     times = [query.timestamp for query in analysis.queries]
@@ -122,13 +128,16 @@ def for_reading(
     measured: dict[str, tuple[float, float]] = {}
 
     def measure(name: str) -> tuple[float, float]:
-        mean = weights[blocks.select]
         plain, reading = (
-            float(np.average(sampled.read(candidates[name], stored, boxes), weights=mean))
+            float(np.average(sampled.read(candidates[name], stored, boxes), weights=weights[blocks.select]))
             for boxes in on_select.values()
         )
         measured[name] = plain, reading
         return measured[name]
+
+    def mixed(spec: KeySpec | None, lies: npt.NDArray[np.int32]) -> Floats:
+        plain, reading = (sampled.read(spec, lies, boxes) for boxes in on_select.values())
+        return weights[blocks.select] * ((1 - share) * plain + share * reading)
 
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
     ordinary = _Ordinary(analysis, plan, np.concatenate([blocks.train, blocks.select]), weights, settings.confirm)
@@ -150,6 +159,10 @@ def for_reading(
             measured.pop(name, None)
     cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
     winner = min(cost, key=cost.__getitem__)
+    if kept is not None:
+        gained = mixed(None, kept) * (1 - MIN_GAIN) - mixed(candidates[winner], stored)
+        if not surely(gained, np.random.default_rng(settings.seed)):
+            return None, {}
     file, _ = sampled.blocks(candidates[winner], stored)
     useful = useful_statistics(analysis, file, weights, blocks, candidates[winner])
     if idle := len(plan.statistics) - len(useful):

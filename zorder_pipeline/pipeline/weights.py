@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +16,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 from .records import LearnSettings
 from .sizes import query_bytes
 
-__all__ = ["OPENING_BYTES", "layout_weights"]
+__all__ = ["OPENING_BYTES", "layout_weights", "scanned_shares"]
 
 OPENING_BYTES = 4 << 20
 """What opening a file costs, as bytes that could be read meanwhile: Spark's ``spark.sql.files.openCostInBytes``."""
@@ -46,3 +47,18 @@ def layout_weights(
         weights *= query_bytes(snapshot, queries) + OPENING_BYTES * files
     mean = weights.mean() if len(weights) else 0.0
     return weights / mean if mean > 0 else np.ones(len(queries))
+
+
+def scanned_shares(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:
+    """Share of the rows that each query would scan if only its partitions were pruned.
+
+    What a query weighs must not depend on the present layout, or tonight's layout would decide what tomorrow's is for.
+    """
+    files = snapshot.files()
+    whole = files.zone_map()
+    partitions = {name: zones for name, zones in whole.columns.items() if zones.exact}
+    total = float(files.rows.sum()) or 1.0
+    if not partitions:
+        return [1.0] * len(boxes)
+    only = replace(whole, columns=partitions)
+    return [float(files.rows[only.matching(query)].sum()) / total for query in boxes]
