@@ -34,7 +34,7 @@ from .records import TableAnalysis
 
 __all__ = ["reading_boxes", "reading_schema", "sampled_features", "useful_statistics"]
 
-LITTLE = 0.002
+LITTLE = 0.005
 """Share more of the rows that queries may read without a statistic that is not worth gathering."""
 HIGHEST_TEXT = "\U0010ffff" * 33
 SEEN = 10
