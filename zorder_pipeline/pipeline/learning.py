@@ -263,9 +263,11 @@ def learn_remembering(
         if other is not None:
             return other, replace(learned, computed=computed), memory
         assert present is not None
-        stays, learned = present, replace(learned, spec=None, name=KEPT, before=told, after=learned.standing)
+        stays, here = present, learned.stored_select
+        learned = replace(learned, spec=None, name=KEPT, select=here, before=told, after=learned.standing)
         plan = replace(plan, spec=present.spec, origin=KEPT, target_file_rows=present.target_file_rows)
-        plan = replace(plan, notes=(*plan.notes, STAYS), promise=proof.promise(plan, learned.standing, kept, told))
+        plan = replace(plan, notes=(*plan.notes, STAYS), predicted={**plan.predicted, "validation_fraction": here})
+        plan = replace(plan, promise=proof.promise(plan, learned.standing, kept, told))
     if analysis.columns and kept is not None and stays is not None:
         useful = useful_statistics(analysis, kept, weights, blocks, stays.spec, stays.statistics)
         plan = replace(plan, statistics=useful)
