@@ -222,7 +222,10 @@ def _between(domain: npt.NDArray[Any], cuts: Sequence[Value]) -> tuple[npt.NDArr
     else:
         lowest, highest = -(10**40), 10**40
     low, high = np.empty((2, len(cuts) + 1), dtype=domain.dtype)
-    low[:], high[:] = [lowest, *cuts], [*(_before(cut) for cut in cuts), highest]
+    below = [_before(cut) for cut in cuts]
+    if isinstance(lowest, int):  # only nulls lie below a cut at the lowest number that there is
+        below = [max(lowest, value) for value in below]
+    low[:], high[:] = [lowest, *cuts], [*below, highest]
     place = np.searchsorted(low[1:], domain, side="right")
     return low[place], high[place]
 
