@@ -209,6 +209,8 @@ def _delta(analysis: TableAnalysis, file: npt.NDArray[np.int32], cuts: Mapping[s
 
 def _between(domain: npt.NDArray[Any], cuts: Sequence[Value]) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
     """The lowest and highest values between the cuts around each value; beyond the outermost there may be any."""
+    if not len(domain):
+        return domain, domain
     lowest: Any
     highest: Any
     if domain.dtype.kind == "f":

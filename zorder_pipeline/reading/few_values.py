@@ -25,6 +25,8 @@ Known: TypeAlias = tuple[Value, ...]
 """The few canonical values of a column, in ascending order."""
 FEW = 62
 """Values that the bits of a number have room for, beside the bit of all others (the lowest) and the sign."""
+LONGEST = 100
+"""Characters of a text beyond which it is none of a column's few values."""
 
 
 def canonical(value: Column, type_name: str) -> Column:
@@ -54,12 +56,20 @@ def few_values(
 
     if not features:
         return {}
-    found = rows.select(*(canonical(F.col(name), each.type).alias(name) for name, each in features.items())).toArrow()
+    short = {name: _short(canonical(F.col(name), each.type), each.type) for name, each in features.items()}
+    found = rows.select(*(form.alias(name) for name, form in short.items())).toArrow()
     distinct = {name: found[name].unique().drop_null() for name in features}
     lists = {name: values.to_pylist() for name, values in distinct.items() if len(values) <= FEW}
     told = {name: also.get(feature.name, ()) for name, feature in features.items() if feature.kind == "column"}
     all_of = {name: ({*values, *told.get(name, ())}, values) for name, values in lists.items() if values}
     return {name: _in_order(each) or _in_order(values) or () for name, (each, values) in all_of.items()}
+
+
+def _short(form: Column, type_name: str) -> Column:
+    """Null for a long text: many of them would be too much for the driver, and few columns of few values have any."""
+    from pyspark.sql import functions as F
+
+    return F.when(F.length(form) <= LONGEST, form) if ValueType.parse(type_name).family == "string" else form
 
 
 def _in_order(values: Collection[Value]) -> Known | None:

@@ -185,7 +185,7 @@ def _together(
     """What became of a table, from what became of its bins."""
     removed = sum(result.files_removed for result in results)
     return RelayoutResult(
-        version=results[-1].version if results else snapshot.version,
+        version=max((result.version for result in results if result.committed), default=snapshot.version),
         files_removed=removed,
         files_added=sum(result.files_added for result in results),
         bytes_rewritten=sum(result.bytes_rewritten for result in results),

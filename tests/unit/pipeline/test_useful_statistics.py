@@ -223,6 +223,7 @@ def test_nothing_of_an_analysis_is_lost_between_two_assets(name: str) -> None:
         (np.array([b"", b"a", b"b"], dtype=object), [b"a", b"b"]),
         (np.array([-(10**30), 5, 10**30], dtype=object), [5]),
         (np.array([], dtype=np.int64), []),
+        (np.array([], dtype=object), ["a"]),
         (np.array([-(2**63), 0, 4, 2**63 - 1]), [-(2**63), 4]),
     ],
 )
