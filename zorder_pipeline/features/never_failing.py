@@ -34,6 +34,14 @@ def _named(names: str) -> tuple[type[exp.Expr], ...]:
 
 LOGIC, TEXTS, OF_TEXT = _named(_LOGIC), _named(_TEXTS), _named(_OF_TEXT)
 KNOWN = (*LOGIC, *TEXTS, *OF_TEXT, *_named(_OTHERS), *TRIED)
+FIXED: dict[type[exp.Expr], tuple[str, ...]] = {
+    **dict.fromkeys((exp.Like, exp.ILike, exp.RegexpLike, exp.Left, exp.Right), ("expression",)),
+    exp.Substring: ("start", "length"),
+    exp.SubstringIndex: ("count",),
+    exp.StrPosition: ("position",),
+}
+"""Arguments that fail by some values: a pattern that is none, a place that is no INT."""
+ROUNDED = (exp.Round, exp.Ceil, exp.Floor)
 
 
 def never_failing(sql: str, schema: TableSchema) -> str | None:
@@ -48,6 +56,8 @@ def never_failing(sql: str, schema: TableSchema) -> str | None:
         tree = parse_one(sql, read="spark")
         varying = [node for node in tree.walk() if node.find(exp.Column) and not isinstance(node, exp.Identifier)]
         if not all(isinstance(node, KNOWN) for node in varying):
+            return None
+        if any(_may_fail(node) for node in varying):
             return None
         if not all(_meets_texts(node) for node in varying if _is_text(node, schema)):
             return None
@@ -64,6 +74,14 @@ def never_failing(sql: str, schema: TableSchema) -> str | None:
         return tree.sql(dialect="spark")
     except (SqlglotError, ValueError, RecursionError):
         return None
+
+
+def _may_fail(node: exp.Expr) -> bool:
+    """Whether an argument that fails by some values is another one on each row: of a constant the sample tells."""
+    if isinstance(node, ROUNDED) and (places := node.args.get("decimals")) is not None:
+        return not isinstance(places, exp.Literal)  # rounded to hundreds a number may get too large for its type
+    given = (node.args.get(name) for name in FIXED.get(type(node), ()))
+    return any(argument.find(exp.Column) is not None for argument in given if argument is not None)
 
 
 def _is_text(node: exp.Expr, schema: TableSchema) -> bool:
