@@ -58,7 +58,7 @@ def _all(snapshot: TableSnapshot, some: DataFrame) -> dict[tuple[str, str], dict
     paths = [str(path) for path in snapshot.files().path]
     features = evaluable(snapshot.read(), FEATURES)
     assert len(features) == len(FEATURES)
-    found = gather(snapshot.read_files(paths), features, snapshot.stored_as, some)
+    found = gather(snapshot.read_files(paths), features, snapshot.stored_as, lambda: some)
     rows = {(str(row["file"]), str(row["feature"])): row for row in found.to_pylist()}
     for row in rows.values():
         places = row["places"]

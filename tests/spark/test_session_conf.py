@@ -1,9 +1,13 @@
 """Settings for a while: several sessions and users of them at once, and settings that are refused."""
 
+from pathlib import Path
+
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from zorder_pipeline import pipeline
+from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 
 NAME, OTHER = "spark.sql.files.maxRecordsPerFile", "spark.sql.parquet.filterPushdown"
@@ -48,3 +52,19 @@ def test_what_a_block_did_counts_when_its_session_has_died(
     monkeypatch.undo()
     with set_for_a_while(session, {NAME: "2"}):
         assert session.conf.get(NAME) == "2"
+
+
+def test_sessions_that_read_names_by_the_letter_of_the_standard_are_rewritten_too(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(1000).selectExpr("id", "id * 7919 % 1000 AS k")
+    rows.repartition(4).write.format("delta").save(path)
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES (delta.enableDeletionVectors = true)")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id % 100 = 3")
+    session = spark.newSession()
+    for name in ("enabled", "enforceReservedKeywords", "doubleQuotedIdentifiers"):
+        session.conf.set(f"spark.sql.ansi.{name}", "true")
+    done = pipeline.apply(session, path, layout_by_hand(session, path, {"k": 2, "id": 1}), force=True)
+    assert (done.decision, done.rows) == ("applied", 990)
+    assert session.read.format("delta").load(path).distinct().count() == 990

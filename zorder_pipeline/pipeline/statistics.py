@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -116,7 +117,7 @@ def gather_statistics(
         progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
         with set_for_a_while(spark, COMPILED | as_others_read(spark)):
             rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
-            some = _some(snapshot, missing)
+            some = partial(_some, snapshot, missing)
             found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
         told = same_files(found["file"].to_pylist(), snapshot.location, missing)
         found = found.set_column(0, "file", pa.array(told, pa.string()))

@@ -6,12 +6,14 @@ from a few files; where another file turns out to hold another value, that featu
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from sqlglot import exp, parse_one
+from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.file_stats import Feature, bloom_place
 from zorder_pipeline.model.values import Value, ValueType
@@ -19,7 +21,7 @@ from zorder_pipeline.model.values import Value, ValueType
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FEW", "Known", "canonical", "few_values", "of_codes", "others_in", "seen"]
+__all__ = ["FEW", "Known", "all_of_function", "canonical", "few_values", "of_codes", "others_in", "seen"]
 
 Known: TypeAlias = tuple[Value, ...]
 """The few canonical values of a column, in ascending order."""
@@ -27,6 +29,18 @@ FEW = 62
 """Values that the bits of a number have room for, beside the bit of all others (the lowest) and the sign."""
 LONGEST = 100
 """Characters of a text beyond which it is none of a column's few values."""
+_PARTS: dict[type[exp.Expr], tuple[int, int]] = {
+    exp.Quarter: (1, 4),
+    exp.Month: (1, 12),
+    exp.WeekOfYear: (1, 53),
+    exp.Day: (1, 31),
+    exp.DayOfMonth: (1, 31),
+    exp.DayOfWeek: (1, 7),
+    exp.Hour: (0, 23),
+    exp.Minute: (0, 59),
+}
+"""Lowest and highest value of functions; one that gave another, as in a session with functions of its own, would be
+noticed as any other value is."""
 
 
 def canonical(value: Column, type_name: str) -> Column:
@@ -44,18 +58,43 @@ def canonical(value: Column, type_name: str) -> Column:
 
 
 def few_values(
-    rows: DataFrame, features: Mapping[str, Feature], also: Mapping[str, Collection[Value]]
+    rows: Callable[[Collection[str]], DataFrame],
+    features: Mapping[str, Feature],
+    also: Mapping[str, Collection[Value]],
 ) -> dict[str, Known]:
-    """The values of those columns of ``rows`` that have at most `FEW`, in their canonical form.
+    """The values of those columns that have at most `FEW`, in their canonical form.
 
     Args:
+        rows: gives rows with columns that are asked for by name; not called where functions tell all they may give.
         features: what each column in question holds, by its name in ``rows``.
         also: values of the table's columns that count, too, wherever they come from.
     """
+    given = {name: values for name, each in features.items() if (values := all_of_function(each)) is not None}
+    rest = {name: each for name, each in features.items() if name not in given}
+    return given | _looked_up(rows(rest.keys()), rest, also) if rest else given
+
+
+def all_of_function(feature: Feature) -> Known | None:
+    """All that a part of a date or time may be, and what lies between; None of anything else.
+
+    >>> month = Feature("MONTH(d)", "expression", "int", "MONTH(d)", ("d",), True)
+    >>> all_of_function(month)
+    (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
+    """
+    if feature.kind != "expression" or feature.type != "int":
+        return None
+    try:
+        bounds = _PARTS.get(type(parse_one(feature.sql, read="spark").unnest()))
+    except SqlglotError:
+        return None
+    return None if bounds is None else tuple(range(bounds[0], bounds[1] + 1))
+
+
+def _looked_up(
+    rows: DataFrame, features: Mapping[str, Feature], also: Mapping[str, Collection[Value]]
+) -> dict[str, Known]:
     from pyspark.sql import functions as F
 
-    if not features:
-        return {}
     short = {name: _short(canonical(F.col(name), each.type), each.type) for name, each in features.items()}
     found = rows.select(*(form.alias(name) for name, form in short.items())).toArrow()
     distinct = {name: found[name].unique().drop_null() for name in features}

@@ -8,9 +8,10 @@ it is several times slower.
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -111,7 +112,7 @@ def gather(
     rows: DataFrame,
     features: Sequence[Feature],
     stored_as: Mapping[str, str],
-    some: DataFrame | None = None,
+    some: Callable[[], DataFrame] | None = None,
     also: Mapping[str, Collection[Value]] | None = None,
 ) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
@@ -121,19 +122,20 @@ def gather(
     Args:
         features: as `evaluable` gives them.
         stored_as: as in `stored_columns`; features of other columns are left out.
-        some: rows of the same table by which columns of few values are told, some of the first ones by default; the
-            better they show what ``rows`` hold, the sooner it is done.
+        some: gives rows of the same table by which columns of few values are told, some of the first ones by default;
+            the better they show what ``rows`` hold, the sooner it is done. It is called where they are needed.
         also: canonical values of columns that probably occur besides, such as the files' bounds.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
-    some = rows.limit(LOOKED_AT) if some is None else some
+    some = some or partial(rows.limit, LOOKED_AT)
     features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()
     try:
         return _gathered(rows, features, stored_as, some, also)
-    except (PySparkException, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
+    except (PySparkException, Py4JJavaError, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
         if len(features) == 1:
             return STATS.empty_table()
         half = len(features) // 2
@@ -145,7 +147,7 @@ def _gathered(
     rows: DataFrame,
     features: Sequence[Feature],
     stored_as: Mapping[str, str],
-    some: DataFrame,
+    some: Callable[[], DataFrame],
     also: Mapping[str, Collection[Value]] | None,
 ) -> pa.Table:
     from pyspark.sql import functions as F
@@ -155,7 +157,7 @@ def _gathered(
     doubles = {f"v{i}": wide_decimal(rows, feature.sql) for i, feature in enumerate(others) if feature.type == "double"}
     decimals = {v: decimal for v, decimal in doubles.items() if decimal is not None}
     values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
-    values |= {v: F.expr(decimal.sql) for v, decimal in decimals.items()}
+    values |= {v: decimal.value(rows.sparkSession) for v, decimal in decimals.items()}
     counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
     for start in range(0, len(predicates), PREDICATES_EACH):
         number = f"bits_{start // PREDICATES_EACH}"
@@ -172,7 +174,7 @@ def _gathered(
             counted += [bound.alias(f"{side}_{v}") for side, bound in bounds.items()]
         if text or feature.equality:
             apart[v] = feature
-    known = few_values(some.select(*(values[v].alias(v) for v in apart)), apart, also or {})
+    known = few_values(lambda names: some().select(*(values[v].alias(v) for v in names)), apart, also or {})
     path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
     named = rows.select(path, *(value.alias(name) for name, value in values.items()))
@@ -227,8 +229,8 @@ def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
 
 
 def _bits(sql: str, place: int) -> str:
-    """1 for true, 2 for false and 4 for null, shifted to the predicate's place."""
-    return f"shiftleft(coalesce(2L - CAST(({sql}) AS BIGINT), 4L), {BITS_EACH * place})"
+    """1 for true, 2 for false and 4 for null, shifted to the predicate's place; shifts are spared ANSI's checks."""
+    return f"shiftleft(coalesce(shiftright(2L, CAST(({sql}) AS INT)), 4L), {BITS_EACH * place})"
 
 
 def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:

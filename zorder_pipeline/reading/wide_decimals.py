@@ -13,8 +13,10 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
+from zorder_pipeline.java import has_jvm, java_class
+
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType, DecimalType
 
 __all__ = ["WIDE_DIGITS", "WideDecimal", "as_double", "wide_decimal"]
@@ -38,12 +40,25 @@ class WideDecimal:
     """How to aggregate an expression for which `as_double` stands.
 
     Attributes:
-        sql: what to aggregate: the decimal itself, or a double near it.
-        error: what the value of ``sql`` may be off besides `_RELATIVE` of it; None for the decimal itself.
+        sql: the expression.
+        error: what the double of `value` may be off besides `_RELATIVE` of it; None for the decimal itself.
+        operator: ``*`` or ``/`` of what is made with doubles.
+        operands: both sides of it, each with the digits after its point, None of a whole number.
     """
 
     sql: str
-    error: float | None
+    error: float | None = None
+    operator: str = ""
+    operands: tuple[tuple[str, int | None], ...] = ()
+
+    def value(self, spark: SparkSession) -> Column:
+        """What to aggregate: the decimal itself, or a double near it."""
+        from pyspark.sql import functions as F
+
+        if not self.operands:
+            return F.expr(self.sql)
+        left, right = (_double(spark, sql, scale) for sql, scale in self.operands)
+        return left * right if self.operator == "*" else left / right
 
     def bounds(self, name: str) -> dict[str, Column]:
         """Lowest and highest value of a column that holds ``sql``, as doubles between which all nearest doubles lie."""
@@ -96,12 +111,26 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
     if of_left is None or of_right is None:
         return None
     whole, scale = of_left[0], of_right[1]
+    operands = ((left, of_left[1]), (right, of_right[1]))
     if isinstance(tree, exp.Mul):  # exact
-        doubles = WideDecimal(f"{as_double(left)} * {as_double(right)}", 0.0)
-        return doubles if kind.precision < _MOST_DIGITS else None
-    if whole + scale > min(_WHOLE_DIGITS, kind.precision - kind.scale):
+        return WideDecimal(sql, 0.0, "*", operands) if kind.precision < _MOST_DIGITS else None
+    if whole + (scale or 0) > min(_WHOLE_DIGITS, kind.precision - kind.scale):
         return None
-    return WideDecimal(f"{as_double(left)} / {as_double(right)}", 10.0**-kind.scale)
+    return WideDecimal(sql, 10.0**-kind.scale, "/", operands)
+
+
+def _double(spark: SparkSession, sql: str, scale: int | None) -> Column:
+    """A double near an operand; of a decimal from its digits, as Spark's cast makes an object of each value."""
+    from pyspark.sql import functions as F
+
+    if scale is None or not has_jvm(spark):
+        return F.expr(as_double(sql))
+    from pyspark.sql.classic.column import Column as Classic
+
+    columns = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils")
+    digits = java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnscaledValue")
+    whole = Classic(columns.column(digits(columns.expression(F.expr(sql)._jc)))).cast("double")
+    return whole / F.lit(10.0**scale)
 
 
 def _types(rows: DataFrame, *texts: str) -> list[DataType]:
@@ -110,10 +139,11 @@ def _types(rows: DataFrame, *texts: str) -> list[DataType]:
     return [field.dataType for field in rows.select(*(F.expr(text) for text in texts)).schema.fields]
 
 
-def _digits(kind: DataType) -> tuple[int, int] | None:
-    """Digits before and after the point of an operand that a double is near to; None of any other."""
+def _digits(kind: DataType) -> tuple[int, int | None] | None:
+    """Digits before and after the point of an operand that a double is near to, no number of the latter for a whole
+    number; None of any other operand."""
     from pyspark.sql import types as T
 
     if isinstance(kind, T.DecimalType):
         return (kind.precision - kind.scale, kind.scale) if kind.precision <= WIDE_DIGITS else None
-    return (10, 0) if isinstance(kind, T.ByteType | T.ShortType | T.IntegerType) else None
+    return (10, None) if isinstance(kind, T.ByteType | T.ShortType | T.IntegerType) else None

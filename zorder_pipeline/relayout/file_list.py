@@ -33,7 +33,7 @@ KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
 MILLISECOND = 1000
 ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
-VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.offset)"
+VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.`offset`)"
 """Tells a file's deletion vectors apart; the empty string without one."""
 
 ROOT = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
