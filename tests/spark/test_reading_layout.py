@@ -17,7 +17,7 @@ from zorder_pipeline.features.sop import Sop, Vectors, count_vectors, vector_sql
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
+from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan, read_plan, write_plan
 from zorder_pipeline.pipeline import confirming, drawing, reading_layout
 from zorder_pipeline.pipeline.keeping import sample_files
@@ -122,6 +122,23 @@ def test_a_layout_by_predicates_is_learned_applied_and_read(spark: SparkSession,
     again = pipeline.update_statistics(spark, path, state, features=plan.statistics)
     assert (again.files, again.files_forgotten) == (0, 0)
     assert open_table(spark, path).version == done.version
+
+
+def test_a_layout_of_an_expression_is_known_though_the_form_that_is_asked_for_fails(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, log = str(tmp_path / "t"), tmp_path / "log.jsonl"
+    spark.range(300).selectExpr("CAST(id AS INT) AS a", "CAST(id % 7 AS INT) AS b").write.format("delta").save(path)
+    asked = (f"SELECT a FROM t WHERE a / b > {i % 30} AND a > {i}" for i in range(40))
+    log.write_text("\n".join(json.dumps({"statement": text}) for text in asked))
+    codes = FeatureCodes("a / b", "double", (10.0,), (0, 1), 1, 0, expression="TRY_DIVIDE(a, b)")
+    snapshot = open_table(spark, path)
+    found = ingest([str(log)], {snapshot.location: (snapshot, ("t",))})
+    layouts = [KeySpec((codes,), (0,))]
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS, layouts=layouts)
+    assert "a / b" in analysis.columns.values(), "it is among what is asked for"
+    column = analysis.sample.columns["a / b"]
+    assert (len(column.values), int((~column.valid).sum())) == (300, 43), "null where a division by zero would fail"
 
 
 @pytest.mark.slow

@@ -150,8 +150,9 @@ def analyse(
     wanted = min(rows, max(settings.sample_rows, least))
     known = evaluable(snapshot.read(), statistics) if statistics else ()
     named = widened(snapshot.schema, known, settings.redact_literals)[1]
-    more = {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
-    more |= {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
+    more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
+    # a layout's own form fails on no row; the log's might, and its column would be missing
+    more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
     features = analyse_features(queries, snapshot.schema, sample, wanted_features, scanned_shares(snapshot, boxes))
