@@ -35,6 +35,8 @@ from .records import LogSource, Progress, silent
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
+BY_PATH = {"spark.sql.codegen.aggregate.map.twolevel.enabled": "false"}
+"""Spark's quick map of groups hashes a text byte by byte, which a file's path is too long for."""
 SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
 """By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
 
@@ -115,7 +117,7 @@ def gather_statistics(
     added = 0
     if missing and usable:
         progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
-        with set_for_a_while(spark, COMPILED | as_others_read(spark)):
+        with set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
             rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
             some = partial(_some, snapshot, missing)
             found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
