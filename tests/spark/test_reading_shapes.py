@@ -6,11 +6,18 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import gathered, read_alike, same_answer
+from tests.spark.gathering import asked_of, gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.pipeline import gather_statistics
+from zorder_pipeline.reading.session import aggregates_as_usual, unshadowed
+from zorder_pipeline.relayout.snapshot import open_table
 
 LATE = "c LIKE '%late%'"
 UTC = {"spark.sql.session.timeZone": "UTC"}
@@ -146,17 +153,65 @@ def test_a_text_that_is_no_utf8_has_no_statistics_and_its_neighbours_do(spark: S
         assert zorder_pipeline.scan(spark, path, LATE, state=state).count() == 1
 
 
+@pytest.mark.parametrize("name", ["length", "min"])
 def test_functions_in_the_place_of_spark_s_own_are_not_taken_for_them(
-    spark: SparkSession, table: tuple[str, str]
+    spark: SparkSession, table: tuple[str, str], name: str
 ) -> None:
     path, state = table
     catalog = spark._jsparkSession.sessionState().catalog()
-    spark.udf.register("length", lambda text: 99, "int")
+    spark.udf.register(name, lambda text: 99, "int")
     order = {"spark.sql.functionResolution.sessionOrder": "first"} if spark.version >= "4.2" else {}
     try:
         with session_conf(spark, UTC | order):
-            gathered(spark, path, state, "length(c) = 3")
-            expected = spark.read.format("delta").load(path).where("length(c) = 99").count()
-            assert zorder_pipeline.scan(spark, path, "length(c) = 99", state=state).count() == expected == 40
+            with pytest.raises(TableError, match="functions of its own"):
+                gathered(spark, path, state, "c LIKE '%ever%'")
+            if name == "length":
+                expected = spark.read.format("delta").load(path).where("length(c) = 99").count()
+                assert zorder_pipeline.scan(spark, path, "length(c) = 99", state=state).count() == expected == 40
     finally:
-        catalog.dropTempFunction("length", True)
+        catalog.dropTempFunction(name, True)
+
+
+def test_a_path_that_looks_for_a_session_s_functions_first_is_such_a_session(
+    spark: SparkSession, table: tuple[str, str]
+) -> None:
+    if spark.version < "4.2":
+        pytest.skip("SQL paths are new in Spark 4.2")
+    path, state = table
+    with session_conf(spark, UTC | {"spark.sql.path.enabled": "true"}):
+        gathered(spark, path, state, "upper(c) = 'A'")
+        spark.sql("SET PATH = system.session, system.builtin")
+        try:
+            with pytest.raises(TableError, match="functions of its own"):
+                gathered(spark, path, state, "c LIKE '%ever%'")
+            assert not aggregates_as_usual(spark)
+            assert not unshadowed(spark, [Feature("upper(c)", "expression", "string", "upper(c)", ("c",))])
+        finally:
+            spark.sql("SET PATH = DEFAULT_PATH")
+
+
+def test_what_fails_on_a_row_is_gathered_once(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    with session_conf(spark, UTC | {"spark.sql.ansi.enabled": "true"}):
+        spark.sql("SELECT 'x7' c, 1 id UNION ALL SELECT '12', 2").coalesce(1).write.format("delta").save(path)
+        asked = ("CAST(substring(c, 2) AS INT) = 7", "CAST(c AS INT) = 12", LATE)
+        snapshot = open_table(spark, path)
+        features = asked_of(snapshot, *asked)
+        first = gather_statistics(spark, snapshot, features, state)
+        assert first.files == 1
+        assert first.rows_added > 1
+        assert gather_statistics(spark, snapshot, features, state).files == 0
+        for condition in ("id = 2 AND CAST(c AS INT) = 12", "id = 1 AND CAST(substring(c, 2) AS INT) = 7"):
+            assert zorder_pipeline.scan(spark, path, condition, state=state).count() == 1
+
+
+def test_files_that_cannot_be_read_are_an_error_and_not_without_statistics(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    with session_conf(spark, UTC):
+        spark.range(5).selectExpr("id", "'late' c").coalesce(1).write.format("delta").save(path)
+        snapshot = open_table(spark, path)
+        features = asked_of(snapshot, LATE)
+        (file,) = Path(path).glob("*.parquet")
+        file.write_bytes(b"no Parquet")
+        with pytest.raises((PySparkException, Py4JJavaError)):
+            gather_statistics(spark, snapshot, features, state)

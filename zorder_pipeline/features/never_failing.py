@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import re
+from decimal import Decimal
+
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
@@ -41,7 +46,16 @@ FIXED: dict[type[exp.Expr], tuple[str, ...]] = {
     exp.StrPosition: ("position",),
 }
 """Arguments that fail by some values: a pattern that is none, a place that is no INT."""
-ROUNDED = (exp.Round, exp.Ceil, exp.Floor)
+LAZY = _named("Coalesce If Case")
+"""What looks at some of its operands on some rows only: of a constant in it a sample does not tell that it fails."""
+PLAIN = _named("Literal Neg Boolean Null Paren Identifier")
+_TYPES = exp.DataType.Type
+_BITS = {_TYPES.TINYINT: 8, _TYPES.SMALLINT: 16, _TYPES.INT: 32, _TYPES.BIGINT: 64}
+_WHOLE, _NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?([Ee][+-]?\d+)?")
+_MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
+_COMPARED = _named("EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE In Between")
+_REPEATED_GROUP = re.compile(r"\)[*+{]")
+"""Java matches each repetition of a group by a call of its own, and a long text has more than its stack has room for."""
 
 
 def never_failing(sql: str, schema: TableSchema) -> str | None:
@@ -61,6 +75,8 @@ def never_failing(sql: str, schema: TableSchema) -> str | None:
             return None
         if not all(_meets_texts(node) for node in varying if _is_text(node, schema)):
             return None
+        if not all(_safe_in_branches(node, schema) for node in varying if isinstance(node, LAZY)):
+            return None
         risky = [node for node in varying if type(node) in TRIED or isinstance(node, exp.Cast)]
         if not risky:
             return sql  # as it is written: constants of it may have no other spelling
@@ -78,8 +94,13 @@ def never_failing(sql: str, schema: TableSchema) -> str | None:
 
 def _may_fail(node: exp.Expr) -> bool:
     """Whether an argument that fails by some values is another one on each row: of a constant the sample tells."""
-    if isinstance(node, ROUNDED) and (places := node.args.get("decimals")) is not None:
+    places = node.args.get("decimals")
+    if isinstance(node, exp.Ceil | exp.Floor) and places is not None:
+        return True  # Spark makes decimals of floating-point numbers, which large ones do not fit
+    if isinstance(node, exp.Round) and places is not None:
         return not isinstance(places, exp.Literal)  # rounded to hundreds a number may get too large for its type
+    if isinstance(node, exp.RegexpLike) and _REPEATED_GROUP.search(str(node.expression.name)):
+        return True
     given = (node.args.get(name) for name in FIXED.get(type(node), ()))
     return any(argument.find(exp.Column) is not None for argument in given if argument is not None)
 
@@ -88,7 +109,81 @@ def _is_text(node: exp.Expr, schema: TableSchema) -> bool:
     if isinstance(node, exp.Column):
         column = schema.find(".".join(part.name for part in node.parts))
         return column is None or column.value_type.family not in ("integer", "decimal", "float", "date", "timestamp")
+    if isinstance(node, LAZY) and not _is_branch(node):
+        return any(_is_text(value, schema) or _is_string(value) for value in _values(node))
     return isinstance(node, TEXTS) or (isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES)
+
+
+def _values(node: exp.Expr) -> list[exp.Expr]:
+    """What an expression of `LAZY` may be, without parentheses."""
+    if isinstance(node, exp.Case):
+        found = [*(branch.args.get("true") for branch in node.args["ifs"]), node.args.get("default")]
+    elif isinstance(node, exp.If):
+        found = [node.args.get("true"), node.args.get("false")]
+    else:
+        found = [node.this, *node.expressions]
+    return [value.unnest() for value in found if value is not None]
+
+
+def _is_string(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Literal) and bool(node.is_string)
+
+
+def _is_branch(node: exp.Expr | None) -> bool:
+    return isinstance(node, exp.If) and isinstance(node.parent, exp.Case)
+
+
+def _safe_in_branches(node: exp.Expr, schema: TableSchema) -> bool:
+    """Whether the constants in an expression of `LAZY` are written out, and a string among them meets texts only."""
+    casts = [item for item in node.find_all(exp.Cast) if _is_value(item)]
+    known = {id(inner) for item in casts for inner in item.walk()}
+    known |= {id(inner) for item in node.find_all(exp.DataType) for inner in item.walk()}
+    constants = [item for item in node.walk() if not item.find(exp.Column) and id(item) not in known]
+    if not all(isinstance(item, PLAIN) or _is_branch(item) for item in constants):
+        return False
+    return all(_meets_its_like(item, schema) for item in constants if _is_string(item))
+
+
+def _is_value(node: exp.Cast) -> bool:
+    """Whether this is a constant written as a cast of its text, and there is such a value."""
+    negative, inner = isinstance(node.this, exp.Neg), node.this.unnest()
+    text = inner.this.name if negative else inner.name
+    if not isinstance(inner.this if negative else inner, exp.Literal):
+        return False
+    kind = node.to.this
+    try:
+        if kind in _BITS:
+            return bool(_WHOLE.fullmatch(text)) and abs(int(text)) < 1 << (_BITS[kind] - 1)
+        if kind in (_TYPES.DOUBLE, _TYPES.FLOAT):
+            return bool(_NUMBER.fullmatch(text)) and math.isfinite(float(text))
+        if kind == _TYPES.DECIMAL:
+            digits, scale = (int(size.name) for size in node.to.expressions)
+            return bool(_NUMBER.fullmatch(text)) and abs(Decimal(text)) < Decimal(10) ** (digits - scale) - 1
+        if kind in (_TYPES.DATE, _TYPES.TIMESTAMPTZ, _TYPES.TIMESTAMPNTZ):
+            return bool(_MOMENT.fullmatch(text)) and bool(dt.datetime.fromisoformat(text))
+    except (ValueError, ArithmeticError):
+        return False
+    return False
+
+
+def _meets_its_like(text: exp.Expr, schema: TableSchema) -> bool:
+    """Whether a string constant need not be cast."""
+    node, above = text, text.parent
+    while isinstance(above, exp.Paren):
+        node, above = above, above.parent
+    if _is_branch(above):
+        case = above.parent
+        if node.arg_key == "true":
+            others = _values(case)
+        else:  # CASE value WHEN constant
+            others = [case.this.unnest()] if case.this is not None else []
+    elif isinstance(above, LAZY):
+        others = _values(above)
+    elif isinstance(above, _COMPARED):
+        others = [item.unnest() for item in above.iter_expressions()]
+    else:
+        return isinstance(above, (*TEXTS, *OF_TEXT)) and not isinstance(above, exp.Cast)
+    return bool(others) and all(_is_string(o) or isinstance(o, exp.Null) or _is_text(o, schema) for o in others)
 
 
 def _meets_texts(node: exp.Expr) -> bool:
@@ -100,8 +195,6 @@ def _meets_texts(node: exp.Expr) -> bool:
         return True
     numbers = (item for item in above.iter_expressions() if isinstance(item.unnest(), exp.Neg | exp.Literal))
     others = (item for item in above.iter_expressions() if item.find(exp.Column) and item.unnest() is not node)
-    compared = isinstance(
-        above, (exp.EQ, exp.NEQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.In, exp.Between)
-    )
+    compared = isinstance(above, _COMPARED)
     plain = all(isinstance(item.unnest(), exp.Literal) and item.unnest().is_string for item in numbers)
     return compared and plain and not any(True for _ in others)

@@ -177,13 +177,14 @@ def _evaluated(
     frame: DataFrame, asked: Sequence[Column], more: Mapping[str, tuple[str, str]]
 ) -> tuple[Mapping[str, tuple[str, str]], pa.Table]:
     """The expressions that fail on no row, and the rows with their values."""
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
     def working(some: Mapping[str, tuple[str, str]]) -> dict[str, tuple[str, str]]:
         try:
             frame.agg(*(F.bit_xor(F.xxhash64(F.expr(sql))) for sql, _ in some.values())).collect()
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             items, half = list(some.items()), len(some) // 2
             return working(dict(items[:half])) | working(dict(items[half:])) if half else {}
         return dict(some)
@@ -193,7 +194,7 @@ def _evaluated(
 
     try:
         return more, rows(more)
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):
         if not more:
             raise
     more = working(more)

@@ -19,11 +19,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import Value, ValueType, canonical_array
 
 from .few_values import canonical, few_values, of_codes, others_in, seen
-from .session import unshadowed, zone_of
+from .halving import failures, halved
+from .session import aggregates_as_usual, unshadowed, zone_of
 from .wide_decimals import WIDE_DIGITS, as_double, wide_decimal
 
 if TYPE_CHECKING:
@@ -73,6 +75,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
     Of an expression that is a wide decimal the nearest double stands for the value: rounding keeps the order of values,
     but not that two of them differ, see `zorder_pipeline.reading.meanings`.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
@@ -81,7 +84,7 @@ def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ..
             return []
         try:
             return list(zip(some, rows.select(*(F.expr(feature.sql) for feature in some)).schema.fields, strict=True))
-        except PySparkException:  # a column was dropped, or a function is unknown here
+        except (PySparkException, Py4JJavaError):  # a column was dropped, or a function is unknown here
             half = len(some) // 2
             return [] if not half else [*fields(some[:half]), *fields(some[half:])]
 
@@ -117,7 +120,7 @@ def gather(
 ) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
-    A feature that fails on some row (a cast under ANSI, a text that is no UTF-8) is left out.
+    A feature that fails on some row (a cast under ANSI, a text that is no UTF-8) has statistics that say nothing.
 
     Args:
         features: as `evaluable` gives them.
@@ -125,22 +128,32 @@ def gather(
         some: gives rows of the same table by which columns of few values are told, some of the first ones by default;
             the better they show what ``rows`` hold, the sooner it is done. It is called where they are needed.
         also: canonical values of columns that probably occur besides, such as the files' bounds.
-    """
-    from py4j.protocol import Py4JJavaError
-    from pyspark.errors import PySparkException
 
+    Raises:
+        PySparkException, Py4JJavaError: the files cannot be read, whatever is asked of them.
+        TableError: the session has functions of its own in the place of those that files are aggregated with.
+    """
+    if not aggregates_as_usual(rows.sparkSession):
+        raise TableError(
+            "no statistics are gathered in a session with functions of its own under names of Spark's, such as min: "
+            "use another session, or one that looks for Spark's functions first"
+        )
     some = some or partial(rows.limit, LOOKED_AT)
     features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()
     try:
         return _gathered(rows, features, stored_as, some, also)
-    except (PySparkException, Py4JJavaError, pa.ArrowException, UnicodeError):  # a text may be none in UTF-8
-        if len(features) == 1:
-            return STATS.empty_table()
-        half = len(features) // 2
-        parts = (features[:half], features[half:])
-        return pa.concat_tables([gather(rows, part, stored_as, some, also) for part in parts])
+    except failures():
+        files = _at_once([rows.groupBy(_path(rows)).count().withColumnRenamed("count", "rows")])[0]  # or it fails, too
+        found = list(halved(features, lambda part: _gathered(rows, part, stored_as, some, also)))
+        tables = [each for each in found if isinstance(each, pa.Table)]
+        failing = [each for each in found if isinstance(each, Feature)]
+        if not tables and not failing:
+            raise
+    nothing = {"nulls": pa.repeat(pa.scalar(-1, pa.int64()), files.num_rows)}
+    tables += [_stats(files, each, stored_columns(each, stored_as), nothing, {}) for each in failing]
+    return pa.concat_tables(tables)
 
 
 def _gathered(
@@ -175,9 +188,8 @@ def _gathered(
         if text or feature.equality:
             apart[v] = feature
     known = few_values(lambda names: some().select(*(values[v].alias(v) for v in names)), apart, also or {})
-    path = rows.metadataColumn("_metadata").getField("file_path").alias("file")
     # evaluated in a projection, or each of its aggregates would evaluate a value again
-    named = rows.select(path, *(value.alias(name) for name, value in values.items()))
+    named = rows.select(_path(rows), *(value.alias(name) for name, value in values.items()))
     coded = named.select("*", *(seen(v, apart[v], each).alias(f"seen_{v}") for v, each in known.items()))
     frames = [coded.groupBy("file").agg(*counted, *(F.bit_or(f"seen_{v}").alias(f"seen_{v}") for v in known))]
 
@@ -203,6 +215,10 @@ def _gathered(
     ]
     found += [_of_values(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
+
+
+def _path(rows: DataFrame) -> Column:
+    return rows.metadataColumn("_metadata").getField("file_path").alias("file")
 
 
 def _slow(v: str, feature: Feature) -> list[Column]:

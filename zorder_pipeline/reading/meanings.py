@@ -79,6 +79,7 @@ class Meanings:
 
     def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> Iterator[tuple[Feature, Tree, JavaObject]]:
         """The features that the table knows as Spark's optimizer leaves them, and the output of the table."""
+        from py4j.protocol import Py4JJavaError
         from pyspark.errors import PySparkException
         from pyspark.sql import functions as F
 
@@ -90,7 +91,7 @@ class Meanings:
             plan = rows.select(*asked)._jdf.queryExecution().analyzed()
             # not by a query's execution: that would read what somebody has cached
             plan = rows.sparkSession._jsparkSession.sessionState().optimizer().execute(plan.clone())
-        except PySparkException:
+        except (PySparkException, Py4JJavaError):
             pass
         if plan is not None and kind_of(plan) == "Project" and kind_of(plan.child()) == "LogicalRelation":
             for feature, named in zip(features, items(plan.projectList()), strict=True):

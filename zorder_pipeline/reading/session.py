@@ -13,18 +13,24 @@ from zorder_pipeline.model.file_stats import Feature
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["session_of", "unshadowed", "zone_of"]
+__all__ = ["aggregates_as_usual", "session_of", "unshadowed", "zone_of"]
 
-_ORDER = "spark.sql.functionResolution.sessionOrder"
+_ORDER, _PATHS = "spark.sql.functionResolution.sessionOrder", "spark.sql.path.enabled"
+_BUILTIN_FIRST = "system.builtin"
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
 SETTINGS = (
     *("spark.sql.caseSensitive", "spark.sql.legacy.timeParserPolicy", "spark.sql.parser.escapedStringLiterals"),
     *("spark.sql.decimalOperations.allowPrecisionLoss", "spark.sql.legacy.sizeOfNull", "spark.sql.timestampType"),
-    *(_ORDER, "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding"),
+    *(_ORDER, _PATHS, "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding"),
     *("spark.sql.icu.caseMappings.enabled", "spark.sql.charAsVarchar"),
 )
 """Settings of a session that change what expressions mean, besides all that begin with `LEGACY`."""
 LEGACY = "spark.sql.legacy."
+_AGGREGATING = (
+    *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "greatest", "length"),
+    *("max", "min", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros"),
+)
+"""Functions that statistics are gathered with."""
 
 
 def session_of(spark: SparkSession) -> str:
@@ -40,11 +46,24 @@ def session_of(spark: SparkSession) -> str:
     return ", ".join(told)
 
 
+def _apart(spark: SparkSession) -> bool:
+    """Whether this Spark keeps a session's functions apart from its own."""
+    return tuple(map(int, spark.version.split(".")[:2])) >= (4, 2)
+
+
+def _own_first(spark: SparkSession) -> bool:
+    """Whether a session of a Spark that keeps both kinds of functions apart may look for its own ones first."""
+    if str(spark.conf.get(_PATHS, None)).lower() == "true":
+        path = str(spark._jsparkSession.sessionState().catalogManager().currentPathString())
+        return not path.replace("`", "").lower().startswith(_BUILTIN_FIRST)
+    return str(spark.conf.get(_ORDER, None)).lower() == "first"
+
+
 def _shadowed(spark: SparkSession, text: str) -> bool:
     """Whether a function that ``text`` calls may be the session's own under the name of one of Spark's."""
     calls = sorted({found.lower() for found in _CALLED.findall(text)})
-    if tuple(map(int, spark.version.split(".")[:2])) >= (4, 2):  # which keeps both kinds apart
-        return bool(calls) and (spark.conf.get(_ORDER, None) or "").lower() == "first"
+    if _apart(spark):
+        return bool(calls) and _own_first(spark)
     catalyst = "org.apache.spark.sql.catalyst"
     named = java_class(spark, f"{catalyst}.FunctionIdentifier")
     own = spark._jsparkSession.sessionState().functionRegistry()
@@ -56,6 +75,11 @@ def _shadowed(spark: SparkSession, text: str) -> bool:
             if here != there:
                 return True
     return False
+
+
+def aggregates_as_usual(spark: SparkSession) -> bool:
+    """Whether what files are aggregated with are Spark's own functions, and none of the session's of that name."""
+    return not _shadowed(spark, " ".join(f"{name}(" for name in _AGGREGATING))
 
 
 def unshadowed(spark: SparkSession, features: Iterable[Feature]) -> list[Feature]:
