@@ -55,7 +55,7 @@ _WHOLE, _NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?([Ee][+-]?\d+)
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
 _COMPARED = _named("EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE In Between")
 _REPEATED_GROUP = re.compile(r"\)[*+{]")
-"""Java matches each repetition of a group by a call of its own, and a long text has more than its stack has room for."""
+"""Java matches each repetition of a group by a call of its own: a long text has more than its stack has room for."""
 
 
 def never_failing(sql: str, schema: TableSchema) -> str | None:
