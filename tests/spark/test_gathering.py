@@ -8,7 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading import gather as gathering
-from zorder_pipeline.reading.gather import evaluable, gather
+from zorder_pipeline.reading.file_numbers import numbers
+from zorder_pipeline.reading.file_stats import same_files
+from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 COLUMNS = {
@@ -72,6 +74,25 @@ def test_values_that_are_known_are_found_as_those_that_are_not(snapshot: TableSn
     paths = [str(path) for path in snapshot.files().path]
     for some in (snapshot.read(), snapshot.read_files(paths[:1]), snapshot.read_files(paths[2:])):
         assert _all(snapshot, some) == slowly
+
+
+def test_files_told_by_numbers_have_the_same_statistics(snapshot: TableSnapshot) -> None:
+    files = snapshot.files()
+    told = numbers(files.bytes, files.modified)
+    assert told is not None
+    paths = [str(path) for path in files.path]
+    features = evaluable(snapshot.read(), FEATURES)
+    by_uri = gather(snapshot.read(), features, snapshot.stored_as)
+    called = dict(zip(told.tolist(), paths, strict=True))
+    by_number = gather(snapshot.read(), features, snapshot.stored_as, numbered=called)
+    names = same_files(by_uri["file"].to_pylist(), snapshot.location, paths)
+    by_uri = by_uri.set_column(0, "file", pa.array(names, pa.string()))
+    order = [("file", "ascending"), ("feature", "ascending")]
+    kept = [name for name in STATS.names if name != "places"]  # which have no order
+    assert by_number.select(kept).sort_by(order).equals(by_uri.select(kept).sort_by(order))
+    del called[told.tolist()[0]]
+    unknown = gather(snapshot.read(), features, snapshot.stored_as, numbered=called)
+    assert unknown["file"].null_count == len(FEATURES)
 
 
 def test_statistics_are_those_of_the_rows(snapshot: TableSnapshot, monkeypatch: pytest.MonkeyPatch) -> None:

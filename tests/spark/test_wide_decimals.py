@@ -14,6 +14,8 @@ from zorder_pipeline.reading.wide_decimals import as_double, wide_decimal
 QUICK = (
     *("price / amount", "price * rate", "price * (1 - rate)", "price * amount", "-price / (amount + 3)"),
     *("tiny / long", "long * long", "tiny * tiny", "long / tiny2", "amount / price", "s.`in side` / amount"),
+    *("price * (rate * rate - 1)", "(2.5 - rate) * -(price + rate)", "price / (amount - 1 - rate)"),
+    *("(rate - (rate + rate) * 0.125) * price", "price * (rate - 5000000000)"),
 )
 EXACT = (
     *("price * rate / amount", "wide * price", "price * big", "ROUND(price * rate, 1)", "price % amount * rate"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,9 +22,11 @@ from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.reading.file_numbers import numbers
 from zorder_pipeline.reading.file_stats import FileStats, same_files
 from zorder_pipeline.reading.gather import evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
+from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
@@ -120,10 +122,8 @@ def gather_statistics(
         with set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
             rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
             some = partial(_some, snapshot, missing)
-            found = gather(rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
-        told = same_files(found["file"].to_pylist(), snapshot.location, missing)
-        found = found.set_column(0, "file", pa.array(told, pa.string()))
-        found = found.filter(pc.is_valid(found["file"]))
+            gathered = partial(gather, rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
+            found = _by_number(files, missing, gathered) or _by_uri(snapshot, missing, gathered)
         added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
@@ -134,6 +134,24 @@ def gather_statistics(
         files_forgotten=gone,
         seconds=time.monotonic() - started,
     )
+
+
+def _by_number(files: FileList, paths: Sequence[str], gathered: Callable[..., pa.Table]) -> pa.Table | None:
+    """Statistics with the files' paths, where sizes and times tell all files apart; None where they do not."""
+    told = numbers(files.bytes, files.modified)
+    if told is None:
+        return None
+    wanted = set(paths)
+    found = gathered({n: str(p) for n, p in zip(told.tolist(), files.path, strict=True) if p in wanted})
+    return None if found["file"].null_count else found
+
+
+def _by_uri(snapshot: TableSnapshot, paths: Sequence[str], gathered: Callable[..., pa.Table]) -> pa.Table:
+    """Statistics with the files' paths, of the files whose URIs tell them."""
+    found = gathered()
+    told = same_files(found["file"].to_pylist(), snapshot.location, paths)
+    found = found.set_column(0, "file", pa.array(told, pa.string()))
+    return found.filter(pc.is_valid(found["file"]))
 
 
 def _some(snapshot: TableSnapshot, paths: Sequence[str]) -> DataFrame:

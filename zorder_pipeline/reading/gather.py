@@ -24,6 +24,7 @@ from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import Value, ValueType, canonical_array
 
 from .few_values import canonical, few_values, of_codes, others_in, seen
+from .file_numbers import number, uri
 from .halving import failures, halved
 from .session import aggregates_as_usual, unshadowed, zone_of
 from .wide_decimals import WIDE_DIGITS, as_double, wide_decimal
@@ -117,6 +118,7 @@ def gather(
     stored_as: Mapping[str, str],
     some: Callable[[], DataFrame] | None = None,
     also: Mapping[str, Collection[Value]] | None = None,
+    numbered: Mapping[int, str] | None = None,
 ) -> pa.Table:
     """Statistics of each feature in each file that ``rows`` come from, as `STATS`; ``file`` is its whole URI.
 
@@ -128,6 +130,8 @@ def gather(
         some: gives rows of the same table by which columns of few values are told, some of the first ones by default;
             the better they show what ``rows`` hold, the sooner it is done. It is called where they are needed.
         also: canonical values of columns that probably occur besides, such as the files' bounds.
+        numbered: what to call each file, by its number (`zorder_pipeline.reading.file_numbers`): to be told by a number
+            is cheaper than by its URI. ``file`` is null of one that has none here.
 
     Raises:
         PySparkException, Py4JJavaError: the files cannot be read, whatever is asked of them.
@@ -142,22 +146,31 @@ def gather(
     features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()
+    key = (uri(rows) if numbered is None else number(rows)).alias("file")
     try:
-        return _gathered(rows, features, stored_as, some, also)
+        found = [_gathered(rows, key, features, stored_as, some, also)]
+        failing = []
     except failures():
-        files = _at_once([rows.groupBy(_path(rows)).count().withColumnRenamed("count", "rows")])[0]  # or it fails, too
-        found = list(halved(features, lambda part: _gathered(rows, part, stored_as, some, also)))
-        tables = [each for each in found if isinstance(each, pa.Table)]
+        files = _at_once([rows.groupBy(key).count().withColumnRenamed("count", "rows")])[0]  # or it fails, too
+        found = list(halved(features, lambda part: _gathered(rows, key, part, stored_as, some, also)))
         failing = [each for each in found if isinstance(each, Feature)]
-        if not tables and not failing:
+        if not found:
             raise
-    nothing = {"nulls": pa.repeat(pa.scalar(-1, pa.int64()), files.num_rows)}
+    tables = [each for each in found if isinstance(each, pa.Table)]
+    nothing = {"nulls": pa.repeat(pa.scalar(-1, pa.int64()), files.num_rows)} if failing else {}
     tables += [_stats(files, each, stored_columns(each, stored_as), nothing, {}) for each in failing]
-    return pa.concat_tables(tables)
+    every = pa.concat_tables(tables)
+    return every if numbered is None else _called(every, numbered)
+
+
+def _called(stats: pa.Table, numbered: Mapping[int, str]) -> pa.Table:
+    names = [numbered.get(int(text)) for text in stats["file"].to_pylist()]
+    return stats.set_column(0, "file", pa.array(names, pa.string()))
 
 
 def _gathered(
     rows: DataFrame,
+    key: Column,
     features: Sequence[Feature],
     stored_as: Mapping[str, str],
     some: Callable[[], DataFrame],
@@ -189,7 +202,7 @@ def _gathered(
             apart[v] = feature
     known = few_values(lambda names: some().select(*(values[v].alias(v) for v in names)), apart, also or {})
     # evaluated in a projection, or each of its aggregates would evaluate a value again
-    named = rows.select(_path(rows), *(value.alias(name) for name, value in values.items()))
+    named = rows.select(key, *(value.alias(name) for name, value in values.items()))
     coded = named.select("*", *(seen(v, apart[v], each).alias(f"seen_{v}") for v, each in known.items()))
     frames = [coded.groupBy("file").agg(*counted, *(F.bit_or(f"seen_{v}").alias(f"seen_{v}") for v in known))]
 
@@ -215,10 +228,6 @@ def _gathered(
     ]
     found += [_of_values(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
-
-
-def _path(rows: DataFrame) -> Column:
-    return rows.metadataColumn("_metadata").getField("file_path").alias("file")
 
 
 def _slow(v: str, feature: Feature) -> list[Column]:

@@ -28,7 +28,7 @@ SETTINGS = (
 LEGACY = "spark.sql.legacy."
 _AGGREGATING = (
     *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "greatest", "length"),
-    *("max", "min", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros"),
+    *("max", "min", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
 )
 """Functions that statistics are gathered with."""
 

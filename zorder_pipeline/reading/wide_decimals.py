@@ -6,6 +6,7 @@ is computed with doubles and its bounds are widened by all that this may change.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -36,6 +37,23 @@ _EXACT = (exp.Column, exp.Identifier, exp.Dot, exp.Literal, exp.Paren, exp.Neg, 
 
 
 @dataclass(frozen=True)
+class Operand:
+    """One side of a product or a quotient.
+
+    Attributes:
+        sql: the expression.
+        scale: digits after its point, None of a whole number.
+        tree: the expression, parsed.
+        kinds: the types of all of its parts, by their SQL.
+    """
+
+    sql: str
+    scale: int | None
+    tree: exp.Expr
+    kinds: Mapping[str, DataType]
+
+
+@dataclass(frozen=True)
 class WideDecimal:
     """How to aggregate an expression for which `as_double` stands.
 
@@ -43,13 +61,13 @@ class WideDecimal:
         sql: the expression.
         error: what the double of `value` may be off besides `_RELATIVE` of it; None for the decimal itself.
         operator: ``*`` or ``/`` of what is made with doubles.
-        operands: both sides of it, each with the digits after its point, None of a whole number.
+        operands: both sides of it.
     """
 
     sql: str
     error: float | None = None
     operator: str = ""
-    operands: tuple[tuple[str, int | None], ...] = ()
+    operands: tuple[Operand, ...] = ()
 
     def value(self, spark: SparkSession) -> Column:
         """What to aggregate: the decimal itself, or a double near it."""
@@ -57,7 +75,7 @@ class WideDecimal:
 
         if not self.operands:
             return F.expr(self.sql)
-        left, right = (_double(spark, sql, scale) for sql, scale in self.operands)
+        left, right = (_double(spark, operand) for operand in self.operands)
         return left * right if self.operator == "*" else left / right
 
     def bounds(self, name: str) -> dict[str, Column]:
@@ -106,12 +124,17 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
         return None
     if not all(isinstance(node, _EXACT) for side in (tree.left, tree.right) for node in side.walk()):
         return None
-    left, right = (side.sql(dialect="spark") for side in (tree.left, tree.right))
-    of_left, of_right = (_digits(each) for each in _types(rows, left, right))
+    sides = [_written(side) for side in (tree.left, tree.right)]
+    of_left, of_right = (_digits(each) for each in _types(rows, *sides))
     if of_left is None or of_right is None:
         return None
     whole, scale = of_left[0], of_right[1]
-    operands = ((left, of_left[1]), (right, of_right[1]))
+    parts = sorted({_written(node) for side in (tree.left, tree.right) for node in _parts(side)})
+    kinds = dict(zip(parts, _types(rows, *parts), strict=True))
+    operands = (
+        Operand(sides[0], of_left[1], tree.left, kinds),
+        Operand(sides[1], of_right[1], tree.right, kinds),
+    )
     if isinstance(tree, exp.Mul):  # exact
         return WideDecimal(sql, 0.0, "*", operands) if kind.precision < _MOST_DIGITS else None
     if whole + (scale or 0) > min(_WHOLE_DIGITS, kind.precision - kind.scale):
@@ -119,18 +142,62 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
     return WideDecimal(sql, 10.0**-kind.scale, "/", operands)
 
 
-def _double(spark: SparkSession, sql: str, scale: int | None) -> Column:
-    """A double near an operand; of a decimal from its digits, as Spark's cast makes an object of each value."""
+def _double(spark: SparkSession, operand: Operand) -> Column:
+    """A double near an operand; of a decimal from its digits, as Spark makes an object of each value."""
     from pyspark.sql import functions as F
 
-    if scale is None or not has_jvm(spark):
-        return F.expr(as_double(sql))
+    if operand.scale is None or not has_jvm(spark):
+        return F.expr(as_double(operand.sql))
+    return _digits_of(spark, operand.tree, operand.kinds)[0].cast("double") / F.lit(10.0**operand.scale)
+
+
+def _digits_of(spark: SparkSession, tree: exp.Expr, kinds: Mapping[str, DataType]) -> tuple[Column, int]:
+    """All digits of an exact decimal as one whole number, and how many of them stand behind the point.
+
+    No part of it has more digits than it has itself, so that none of these numbers is too large for 64 bits.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.types import DecimalType
+
+    tree, kind = tree.unnest(), kinds[_written(tree.unnest())]
+    if not isinstance(kind, DecimalType):  # a whole number, which Spark adds up with fewer bits
+        return F.expr(_written(tree)).cast("bigint"), 0
+    if isinstance(tree, exp.Neg):
+        digits, scale = _digits_of(spark, tree.this, kinds)
+        return F.negate(digits), scale
+    if not isinstance(tree, exp.Add | exp.Sub | exp.Mul):
+        return _unscaled(spark, _written(tree)), kind.scale
+    (left, left_scale), (right, right_scale) = (_digits_of(spark, side, kinds) for side in (tree.left, tree.right))
+    if isinstance(tree, exp.Mul):
+        return left * right, left_scale + right_scale
+    left, right = (
+        side * F.lit(10 ** (kind.scale - scale)).cast("bigint") if scale < kind.scale else side
+        for side, scale in ((left, left_scale), (right, right_scale))
+    )
+    return (left + right if isinstance(tree, exp.Add) else left - right), kind.scale
+
+
+def _unscaled(spark: SparkSession, sql: str) -> Column:
+    from pyspark.sql import functions as F
     from pyspark.sql.classic.column import Column as Classic
 
     columns = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils")
     digits = java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnscaledValue")
-    whole = Classic(columns.column(digits(columns.expression(F.expr(sql)._jc)))).cast("double")
-    return whole / F.lit(10.0**scale)
+    return Classic(columns.column(digits(columns.expression(F.expr(sql)._jc))))
+
+
+def _written(tree: exp.Expr) -> str:
+    return tree.sql(dialect="spark")
+
+
+def _parts(tree: exp.Expr) -> list[exp.Expr]:
+    """An operand and what it is computed from, without parentheses."""
+    tree = tree.unnest()
+    if isinstance(tree, exp.Neg):
+        return [tree, *_parts(tree.this)]
+    if isinstance(tree, exp.Add | exp.Sub | exp.Mul):
+        return [tree, *_parts(tree.left), *_parts(tree.right)]
+    return [tree]
 
 
 def _types(rows: DataFrame, *texts: str) -> list[DataType]:
