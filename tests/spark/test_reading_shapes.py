@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 import zorder_pipeline
 from tests.spark.gathering import asked_of, gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.pipeline import gather_statistics
 from zorder_pipeline.reading.session import aggregates_as_usual, unshadowed
@@ -215,3 +216,12 @@ def test_files_that_cannot_be_read_are_an_error_and_not_without_statistics(spark
         file.write_bytes(b"no Parquet")
         with pytest.raises((PySparkException, Py4JJavaError)):
             gather_statistics(spark, snapshot, features, state)
+
+
+def test_a_session_that_tells_char_from_string_is_told_so(spark: SparkSession, tmp_path: Path) -> None:
+    spark.sql(f"CREATE TABLE delta.`{tmp_path}/t` (c CHAR(5), i INT) USING delta")
+    spark.sql(f"INSERT INTO delta.`{tmp_path}/t` VALUES ('a', 1)")
+    with session_conf(spark, {"spark.sql.preserveCharVarcharTypeInfo": "true"}):
+        snapshot = open_table(spark, f"{tmp_path}/t")
+        with pytest.raises(UnsupportedTableError, match="preserveCharVarcharTypeInfo to false"):
+            take_sample(spark, snapshot, ["c", "i"], rows=10, seed=0, total_rows=1)

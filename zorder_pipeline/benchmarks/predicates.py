@@ -151,15 +151,14 @@ def _one(
     copy_table(spark, source, tables["plain"])
     if plain.spec is not None:
         pipeline.apply(spark, str(tables["plain"]), plan_for(spark, plain, tables["plain"]), force=True)
-    # warm, as the relayout is that follows
-    pipeline.update_statistics(spark, str(tables["plain"]), f"{state}-warm", features=ours.statistics)
+    # warm, as the relayout is that follows; what is in the state has to be read, as on all nights but the first
+    pipeline.update_statistics(spark, str(tables["plain"]), state, features=ours.statistics)
     spent = []
     for number in range(ROUNDS):  # the machine's speed changes within a minute
         path = folder / f"{OURS}-{number}" / TABLE if number else tables[OURS]
         copy_table(spark, source, path)
         done = pipeline.apply(spark, str(path), plan_for(spark, ours, path), force=True, full=True)
-        place = f"{state}-{number}" if number else state
-        gathered = pipeline.update_statistics(spark, str(path), place, features=ours.statistics)
+        gathered = pipeline.update_statistics(spark, str(path), state, features=ours.statistics)
         spent.append((done.seconds, gathered.seconds))
         progress(f"seed {seed}: relayout {done.seconds:.1f} s, gathering statistics {gathered.seconds:.1f} s")
         if number:

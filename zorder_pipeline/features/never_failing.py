@@ -171,8 +171,8 @@ def _meets_its_like(text: exp.Expr, schema: TableSchema) -> bool:
     node, above = text, text.parent
     while isinstance(above, exp.Paren):
         node, above = above, above.parent
-    if _is_branch(above):
-        case = above.parent
+    case = above.parent if _is_branch(above) and above is not None else None
+    if isinstance(case, exp.Case):
         if node.arg_key == "true":
             others = _values(case)
         else:  # CASE value WHEN constant

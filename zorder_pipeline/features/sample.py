@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType, canonical_array
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Files", "Sample", "SampleColumn", "Snapshot", "chosen_files", "take_sample"]
 
+KEEPS_CHAR = "spark.sql.preserveCharVarcharTypeInfo"
 HASH_SPACE = 1 << 31
 MAX_SCANNED = 4 << 30
 """Bytes of data files that a sample reads at most (partitions that would be missed add a file each)."""
@@ -139,6 +140,7 @@ def take_sample(
 
     Raises:
         TableError: the table has no such column.
+        UnsupportedTableError: the session tells CHAR from STRING.
     """
     from pyspark.sql import functions as F
 
@@ -149,6 +151,10 @@ def take_sample(
     files = snapshot.files()
     some = chosen_files(files, MAX_SCANNED, seed)
     frame = snapshot.read() if len(some) == len(files.path) else snapshot.read_files(files.path[some].tolist())
+    if str(frame.sparkSession.conf.get(KEEPS_CHAR, None)).lower() == "true":
+        raise UnsupportedTableError(
+            f"this session tells CHAR from STRING, which Arrow does not: set {KEEPS_CHAR} to false to sample a table"
+        )
     scanned = int(files.rows[some].sum())
     origin = frame.metadataColumn("_metadata")
     path = origin.getField("file_path")

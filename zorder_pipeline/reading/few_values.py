@@ -15,13 +15,13 @@ import pyarrow as pa
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
-from zorder_pipeline.model.file_stats import Feature, bloom_place
+from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, bloom_place
 from zorder_pipeline.model.values import Value, ValueType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["FEW", "Known", "all_of_function", "canonical", "few_values", "of_codes", "others_in", "seen"]
+__all__ = ["FEW", "Known", "all_of_function", "canonical", "few_values", "of_codes", "others_in", "seen", "slow"]
 
 Known: TypeAlias = tuple[Value, ...]
 """The few canonical values of a column, in ascending order."""
@@ -135,6 +135,20 @@ def seen(name: str, feature: Feature, values: Known) -> Column:
     return F.when(own.isNull(), F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftleft", F.lit(1).cast("bigint"), place.cast("int"))
     )
+
+
+def slow(v: str, feature: Feature) -> list[Column]:
+    """Aggregates that Spark does not generate code for: bounds of a string, places of values asked for by equality."""
+    from pyspark.sql import functions as F
+
+    found = []
+    if ValueType.parse(feature.type).family == "string":
+        found += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}")]
+    if feature.equality:
+        text = canonical(F.col(v), feature.type).cast("string").cast("binary")
+        place = F.pmod(F.crc32(text), F.lit(BLOOM_BITS)).cast("int")
+        found.append(F.collect_set(F.when(F.col(v).isNotNull(), place)).alias(f"places_{v}"))
+    return found
 
 
 def others_in(codes: pa.ChunkedArray) -> bool:

@@ -23,7 +23,7 @@ from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import Value, ValueType, canonical_array
 
-from .few_values import canonical, few_values, of_codes, others_in, seen
+from .few_values import few_values, of_codes, others_in, seen, slow
 from .file_numbers import number, uri
 from .halving import failures, halved
 from .session import aggregates_as_usual, unshadowed, zone_of
@@ -207,7 +207,7 @@ def _gathered(
     frames = [coded.groupBy("file").agg(*counted, *(F.bit_or(f"seen_{v}").alias(f"seen_{v}") for v in known))]
 
     def slowly(names: Sequence[str]) -> list[DataFrame]:
-        aggregates = [each for v in names for each in _slow(v, apart[v])]
+        aggregates = [each for v in names for each in slow(v, apart[v])]
         return [named.groupBy("file").agg(*aggregates)] if aggregates else []
 
     frames += slowly([v for v in apart if v not in known])
@@ -228,20 +228,6 @@ def _gathered(
     ]
     found += [_of_values(wide, i, feature, stored_columns(feature, stored_as)) for i, feature in enumerate(others)]
     return pa.concat_tables(found)
-
-
-def _slow(v: str, feature: Feature) -> list[Column]:
-    """Aggregates that Spark does not generate code for: bounds of a string, places of values asked for by equality."""
-    from pyspark.sql import functions as F
-
-    found = []
-    if ValueType.parse(feature.type).family == "string":
-        found += [F.min(v).alias(f"low_{v}"), F.max(v).alias(f"high_{v}")]
-    if feature.equality:
-        text = canonical(F.col(v), feature.type).cast("string").cast("binary")
-        place = F.pmod(F.crc32(text), F.lit(BLOOM_BITS)).cast("int")
-        found.append(F.collect_set(F.when(F.col(v).isNotNull(), place)).alias(f"places_{v}"))
-    return found
 
 
 def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
