@@ -146,11 +146,10 @@ def _safe_in_branches(node: exp.Expr, schema: TableSchema) -> bool:
 
 def _is_value(node: exp.Cast) -> bool:
     """Whether this is a constant written as a cast of its text, and there is such a value."""
-    negative, inner = isinstance(node.this, exp.Neg), node.this.unnest()
-    text = inner.this.name if negative else inner.name
-    if not isinstance(inner.this if negative else inner, exp.Literal):
+    literal = node.this.this if isinstance(node.this, exp.Neg) else node.this.unnest()
+    if not isinstance(literal, exp.Literal):
         return False
-    kind = node.to.this
+    text, kind = literal.name, node.to.this
     try:
         if kind in _BITS:
             return bool(_WHOLE.fullmatch(text)) and abs(int(text)) < 1 << (_BITS[kind] - 1)
@@ -171,7 +170,7 @@ def _meets_its_like(text: exp.Expr, schema: TableSchema) -> bool:
     node, above = text, text.parent
     while isinstance(above, exp.Paren):
         node, above = above, above.parent
-    case = above.parent if _is_branch(above) and above is not None else None
+    case = above.parent if isinstance(above, exp.If) else None
     if isinstance(case, exp.Case):
         if node.arg_key == "true":
             others = _values(case)

@@ -123,7 +123,8 @@ def gather_statistics(
             rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
             some = partial(_some, snapshot, missing)
             gathered = partial(gather, rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
-            found = _by_number(files, missing, gathered) or _by_uri(snapshot, missing, gathered)
+            found = _by_number(files, missing, gathered)
+            found = _by_uri(snapshot, missing, gathered) if found is None else found
         added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,

@@ -41,16 +41,17 @@ class Operand:
     """One side of a product or a quotient.
 
     Attributes:
-        sql: the expression.
-        scale: digits after its point, None of a whole number.
         tree: the expression, parsed.
-        kinds: the types of all of its parts, by their SQL.
+        kinds: the types of all of its parts, by their SQL without parentheses.
     """
 
-    sql: str
-    scale: int | None
     tree: exp.Expr
     kinds: Mapping[str, DataType]
+
+    @property
+    def kind(self) -> DataType:
+        """Its own type."""
+        return self.kinds[_written(self.tree.unnest())]
 
 
 @dataclass(frozen=True)
@@ -124,17 +125,14 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
         return None
     if not all(isinstance(node, _EXACT) for side in (tree.left, tree.right) for node in side.walk()):
         return None
-    sides = [_written(side) for side in (tree.left, tree.right)]
-    of_left, of_right = (_digits(each) for each in _types(rows, *sides))
+    sides = (tree.left, tree.right)
+    parts = sorted({_written(part) for side in sides for part in _parts(side)})
+    kinds = dict(zip(parts, _types(rows, *parts), strict=True))
+    left, right = operands = tuple(Operand(side, kinds) for side in sides)
+    of_left, of_right = _digits(left.kind), _digits(right.kind)
     if of_left is None or of_right is None:
         return None
     whole, scale = of_left[0], of_right[1]
-    parts = sorted({_written(node) for side in (tree.left, tree.right) for node in _parts(side)})
-    kinds = dict(zip(parts, _types(rows, *parts), strict=True))
-    operands = (
-        Operand(sides[0], of_left[1], tree.left, kinds),
-        Operand(sides[1], of_right[1], tree.right, kinds),
-    )
     if isinstance(tree, exp.Mul):  # exact
         return WideDecimal(sql, 0.0, "*", operands) if kind.precision < _MOST_DIGITS else None
     if whole + (scale or 0) > min(_WHOLE_DIGITS, kind.precision - kind.scale):
@@ -145,36 +143,46 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
 def _double(spark: SparkSession, operand: Operand) -> Column:
     """A double near an operand; of a decimal from its digits, as Spark makes an object of each value."""
     from pyspark.sql import functions as F
+    from pyspark.sql.types import DecimalType
 
-    if operand.scale is None or not has_jvm(spark):
-        return F.expr(as_double(operand.sql))
-    return _digits_of(spark, operand.tree, operand.kinds)[0].cast("double") / F.lit(10.0**operand.scale)
+    if not isinstance(operand.kind, DecimalType) or not has_jvm(spark):
+        return F.expr(as_double(_written(operand.tree)))
+    return _digits_of(spark, operand.tree, operand.kinds).cast("double") / F.lit(10.0 ** _scale(operand.kind))
 
 
-def _digits_of(spark: SparkSession, tree: exp.Expr, kinds: Mapping[str, DataType]) -> tuple[Column, int]:
-    """All digits of an exact decimal as one whole number, and how many of them stand behind the point.
+def _scale(kind: DataType) -> int:
+    """Digits behind the point, of a whole number none."""
+    from pyspark.sql.types import DecimalType
+
+    return kind.scale if isinstance(kind, DecimalType) else 0
+
+
+def _digits_of(spark: SparkSession, tree: exp.Expr, kinds: Mapping[str, DataType]) -> Column:
+    """All digits of an exact decimal as one whole number.
 
     No part of it has more digits than it has itself, so that none of these numbers is too large for 64 bits.
     """
     from pyspark.sql import functions as F
     from pyspark.sql.types import DecimalType
 
-    tree, kind = tree.unnest(), kinds[_written(tree.unnest())]
+    tree = tree.unnest()
+    kind = kinds[_written(tree)]
     if not isinstance(kind, DecimalType):  # a whole number, which Spark adds up with fewer bits
-        return F.expr(_written(tree)).cast("bigint"), 0
+        return F.expr(_written(tree)).cast("bigint")
     if isinstance(tree, exp.Neg):
-        digits, scale = _digits_of(spark, tree.this, kinds)
-        return F.negate(digits), scale
+        return F.negate(_digits_of(spark, tree.this, kinds))
     if not isinstance(tree, exp.Add | exp.Sub | exp.Mul):
-        return _unscaled(spark, _written(tree)), kind.scale
-    (left, left_scale), (right, right_scale) = (_digits_of(spark, side, kinds) for side in (tree.left, tree.right))
+        return _unscaled(spark, _written(tree))
+    left, right = (_digits_of(spark, side, kinds) for side in (tree.left, tree.right))
     if isinstance(tree, exp.Mul):
-        return left * right, left_scale + right_scale
+        return left * right
     left, right = (
-        side * F.lit(10 ** (kind.scale - scale)).cast("bigint") if scale < kind.scale else side
-        for side, scale in ((left, left_scale), (right, right_scale))
+        digits * F.lit(10**more).cast("bigint")
+        if (more := kind.scale - _scale(kinds[_written(side.unnest())]))
+        else digits
+        for digits, side in ((left, tree.left), (right, tree.right))
     )
-    return (left + right if isinstance(tree, exp.Add) else left - right), kind.scale
+    return left + right if isinstance(tree, exp.Add) else left - right
 
 
 def _unscaled(spark: SparkSession, sql: str) -> Column:
