@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import UnsupportedTableError
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["has_jvm", "items", "java_class", "jvm", "nothing", "scala_object", "sequence"]
+__all__ = ["class_name", "has_jvm", "items", "java_class", "jvm", "nothing", "scala_object", "sequence"]
+
+_namer: tuple[Any, Any] = (None, None)
+"""A connection to a JVM, and what tells class names there: to look that up is a call of its own."""
 
 
 def has_jvm(spark: SparkSession) -> bool:
@@ -34,6 +38,19 @@ def jvm(spark: SparkSession) -> Any:
 def java_class(spark: SparkSession, name: str) -> Any:
     """A class of the session's JVM by its whole name: one call, where word after word the JVM looks for each."""
     return getattr(jvm(spark), name)
+
+
+def class_name(found: JavaObject) -> str:
+    """The simple name of an object's class, in one call: asked for its class, the JVM would hand out another object."""
+    from py4j.java_gateway import JavaClass
+
+    global _namer
+    client, told = _namer
+    if client is not found._gateway_client:
+        client = found._gateway_client
+        told = JavaClass("org.apache.commons.lang3.ClassUtils", client).getSimpleName
+        _namer = (client, told)
+    return str(told(found))
 
 
 def scala_object(spark: SparkSession, name: str) -> Any:

@@ -52,6 +52,8 @@ def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         "spark.sql.shuffle.partitions": "8",
         # reads of the Delta log itself: 50 tasks, the default, cost seconds on small tables and two cores
         "spark.databricks.delta.snapshotPartitions": "4",
+        # 100, the default, are fewer than Delta's own plans take: they would be compiled again and again
+        "spark.sql.codegen.cache.maxEntries": "1000",
         # INT96, Spark's default, has no Parquet statistics: neither row groups nor pages could be skipped
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         "spark.driver.memory": "4g",

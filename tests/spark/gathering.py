@@ -5,12 +5,11 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, SparkSession
 
 import zorder_pipeline
-from zorder_pipeline.java import items
+from zorder_pipeline.java import class_name, items
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.reading.meanings import kind_of
 from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -43,7 +42,7 @@ def files_of(found: DataFrame) -> int:
     """Files that all scans of a query's plan, and of those of its subqueries, may read."""
     plan = found._jdf.queryExecution().optimizedPlan()
     every = [leaf for one in [plan, *items(plan.subqueriesAll())] for leaf in items(one.collectLeaves())]
-    return sum(len(leaf.relation().location().inputFiles()) for leaf in every if kind_of(leaf) == "LogicalRelation")
+    return sum(len(leaf.relation().location().inputFiles()) for leaf in every if class_name(leaf) == "LogicalRelation")
 
 
 def same_answer(spark: SparkSession, statement: str, state: str) -> list[str]:

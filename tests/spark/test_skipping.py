@@ -26,13 +26,12 @@ from pyspark.sql import SparkSession
 from tests.conftest import INTERPRETED
 from tests.spark.skipping_cases import FIXED, KINDS, Case, Conditions, make_table
 from zorder_pipeline.benchmarks.data import session_conf
-from zorder_pipeline.java import items
+from zorder_pipeline.java import class_name, items
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ZoneMap
 from zorder_pipeline.query_log.sql import parse_statement
-from zorder_pipeline.reading.meanings import kind_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 REASONS = {
@@ -139,7 +138,7 @@ def read_by_delta(spark: SparkSession, table: Table, condition: str) -> Files:
     plan = spark.sql(f"SELECT * FROM skipping WHERE {condition}")._jdf.queryExecution().executedPlan()
     found = set()
     for leaf in items(plan.collectLeaves()):
-        if kind_of(leaf) == "FileSourceScanExec":
+        if class_name(leaf) == "FileSourceScanExec":
             index = leaf.relation().location()
             actions = index.matchingFiles(leaf.partitionFilters(), leaf.dataFilters()).mkString("\n")
             found.update(DATA_FILE.findall(actions))

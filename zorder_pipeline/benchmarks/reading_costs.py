@@ -86,7 +86,7 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
         } | ({"places": pa.array(places, pa.binary())} if bloom else {})  # fmt: skip
         tables.append(pa.table(columns).select(STATS.names))
     vectors = dict.fromkeys(names, "")
-    FileStats(spark, state).add(
+    FileStats(spark, state).update(
         snapshot.table_id,
         snapshot.version,
         session_of(spark),

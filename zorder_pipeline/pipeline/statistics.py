@@ -24,7 +24,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.file_numbers import numbers
 from zorder_pipeline.reading.file_stats import FileStats, same_files
-from zorder_pipeline.reading.gather import evaluable, gather
+from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
@@ -112,20 +112,20 @@ def gather_statistics(
     files = snapshot.files()
     vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
     usable = evaluable(snapshot.read(), features)
-    known = store.load(snapshot.table_id, fresh=True).under(snapshot.stored_as).rows
+    asked = list(vectors if paths is None else paths)
+    known = store.load(snapshot.table_id, fresh=True).of(asked).under(snapshot.stored_as).rows
     complete = _complete(known, usable, session)
-    missing = [p for p in (vectors if paths is None else paths) if (p, vectors[p]) not in complete]
-    gone = store.keep_only(snapshot.table_id, list(vectors))
-    added = 0
+    missing = [path for path in asked if (path, vectors[path]) not in complete]
+    found = STATS.empty_table()
     if missing and usable:
         progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
         with set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
-            rows = snapshot.read() if len(missing) == len(vectors) else snapshot.read_files(missing)
+            rows = snapshot.read_files(missing)  # files of a whole version are listed by a job, each time it is read
             some = partial(_some, snapshot, missing)
             gathered = partial(gather, rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
-            found = _by_number(files, missing, gathered)
-            found = _by_uri(snapshot, missing, gathered) if found is None else found
-        added = store.add(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
+            numbered = _by_number(files, missing, gathered)
+            found = _by_uri(snapshot, missing, gathered) if numbered is None else numbered
+    added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
         version=snapshot.version,

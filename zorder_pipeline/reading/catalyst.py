@@ -13,11 +13,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.java import items, java_class
+from zorder_pipeline.java import class_name, items, java_class
 from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
-from .meanings import Meaning, Meanings, Tree, all_of, kind_of
+from .meanings import Meaning, Meanings, Tree, all_of
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -61,7 +61,7 @@ class Conditions:
 
     def _read(self, meaning: Meaning) -> Predicate:
         """What a condition says that is no conjunction."""
-        tree, kind = meaning.tree, kind_of(meaning.tree)
+        tree, kind = meaning.tree, class_name(meaning.tree)
         self._seen += 1
         if self._seen > MOST_CONDITIONS:
             return Opaque(kind)
@@ -89,26 +89,28 @@ class Conditions:
     def _compared(self, tree: Tree, kind: str) -> Predicate | None:
         if kind in _OPS:
             left, right = tree.left(), tree.right()
-            if kind_of(right) == "Literal":
+            if class_name(right) == "Literal":
                 return self._comparison(left, _OPS[kind], [right])
-            return self._comparison(right, FLIPPED[_OPS[kind]], [left]) if kind_of(left) == "Literal" else None
+            return self._comparison(right, FLIPPED[_OPS[kind]], [left]) if class_name(left) == "Literal" else None
         if kind == "EqualNullSafe":
-            sides = sorted((tree.left(), tree.right()), key=lambda side: kind_of(side) == "Literal")
-            known = kind_of(sides[1]) == "Literal" and sides[1].value() is not None
+            sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
+            known = class_name(sides[1]) == "Literal" and sides[1].value() is not None
             if known and sides[1].value() is True:  # IS TRUE
                 return self.all_of([sides[0]])
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)
-        if kind == "StartsWith" and kind_of(tree.right()) == "Literal":
+        if kind == "StartsWith" and class_name(tree.right()) == "Literal":
             return self._comparison(tree.left(), "starts_with", [tree.right()])
         if kind in ("IsNull", "IsNotNull"):
             return self._is_null(tree.child(), "is_null" if kind == "IsNull" else "is_not_null")
         if kind == "Not":
             child = tree.child()
-            if kind_of(child) == "IsNull":
+            if class_name(child) == "IsNull":
                 return self._is_null(child.child(), "is_not_null")
-            return self._other_than(child) if kind_of(child) in ("EqualTo", "In", "InSet") else self._is(child, FALSE)
+            return (
+                self._other_than(child) if class_name(child) in ("EqualTo", "In", "InSet") else self._is(child, FALSE)
+            )
         return self._is(tree, TRUE)
 
     def _is_null(self, tree: Tree, op: str) -> Predicate | None:
@@ -121,18 +123,18 @@ class Conditions:
 
     def _other_than(self, tree: Tree) -> Predicate | None:
         """The contrary of an equality of a column."""
-        found = self._compared(tree, kind_of(tree))
+        found = self._compared(tree, class_name(tree))
         if not isinstance(found, Comparison) or found.column not in self._columns:
             return None
         if found.op == "in":
-            whole = kind_of(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
+            whole = class_name(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
             return Comparison(found.column, "not_in", found.literals) if whole else None
         return Comparison(found.column, "<>", found.literals) if found.op == "=" else None
 
     def _listed(self, tree: Tree, kind: str) -> Predicate | None:
         if kind == "In":
             listed = items(tree.list())
-            if len(listed) > MOST_LISTED or any(kind_of(item) != "Literal" for item in listed):
+            if len(listed) > MOST_LISTED or any(class_name(item) != "Literal" for item in listed):
                 return None
             return self._comparison(tree.value(), "in", [item for item in listed if item.value() is not None])
         values = tree.hset()
@@ -154,7 +156,7 @@ class Conditions:
             return None
         if (name := self._column(subject)) is not None:
             return Comparison(name[0], op, literals) if name[1] == own else None
-        if kind_of(subject) == "Year" and op in _OPS.values():
+        if class_name(subject) == "Year" and op in _OPS.values():
             return self._in_years(subject.child(), op, int(literals[0].text))
         feature = self.meanings.of(self._meaning(subject), "expression")
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
@@ -178,11 +180,11 @@ class Conditions:
     def _column(self, tree: Tree) -> tuple[str, str] | None:
         """Name and type of the table's column, or of the field of one, that an expression is."""
         path: list[str] = []
-        while kind_of(tree) == "GetStructField":
+        while class_name(tree) == "GetStructField":
             fields = tree.child().dataType().fields()
             path.insert(0, str(fields[tree.ordinal()].name()))
             tree = tree.child()
-        own = self._own.get(tree.exprId().id()) if kind_of(tree) == "AttributeReference" else None
+        own = self._own.get(tree.exprId().id()) if class_name(tree) == "AttributeReference" else None
         return None if own is None else self.names.get((own, *path))
 
 

@@ -8,31 +8,37 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from urllib.parse import quote, unquote
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats
+from zorder_pipeline.java import has_jvm, scala_object
+from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
-from zorder_pipeline.model.zone_map import ColumnZones
 
 from .gather import STATS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileStats", "Gathered", "aligned", "same_files"]
+__all__ = ["FileStats", "Gathered", "same_files"]
 
 SCHEMA_VERSION = 2
-APP = "zorder-file-stats"
 FRESH = 300.0
-"""Seconds after which rows held in memory are read again; statistics of a file never change, there may be more."""
-KEY = ("table_id", "path", "vector", "session", "feature", "kind", "sql")
+"""Seconds after which the state is asked whether there is more; statistics of a file never change."""
+KEY = ("path", "vector", "session", "feature", "kind", "sql")
+STORED = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
+        *(field for field in STATS if field.name != "file"),
+        *(pa.field("schema_version", pa.int32()), pa.field("stats_date", pa.date32()), pa.field("version", pa.int64())),
+    ]
+)
+"""A row of the state, without the table's id."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +53,10 @@ class Gathered:
 
     def __len__(self) -> int:
         return int(self.rows.num_rows)
+
+    def of(self, paths: Sequence[str]) -> Gathered:
+        """Those of some files."""
+        return Gathered(self.rows.filter(pc.is_in(self.rows["path"], pa.array(paths, pa.string()))))
 
     def under(self, stored_as: Mapping[str, str]) -> Gathered:
         """Those of features whose columns are still the ones that were looked at, of the same type.
@@ -70,7 +80,16 @@ class Gathered:
         )
 
 
-_loaded: dict[tuple[str, str], tuple[float, Gathered]] = {}
+@dataclass(frozen=True)
+class _Held:
+    """What is held in memory of a table: when it was read, and the state's version then, where that can be told."""
+
+    read: float
+    version: tuple[str, int] | None
+    gathered: Gathered
+
+
+_loaded: dict[tuple[str, str], _Held] = {}
 _loading = threading.Lock()
 
 
@@ -85,10 +104,10 @@ class FileStats:
         self.spark, self.path = spark, f"{state.rstrip('/')}/file_stats"
 
     def load(self, table_id: str, fresh: bool = False) -> Gathered:
-        """What is known of a table's files, from memory where it was read within the last minutes.
+        """What is known of a table's files: the same object as long as nobody wrote to the state.
 
         Args:
-            fresh: read it anew.
+            fresh: ask whether somebody did, which is otherwise done once in `FRESH` seconds.
 
         Raises:
             ZorderError: a newer version of this code wrote the state.
@@ -96,14 +115,16 @@ class FileStats:
         key = (self.path, table_id)
         with _loading:
             held = _loaded.get(key)
-        if held is not None and not fresh and time.monotonic() - held[0] < FRESH:
-            return held[1]
-        found = self._read(table_id)
+        if held is not None and not fresh and time.monotonic() - held.read < FRESH:
+            return held.gathered
+        now, version = time.monotonic(), self._version()
+        unchanged = held is not None and version is not None and version == held.version
+        found = held.gathered if held is not None and unchanged else self._read(table_id)
         with _loading:
-            _loaded[key] = (time.monotonic(), found)
+            _loaded[key] = _Held(now, version, found)
         return found
 
-    def add(
+    def update(
         self,
         table_id: str,
         version: int,
@@ -111,58 +132,31 @@ class FileStats:
         stats: pa.Table,
         vectors: Mapping[str, str],
         stored_as: Mapping[str, str],
-    ) -> int:
-        """Keep statistics; those known already are left as they are. Returns how many rows were added.
+    ) -> tuple[int, int]:
+        """Keep statistics and forget those of files that are gone, in one commit; what is known already stays.
 
         Args:
             version: table version that the files were read from.
             session: see `zorder_pipeline.reading.session.session_of`.
             stats: rows as `STATS`, ``file`` being the path of the AddFile action.
-            vectors: id of the deletion vector that each file had.
+            vectors: id of the deletion vector of each file that there is.
             stored_as: see `Gathered.under`.
+
+        Returns:
+            How many rows were added, and how many files forgotten.
         """
-        from delta.tables import DeltaTable
-        from pyspark.sql import functions as F
-
-        known = self.load(table_id).under(stored_as).rows
-        seen = set(zip(*(known[name].to_pylist() for name in KEY[1:]), strict=True))
-        paths = stats["file"].to_pylist()
-        columns = [paths, [vectors[path] for path in paths], _sessions(stats, session)]
-        keys = zip(*columns, *(stats[name].to_pylist() for name in KEY[4:]), strict=True)
-        new = np.array([key not in seen for key in keys], dtype=np.bool_)
-        if not new.any():
-            return 0
-        table = stats.rename_columns(["path", *STATS.names[1:]])
-        table = table.append_column("vector", pa.array(columns[1], pa.string()))
-        table = table.append_column("session", pa.array(columns[2], pa.string())).filter(pa.array(new))
-        frame = self.spark.createDataFrame(table).select(
-            F.lit(SCHEMA_VERSION).alias("schema_version"),
-            F.lit(dt.datetime.now(dt.UTC).date()).alias("stats_date"),
-            F.lit(table_id).alias("table_id"),
-            F.lit(version).cast("bigint").alias("version"),
-            "*",
-        )
-        writer = frame.coalesce(1).write.format("delta").mode("append").partitionBy("stats_date", "table_id")
-        if not DeltaTable.isDeltaTable(self.spark, self.path):  # its own files are found by their partitions
-            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-        writer.option("mergeSchema", "true").save(self.path)
-        self._forget(table_id)
-        return int(new.sum())
-
-    def keep_only(self, table_id: str, live: Sequence[str]) -> int:
-        """Delete what is known of files that are gone; returns how many files those were."""
-        from delta.tables import DeltaTable
-        from pyspark.sql import functions as F
-
-        known = self.load(table_id).rows
-        gone = sorted(set(known["path"].to_pylist()) - set(live))
-        if gone:
-            source = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())}))
-            target = DeltaTable.forPath(self.spark, self.path).alias("s")
-            same = (F.col("s.table_id") == table_id) & (F.col("s.path") == F.col("g.path"))
-            target.merge(source.alias("g"), same).whenMatchedDelete().execute()
-            self._forget(table_id)
-        return len(gone)
+        known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
+        added = _rows(stats, version, session, vectors)
+        same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
+        seen = set(zip(*(same[name].to_pylist() for name in KEY), strict=True))
+        new = [key not in seen for key in zip(*(added[name].to_pylist() for name in KEY), strict=True)]
+        added = added.filter(pa.array(new, pa.bool_()))
+        kept = known.of(list(vectors)).rows
+        gone = len(known.rows["path"].unique()) - len(kept["path"].unique())
+        if len(added) or gone:
+            self._write(table_id, pa.concat_tables([kept, added]) if gone else added, instead=gone > 0)
+            self._wrote(table_id, pa.concat_tables([kept, added]))
+        return len(added), gone
 
     def purge(self) -> int:
         """Delete what is known of expressions and predicates, which name constants of queries; returns how many rows.
@@ -183,22 +177,48 @@ class FileStats:
                 del _loaded[key]
         return rows
 
-    def _forget(self, table_id: str) -> None:
+    def _version(self) -> tuple[str, int] | None:
+        """Id and version of the state's table; None where there is none, or only a job could tell."""
+        from delta.tables import DeltaTable
+
+        if not has_jvm(self.spark) or not DeltaTable.isDeltaTable(self.spark, self.path):
+            return None
+        log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
+        snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
+        return str(snapshot.metadata().id()), int(snapshot.version())
+
+    def _write(self, table_id: str, rows: pa.Table, instead: bool) -> None:
+        """Append rows of a table, or write them in the place of all that there are of it."""
+        from delta.tables import DeltaTable
+        from pyspark.sql import functions as F
+
+        frame = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id))
+        writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
+        if not DeltaTable.isDeltaTable(self.spark, self.path):  # its own files are found by their partitions
+            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
+        if instead:
+            writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
+        writer.mode("overwrite" if instead else "append").option("mergeSchema", "true").save(self.path)
+
+    def _wrote(self, table_id: str, rows: pa.Table) -> None:
+        """Hold what is there after a write of ours, unless others may have written meanwhile."""
+        key, now = (self.path, table_id), self._version()
         with _loading:
-            _loaded.pop((self.path, table_id), None)
+            held = _loaded.pop(key, None)
+            before = held.version if held is not None else None
+            if now is not None and before is not None and now == (before[0], before[1] + 1):
+                _loaded[key] = _Held(time.monotonic(), now, Gathered(rows))
 
     def _read(self, table_id: str) -> Gathered:
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
-        wanted = ["path", "vector", "session", *STATS.names[1:], "schema_version"]
         if not DeltaTable.isDeltaTable(self.spark, self.path):
-            types = {field.name: field.type for field in STATS} | {"schema_version": pa.int32()}
-            return Gathered(pa.table({name: pa.array([], types.get(name, pa.string())) for name in wanted}))
+            return Gathered(STORED.empty_table())
         frame: DataFrame = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
         if "sql" not in frame.columns:  # of schema 1, whose expressions and predicates do not count any more
             frame = frame.withColumn("sql", F.lit(None).cast("string"))
-        rows = frame.select(*wanted).toArrow()
+        rows = frame.select(*STORED.names).toArrow().cast(STORED)
         if len(rows) and (newest := pc.max(rows["schema_version"]).as_py()) > SCHEMA_VERSION:
             raise ZorderError(
                 f"{self.path} was written by a newer version of zorder (schema {newest}, this one knows "
@@ -207,9 +227,18 @@ class FileStats:
         return Gathered(rows)
 
 
-def _sessions(stats: pa.Table, session: str) -> list[str]:
-    """The value of a column does not depend on the session; that of an expression does."""
-    return ["" if kind == "column" else session for kind in stats["kind"].to_pylist()]
+def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:
+    """Rows of `STORED`. The value of a column does not depend on the session; that of an expression does."""
+    paths, count = stats["file"].to_pylist(), len(stats)
+    given = {name: stats[name] for name in STATS.names[1:]} | {
+        "path": pa.array(paths, pa.string()),
+        "vector": pa.array([vectors[path] for path in paths], pa.string()),
+        "session": pa.array(["" if kind == "column" else session for kind in stats["kind"].to_pylist()], pa.string()),
+        "schema_version": pa.repeat(pa.scalar(SCHEMA_VERSION, pa.int32()), count),
+        "stats_date": pa.repeat(pa.scalar(dt.datetime.now(dt.UTC).date(), pa.date32()), count),
+        "version": pa.repeat(pa.scalar(version, pa.int64()), count),
+    }
+    return pa.table([given[name] for name in STORED.names], STORED)
 
 
 def same_files(uris: Sequence[str], location: str, paths: Sequence[str]) -> list[str | None]:
@@ -231,67 +260,3 @@ def same_files(uris: Sequence[str], location: str, paths: Sequence[str]) -> list
 def _plain(uri: str) -> str:
     scheme, colon, rest = unquote(uri).partition(":")
     return f"{scheme}:/{rest.lstrip('/')}" if colon else uri
-
-
-def aligned(
-    gathered: Gathered, features: Sequence[Feature], paths: Sequence[str], vectors: Sequence[str], session: str
-) -> tuple[FeatureStats, ...]:
-    """What is known of each feature in the files of a snapshot, features without any statistic left out.
-
-    Statistics hold for a file with the deletion vector under which they were gathered. Those gathered without one hold
-    under every vector: rows only become fewer, so that bounds stay bounds.
-    """
-    rows = gathered.rows
-    place = {path: i for i, path in enumerate(paths)}
-    file = np.array([place.get(path, -1) for path in rows["path"].to_pylist()], dtype=np.int64)
-    vector = np.array(rows["vector"].to_pylist(), dtype=object)
-    now = np.array([*vectors, ""], dtype=object)[file] if len(file) else vector
-    usable = (file >= 0) & ((vector == "") | (vector == now))
-    sessions = np.array(rows["session"].to_pylist(), dtype=object)
-    usable &= (sessions == "") | (sessions == session)
-    names, kinds, types, texts = (
-        np.array(rows[name].to_pylist(), dtype=object) for name in ("feature", "kind", "type", "sql")
-    )
-    found = []
-    for feature in features:
-        mine = usable & (names == feature.name) & (kinds == feature.kind) & (types == feature.type)
-        if feature.kind != "column":
-            mine &= texts == feature.sql
-        if mine.any():
-            chosen = np.flatnonzero(mine)
-            chosen = chosen[np.argsort(vector[chosen] != "", kind="stable")]  # an exact vector's statistics come last
-            found.append(_of_files(feature, rows.take(pa.array(chosen)), file[chosen], len(paths)))
-    return tuple(found)
-
-
-def _of_files(feature: Feature, rows: pa.Table, file: npt.NDArray[np.int64], count: int) -> FeatureStats:
-    family = ValueType.parse(feature.type).family
-    slot = {"string": "text", "float": "real"}.get(family, "whole")
-    blank: Any = {"text": "", "real": 0.0, "whole": 0}[slot]
-    dtype = {"text": object, "real": np.float64, "whole": np.int64}[slot]
-    low, high = (np.full(count, blank, dtype=dtype) for _ in range(2))
-    known = np.zeros(count, dtype=np.bool_)
-    nulls, total = np.full(count, -1, dtype=np.int64), np.zeros(count, dtype=np.int64)
-    valid = np.asarray(rows[f"low_{slot}"].is_valid())
-    for side, array in (("low", low), ("high", high)):
-        filled = pc.fill_null(rows[f"{side}_{slot}"], blank)
-        array[file] = filled.to_numpy()
-    known[file] = valid
-    nulls[file] = rows["nulls"].to_numpy()
-    total[file] = rows["rows"].to_numpy()
-    places = rows["places"].to_pylist() if feature.equality else []
-    zones = ColumnZones(low, high, known, nulls)
-    if not any(item is not None for item in places):
-        return FeatureStats(feature, zones, total)
-    bloom = np.zeros((count, BLOOM_BITS // 8), dtype=np.uint8)
-    filtered = np.zeros(count, dtype=np.bool_)
-    for index, packed in zip(file, places, strict=True):
-        if packed is not None:
-            bits = np.frombuffer(packed, dtype="<u2")
-            row = np.zeros(BLOOM_BITS, dtype=np.uint8)
-            row[bits] = 1
-            bloom[index] = np.packbits(row, bitorder="little")
-            filtered[index] = True
-        else:
-            filtered[index] = False
-    return FeatureStats(feature, zones, total, bloom, filtered)

@@ -8,14 +8,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from zorder_pipeline.java import items, java_class
+from zorder_pipeline.java import class_name, items, java_class
 from zorder_pipeline.model.file_stats import Feature
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
 
-__all__ = ["Meaning", "Meanings", "Tree", "all_of", "kind_of"]
+__all__ = ["Meaning", "Meanings", "Tree", "all_of"]
 
 Tree: TypeAlias = "JavaObject"
 """An expression of Catalyst, Spark's optimizer."""
@@ -35,14 +35,9 @@ class Meaning(NamedTuple):
     normal: Tree
 
 
-def kind_of(node: JavaObject) -> str:
-    """The name of a node's class."""
-    return str(node.getClass().getSimpleName())
-
-
 def all_of(tree: Tree) -> list[Tree]:
     """The conditions that a conjunction is made of."""
-    if kind_of(tree) != "And":
+    if class_name(tree) != "And":
         return [tree]
     return [part for child in items(tree.children()) for part in all_of(child)]
 
@@ -66,7 +61,7 @@ class Meanings:
             if len(parts) > 1:
                 self._joint.append(([self._own(part, attributes) for part in parts], feature))
             self._keep(tree, attributes, feature)
-            if feature.type == "double" and kind_of(tree) == "Cast":  # of a wide decimal the nearest double is kept
+            if feature.type == "double" and class_name(tree) == "Cast":  # of a wide decimal the nearest double is kept
                 self._keep(tree.child(), attributes, feature)
 
     def _keep(self, tree: Tree, attributes: JavaObject, feature: Feature) -> None:
@@ -93,7 +88,7 @@ class Meanings:
             plan = rows.sparkSession._jsparkSession.sessionState().optimizer().execute(plan.clone())
         except (PySparkException, Py4JJavaError):
             pass
-        if plan is not None and kind_of(plan) == "Project" and kind_of(plan.child()) == "LogicalRelation":
+        if plan is not None and class_name(plan) == "Project" and class_name(plan.child()) == "LogicalRelation":
             for feature, named in zip(features, items(plan.projectList()), strict=True):
                 yield feature, named.child(), plan.child().output()
         elif len(features) > 1:  # one of them is unknown here, or takes more than one projection
@@ -106,8 +101,8 @@ class Meanings:
         return java_class(self.spark, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
 
     @cached_property
-    def _plans(self) -> Any:
-        return java_class(self.spark, "org.apache.spark.sql.catalyst.plans.QueryPlan")
+    def _normalized(self) -> Any:
+        return java_class(self.spark, "org.apache.spark.sql.catalyst.plans.QueryPlan").normalizeExpressions
 
     def attributes(self, output: JavaObject) -> JavaObject:
         """A relation's output as `meaning` asks for it."""
@@ -115,7 +110,7 @@ class Meanings:
 
     def meaning(self, tree: Tree, attributes: JavaObject) -> Meaning:
         """The meaning of an expression over a relation's attributes."""
-        return Meaning(tree, self._plans.normalizeExpressions(tree, attributes) if self._asked else tree)
+        return Meaning(tree, self._normalized(tree, attributes) if self._asked else tree)
 
     def of(self, meaning: Meaning, kind: str) -> Feature | None:
         """The feature that an expression is."""
@@ -146,6 +141,6 @@ def _is_chain(tree: Tree) -> bool:
     The normal form takes ``x + (y + z)`` for ``x + y + z``, which is rounded otherwise.
     """
     children = items(tree.children())
-    if kind_of(tree) in ("Add", "Multiply") and kind_of(tree) in map(kind_of, children):
+    if class_name(tree) in ("Add", "Multiply") and class_name(tree) in map(class_name, children):
         return True
     return any(_is_chain(child) for child in children)

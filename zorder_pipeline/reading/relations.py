@@ -6,9 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.java import items, java_class, sequence
-
-from .meanings import kind_of
+from zorder_pipeline.java import class_name, items, java_class, sequence
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -61,7 +59,7 @@ def analysed(rows: DataFrame) -> JavaObject | None:
     plans = _with_subqueries(plan)
     if any(bool(one.isStreaming()) or not bool(one.deterministic()) for one in plans):
         return None
-    return None if any(kind_of(node) in _UNSURE for one in plans for node in _nodes(one)) else plan
+    return None if any(class_name(node) in _UNSURE for one in plans for node in _nodes(one)) else plan
 
 
 def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
@@ -76,7 +74,7 @@ def _with_subqueries(plan: JavaObject) -> list[JavaObject]:
 
 def _number(node: JavaObject) -> int | None:
     """What a relation is known by; None of other nodes."""
-    output = items(node.output()) if kind_of(node) == "LogicalRelation" else ()
+    output = items(node.output()) if class_name(node) == "LogicalRelation" else ()
     return int(output[0].exprId().id()) if output else None
 
 
@@ -101,7 +99,7 @@ def relations(plan: JavaObject) -> list[Relation]:
 def table_of(node: JavaObject) -> tuple[str, int] | None:
     """Location and version of a relation that is a whole Delta table."""
     index = node.relation().location() if _is_of_files(node.relation()) else None
-    if index is None or kind_of(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
+    if index is None or class_name(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
         return None
     place = str(index.deltaLog().dataPath().toString())
     return (place, int(index.snapshotAtAnalysis().version())) if str(index.path().toString()) == place else None
@@ -137,7 +135,7 @@ def scans(plan: JavaObject) -> list[Scan]:
 
 def _visit(node: JavaObject, conditions: tuple[JavaObject, ...], found: list[Scan]) -> None:
     """Collect scans; ``conditions`` stand right above ``node``."""
-    if kind_of(node) == "Filter":
+    if class_name(node) == "Filter":
         _visit(node.child(), (*conditions, node.condition()), found)
         return
     if (number := _number(node)) is not None:
@@ -176,11 +174,11 @@ def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject
     if (number := _number(node)) is not None:
         return new.get(number)
     found = _with_children(spark, node, [_rebuilt(spark, child, new) for child in items(node.children())])
-    place = _ASKING.get(kind_of(node)) if node.subqueries().nonEmpty() else None
+    place = _ASKING.get(class_name(node)) if node.subqueries().nonEmpty() else None
     if place is None:
         return found
     parts = _elements(found or node)
-    many = kind_of(node) != "Filter"
+    many = class_name(node) != "Filter"
     asked = items(parts[place]) if many else [parts[place]]
     changed = [_asking(spark, expression, new) for expression in asked]
     if all(one is None for one in changed):
@@ -195,7 +193,7 @@ def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject
 def _asking(spark: SparkSession, tree: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
     """An expression with new relations in its subqueries; None when there are none in it."""
     found = _with_children(spark, tree, [_asking(spark, child, new) for child in items(tree.children())])
-    if kind_of(tree) not in _SUBQUERIES or (plan := _rebuilt(spark, tree.plan(), new)) is None:
+    if class_name(tree) not in _SUBQUERIES or (plan := _rebuilt(spark, tree.plan(), new)) is None:
         return found
     return (found or tree).withNewPlan(plan)
 

@@ -103,6 +103,8 @@ class PublicSnapshot(TableSnapshot):
     def read_files(self, paths: Sequence[str]) -> DataFrame:
         """The live rows of some files of this version, by their paths as in `files`."""
         rows = self.read()
+        if len(paths) == len(self.files()):
+            return rows
         return rows.where(rows.metadataColumn("_metadata").getField("file_path").isin(list(paths)))
 
     @cached_property

@@ -10,7 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.reading.file_stats import Gathered, aligned, same_files
+from zorder_pipeline.reading.aligned import aligned
+from zorder_pipeline.reading.file_stats import Gathered, same_files
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
 
