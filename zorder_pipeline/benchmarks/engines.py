@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.java import class_name
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
@@ -133,7 +135,7 @@ def rows_scanned(done: DataFrame) -> float:
 
 
 def _scanned(plan: Any) -> float:
-    kind = plan.getClass().getSimpleName()
+    kind = class_name(plan)
     if kind == "AdaptiveSparkPlanExec":
         return _scanned(plan.executedPlan())
     if kind.endswith("QueryStageExec"):

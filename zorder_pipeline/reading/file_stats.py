@@ -166,7 +166,7 @@ class FileStats:
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
-        if not DeltaTable.isDeltaTable(self.spark, self.path):
+        if not self._exists():
             return 0
         table = DeltaTable.forPath(self.spark, self.path)
         named = F.col("kind") != "column"
@@ -177,11 +177,14 @@ class FileStats:
                 del _loaded[key]
         return rows
 
-    def _version(self) -> tuple[str, int] | None:
-        """Id and version of the state's table; None where there is none, or only a job could tell."""
+    def _exists(self) -> bool:
         from delta.tables import DeltaTable
 
-        if not has_jvm(self.spark) or not DeltaTable.isDeltaTable(self.spark, self.path):
+        return DeltaTable.isDeltaTable(self.spark, self.path)
+
+    def _version(self) -> tuple[str, int] | None:
+        """Id and version of the state's table; None where there is none, or only a job could tell."""
+        if not has_jvm(self.spark) or not self._exists():
             return None
         log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
         snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
@@ -189,12 +192,11 @@ class FileStats:
 
     def _write(self, table_id: str, rows: pa.Table, instead: bool) -> None:
         """Append rows of a table, or write them in the place of all that there are of it."""
-        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
         frame = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id))
         writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-        if not DeltaTable.isDeltaTable(self.spark, self.path):  # its own files are found by their partitions
+        if not self._exists():  # its own files are found by their partitions
             writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
         if instead:
             writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
@@ -210,10 +212,9 @@ class FileStats:
                 _loaded[key] = _Held(time.monotonic(), now, Gathered(rows))
 
     def _read(self, table_id: str) -> Gathered:
-        from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
-        if not DeltaTable.isDeltaTable(self.spark, self.path):
+        if not self._exists():
             return Gathered(STORED.empty_table())
         frame: DataFrame = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
         if "sql" not in frame.columns:  # of schema 1, whose expressions and predicates do not count any more

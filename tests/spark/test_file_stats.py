@@ -1,0 +1,54 @@
+"""The state's statistics: what is held of them in memory, and what others write."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from tests.spark.gathering import asked_of, gathered
+from zorder_pipeline.pipeline.statistics import gather_statistics
+from zorder_pipeline.reading import file_stats
+from zorder_pipeline.reading.file_stats import FileStats
+from zorder_pipeline.relayout.snapshot import open_table
+
+
+def test_what_is_held_of_the_state_is_what_lies_there(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(9).selectExpr("id", "concat('c', id) AS c").repartition(2).write.format("delta").save(path)
+    gathered(spark, path, state, "c LIKE '%7%'")
+    table_id = open_table(spark, path).table_id
+    store = FileStats(spark, state)
+    first = store.load(table_id)
+    assert store.load(table_id, fresh=True) is first, "nobody wrote, so nothing is read again"
+    for files, condition in ((2, "c LIKE '%7%'"), (1, "c LIKE '%7%'"), (1, "c LIKE '%8%'")):
+        if files == 1:
+            spark.range(5).selectExpr("id", "'c7' AS c").coalesce(1).write.format("delta").mode("overwrite").save(path)
+        gathered(spark, path, state, condition)
+        held = store.load(table_id)
+        assert len(set(held.rows["path"].to_pylist())) == files
+        file_stats._loaded.clear()
+        read = store.load(table_id)
+        assert sorted(map(str, held.rows.to_pylist())) == sorted(map(str, read.rows.to_pylist()))
+
+
+def test_what_others_write_to_the_state_is_seen(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(9).selectExpr("id", "concat('c', id) AS c").coalesce(1).write.format("delta").save(path)
+    table_id = open_table(spark, path).table_id
+    store = FileStats(spark, state)
+    gathered(spark, path, state, "c LIKE '%7%'")
+    store.load(table_id)
+    mine = dict(file_stats._loaded)
+    gathered(spark, path, state, "c LIKE '%8%'")
+    both = len(store.load(table_id))
+    file_stats._loaded.clear()
+    file_stats._loaded.update(mine)  # as in another process, which has not seen the second
+    assert len(store.load(table_id)) < both == len(store.load(table_id, fresh=True))
+    file_stats._loaded.update(mine)
+    spark.range(2).selectExpr("id", "'c7' AS c").coalesce(1).write.format("delta").mode("append").save(path)
+    snapshot = open_table(spark, path)
+    gather_statistics(spark, snapshot, asked_of(snapshot, "c LIKE '%9%'"), state)
+    file_stats._loaded.clear()
+    names = set(store.load(table_id).rows["feature"].to_pylist())
+    assert {"c LIKE '%7%'", "c LIKE '%8%'", "c LIKE '%9%'"} <= names
