@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 from zorder_pipeline.errors import UnsupportedTableError
 
@@ -10,7 +11,10 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["class_name", "has_jvm", "items", "java_class", "jvm", "nothing", "scala_object", "sequence"]
+__all__ = ["beside", "class_name", "has_jvm", "items", "java_class", "jvm", "nothing", "scala_object", "sequence"]
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 
 _namer: tuple[Any, Any] = (None, None)
 """A connection to a JVM, and what tells class names there: to look that up is a call of its own."""
@@ -65,7 +69,30 @@ def nothing(spark: SparkSession) -> Any:
 
 def sequence(spark: SparkSession, found: Any) -> Any:
     """A Scala sequence of what a list holds, of Python's or of Java's."""
-    return jvm(spark).PythonUtils.toSeq(found)
+    return jvm(spark).PythonUtils.toSeq(_carried(spark, found))
+
+
+def _carried(spark: SparkSession, found: Any) -> Any:
+    """A list of texts, such as a table's files, as Java's: one by one, each would be a call; anything else as it is."""
+    if not isinstance(found, list) or len(found) < 2:
+        return found
+    if any(not isinstance(each, str) or "\n" in each or "\r" in each for each in found):
+        return found
+    text = java_class(spark, "java.io.StringReader")("".join(f"{each}\n" for each in found))
+    return java_class(spark, "org.apache.commons.io.IOUtils").readLines(text)
+
+
+def beside(spark: SparkSession, call: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A function to be called in another thread, where the session is then the active one, with its job group."""
+    from pyspark.util import inheritable_thread_target
+
+    def called(*args: Given.args, **kwargs: Given.kwargs) -> Found:
+        if has_jvm(spark):  # what Delta itself runs looks for the thread's session
+            java_class(spark, "org.apache.spark.sql.SparkSession").setActiveSession(spark._jsparkSession)
+        return call(*args, **kwargs)
+
+    found: Callable[Given, Found] = inheritable_thread_target(spark)(called)
+    return found
 
 
 def items(found: Any) -> list[Any]:

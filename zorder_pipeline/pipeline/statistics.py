@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,7 @@ from zorder_pipeline.features.candidates import query_weights
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
+from zorder_pipeline.java import beside
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
@@ -109,22 +111,20 @@ def gather_statistics(
     """
     started = time.monotonic()
     store, session = FileStats(spark, state), session_of(spark)
-    files = snapshot.files()
-    vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
-    usable = evaluable(snapshot.read(), features)
-    asked = list(vectors if paths is None else paths)
-    known = store.load(snapshot.table_id, fresh=True).of(asked).under(snapshot.stored_as).rows
-    complete = _complete(known, usable, session)
-    missing = [path for path in asked if (path, vectors[path]) not in complete]
-    found = STATS.empty_table()
-    if missing and usable:
-        progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
-        with set_for_a_while(spark, COMPILED | BY_PATH | as_others_read(spark)):
-            rows = snapshot.read_files(missing)  # files of a whole version are listed by a job, each time it is read
-            some = partial(_some, snapshot, missing)
-            gathered = partial(gather, rows, usable, snapshot.stored_as, some, _bounds(snapshot, usable))
-            numbered = _by_number(files, missing, gathered)
-            found = _by_uri(snapshot, missing, gathered) if numbered is None else numbered
+    with ThreadPoolExecutor(1) as pool:  # Delta looks up two tables' files, in jobs that leave most of a machine idle
+        loading = pool.submit(beside(spark, store.load), snapshot.table_id, fresh=True)
+        files = snapshot.files()
+        usable = evaluable(snapshot.read(), features)
+        vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
+        asked = list(vectors if paths is None else paths)
+        known = loading.result().of(asked).under(snapshot.stored_as).rows
+        complete = _complete(known, usable, session)
+        missing = [path for path in asked if (path, vectors[path]) not in complete]
+        found = STATS.empty_table()
+        if missing and usable:
+            progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
+            pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
+            found = _found(snapshot, usable, missing)
     added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
         table=snapshot.location,
@@ -135,6 +135,16 @@ def gather_statistics(
         files_forgotten=gone,
         seconds=time.monotonic() - started,
     )
+
+
+def _found(snapshot: TableSnapshot, features: Sequence[Feature], paths: Sequence[str]) -> pa.Table:
+    """Statistics of some files, with their paths."""
+    with set_for_a_while(snapshot.spark, COMPILED | BY_PATH | as_others_read(snapshot.spark)):
+        rows = snapshot.read_files(paths)  # files of a whole version are listed by a job, each time it is read
+        some = partial(_some, snapshot, paths)
+        gathered = partial(gather, rows, features, snapshot.stored_as, some, _bounds(snapshot, features))
+        numbered = _by_number(snapshot.files(), paths, gathered)
+        return _by_uri(snapshot, paths, gathered) if numbered is None else numbered
 
 
 def _by_number(files: FileList, paths: Sequence[str], gathered: Callable[..., pa.Table]) -> pa.Table | None:

@@ -16,6 +16,7 @@ from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, bloom_place
+from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import Value, ValueType
 
 if TYPE_CHECKING:
@@ -130,8 +131,9 @@ def seen(name: str, feature: Feature, values: Known) -> Column:
     if isinstance(low, int) and isinstance(high, int) and high - low == len(values) - 1:  # all between, too
         place = F.when(form.between(low, high), form - F.lit(low) + F.lit(1)).otherwise(F.lit(0))
     else:  # a loop over an array: branches of a CASE would be too much code for one method
-        known = F.array(*(F.lit(value).cast("bigint" if isinstance(value, int) else "string") for value in values))
-        place = F.array_position(known, form)
+        own_type = ValueType("int" if isinstance(low, int) else "string")
+        known = ", ".join(value_sql(value, own_type) for value in values)
+        place = F.array_position(F.expr(f"array({known})"), form)
     return F.when(own.isNull(), F.lit(0).cast("bigint")).otherwise(
         F.call_function("shiftleft", F.lit(1).cast("bigint"), place.cast("int"))
     )

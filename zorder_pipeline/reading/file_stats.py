@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import pyarrow as pa
@@ -124,6 +124,11 @@ class FileStats:
             _loaded[key] = _Held(now, version, found)
         return found
 
+    def expect(self) -> None:
+        """Have Delta look up the state's files, which `update` has to where files are gone: a job, best run beside."""
+        if has_jvm(self.spark) and self._exists():
+            self._snapshot().allFiles().count()
+
     def update(
         self,
         table_id: str,
@@ -186,9 +191,12 @@ class FileStats:
         """Id and version of the state's table; None where there is none, or only a job could tell."""
         if not has_jvm(self.spark) or not self._exists():
             return None
-        log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
-        snapshot = log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
+        snapshot = self._snapshot()
         return str(snapshot.metadata().id()), int(snapshot.version())
+
+    def _snapshot(self) -> Any:
+        log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
+        return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
     def _write(self, table_id: str, rows: pa.Table, instead: bool) -> None:
         """Append rows of a table, or write them in the place of all that there are of it."""

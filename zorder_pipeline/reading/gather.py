@@ -20,6 +20,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.java import beside
 from zorder_pipeline.model.file_stats import BLOOM_BITS, BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.values import Value, ValueType, canonical_array
 
@@ -232,10 +233,8 @@ def _gathered(
 
 def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
     """Rows of several frames by file: one is compiled while another runs."""
-    from pyspark.util import inheritable_thread_target
-
     with ThreadPoolExecutor(len(frames)) as pool:
-        fetch = inheritable_thread_target(frames[0].sparkSession)(lambda frame: frame.toArrow().sort_by("file"))
+        fetch = beside(frames[0].sparkSession, lambda frame: frame.toArrow().sort_by("file"))
         return list(pool.map(fetch, frames))
 
 

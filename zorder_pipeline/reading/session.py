@@ -27,8 +27,8 @@ SETTINGS = (
 """Settings of a session that change what expressions mean, besides all that begin with `LEGACY`."""
 LEGACY = "spark.sql.legacy."
 _AGGREGATING = (
-    *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "length", "max"),
-    *("min", "negative", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
+    *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "decode", "length"),
+    *("max", "min", "negative", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
 )
 """Functions that statistics are gathered with."""
 
