@@ -82,6 +82,6 @@ def _cut_further(
     inner = min(
         INNER_BITS, MOST_CUTS - key_bits(table.files), int(math.log2(max(1.0, table.rows_per_file / CELL_ROWS)))
     )
-    if draft.leaves_are_files or inner <= GrowSettings().inner:
+    if not draft.inside.any() or inner <= GrowSettings().inner:  # a baseline's tree has no cuts inside files
         return draft
     return grow_tree(table.fine, estimator, weights, table.rows_per_file, GrowSettings(inner=inner))

@@ -140,7 +140,7 @@ def learn_layout(
         if blocks:  # the choice is made: what the select block knows may now refine it
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
-            winner = _refined(winner, table, known, weights[both], settings)
+            winner = _refined(name, winner, table, known, weights[both], settings)
         winner, spare = deepened(winner, table, known, weights[both])
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
@@ -165,15 +165,16 @@ def learn_layout(
 
 
 def _refined(
+    name: str,
     winner: AnyDraft,
     table: SampledTable,
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
     settings: SearchSettings,
 ) -> AnyDraft:
-    """The winning kind of layout, learned again from all queries that do not promise."""
+    """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays."""
     if isinstance(winner, TreeDraft):
-        return winner if winner.leaves_are_files else grow_tree(table.fine, estimator, weights, table.rows_per_file)
+        return grow_tree(table.fine, estimator, weights, table.rows_per_file) if name in OWN else winner
     if winner.curve != "interleave" or len(winner.order) > MAX_BITS:
         return winner
     budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
