@@ -27,6 +27,7 @@ from .workloads import write_log
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.model.plan import Plan
 
 __all__ = ["WORKLOAD", "statements"]
 
@@ -141,10 +142,17 @@ def _one(
     settings = pipeline.LearnSettings(trials=TRIALS, seed=seed, target_file_rows=max(1, rows // files))
     asked = [str(record["statement"]) for record in unseen]
     tables = {name: folder / name / TABLE for name in ("plain", "zorder", OURS)}
+
+    def say(text: str) -> None:
+        progress(f"seed {seed}: {text}")
+
+    def learned(wanted: pipeline.LearnSettings) -> Plan:
+        return pipeline.learn(spark, str(source), [log], aliases=[TABLE], settings=wanted, progress=say)
+
     started = time.perf_counter()
-    plain = pipeline.learn(spark, str(source), [log], aliases=[TABLE], settings=settings)
+    plain = learned(settings)
     middle = time.perf_counter()
-    ours = pipeline.learn(spark, str(source), [log], aliases=[TABLE], settings=replace(settings, enriched_share=1.0))
+    ours = learned(replace(settings, enriched_share=1.0))
     learning = middle - started, time.perf_counter() - middle
     progress(f"seed {seed}: {ours.notes[-1] if ours.notes else 'no layout for scans through reading'}")
     copy_table(spark, source, tables["plain"])

@@ -42,7 +42,9 @@ BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
     (("ordinary rows to best min/max",), "rows that ordinary readers read, by the same"),
     (("statistics share of relayout",), "seconds of gathering statistics, by the relayout's"),
     (("pruning", "select"), "milliseconds to select among 10,000 files"),
+    (("pruning", "understand"), "milliseconds to understand the plan before"),
     (("pruning", "scan"), "milliseconds of a whole scan call for them"),
+    (("pruning", "plain plan"), "milliseconds of planning an ordinary read of them"),
     (("recorder", "ratio"), "seconds of a query with the recorder, by those without"),
 )
 """Figures of ours that are told below the table: where they stand among an outcome's figures, and in which words."""
