@@ -88,7 +88,7 @@ def beside(spark: SparkSession, call: Callable[Given, Found]) -> Callable[Given,
 
     def called(*args: Given.args, **kwargs: Given.kwargs) -> Found:
         if has_jvm(spark):  # what Delta itself runs looks for the thread's session
-            java_class(spark, "org.apache.spark.sql.SparkSession").setActiveSession(spark._jsparkSession)
+            java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
         return call(*args, **kwargs)
 
     found: Callable[Given, Found] = inheritable_thread_target(spark)(called)

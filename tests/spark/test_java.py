@@ -41,7 +41,7 @@ def test_what_runs_beside_runs_in_the_same_session(spark: SparkSession) -> None:
     own.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
 
     def zone() -> str:
-        active = java_class(own, "org.apache.spark.sql.SparkSession").active()
+        active = java_class(own, "org.apache.spark.sql.classic.SparkSession").active()
         return str(active.conf().get("spark.sql.session.timeZone"))
 
     own.sparkContext.setLocalProperty("of.this", "thread")
