@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["WORKLOAD", "statements"]
 
 TABLE = "lineitem"
-SCALE, QUICK_SCALE = 1.0, 0.1
+SCALE, QUICK_SCALE = 0.5, 0.1
 FILES, QUICK_FILES = 500, 250
 QUERIES = 400
 TRIALS = 600

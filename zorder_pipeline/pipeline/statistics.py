@@ -117,13 +117,14 @@ def gather_statistics(
         usable = evaluable(snapshot.read(), features)
         vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
         asked = list(vectors if paths is None else paths)
-        known = loading.result().of(asked).under(snapshot.stored_as).rows
-        complete = _complete(known, usable, session)
+        held = loading.result()
+        complete = _complete(held.of(asked).under(snapshot.stored_as).rows, usable, session)
         missing = [path for path in asked if (path, vectors[path]) not in complete]
         found = STATS.empty_table()
         if missing and usable:
             progress(f"gathering statistics of {counted(len(usable), 'feature')} in {counted(len(missing), 'file')}")
-            pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
+            if len(held.of(list(vectors))) < len(held):  # files are gone
+                pool.submit(beside(spark, store.expect))  # what goes wrong there goes wrong below, too
             found = _found(snapshot, usable, missing)
     added, gone = store.update(snapshot.table_id, snapshot.version, session, found, vectors, snapshot.stored_as)
     return StatisticsResult(
