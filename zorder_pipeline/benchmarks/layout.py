@@ -2,7 +2,8 @@
 
 Tables are simulated whole and exactly, as arrays: every contender orders the same rows into the same number of files,
 and a query reads the files whose zone maps, by Delta's rules, it may match. What real commands make of real tables is
-the affair of workload ``demo``.
+the affair of workload ``demo``. Beside the contenders a tree is grown from the unseen queries themselves: no contender,
+but a measure of how much more there is to be had by tables of files with zone maps.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import analyse
 from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import split_log
-from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.draft import AnyDraft, SampledTable
+from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import SearchSettings
@@ -30,10 +32,11 @@ from .harness import OURS, Options, Outcome, Progress, Workload
 __all__ = ["FILES", "WORKLOAD", "applied", "learn"]
 
 FILES = 500
-SAMPLE = 100_000
+SAMPLE, SAMPLE_PER_FILE = 100_000, 200
+"""Rows sampled, and at least so many per file: what ``zorder learn`` takes without further ado."""
 QUERIES = 500
 TRIALS = 600
-DELTA = "delta"
+DELTA, HINDSIGHT = "delta", "hindsight"
 
 Floats = npt.NDArray[np.float64]
 
@@ -71,11 +74,12 @@ def _one(
     delta = [name for name in read if name.startswith(("zorder", "liquid"))]
     if delta:  # the best of them in hindsight: nobody knows beforehand which it is
         read[DELTA] = min((read[name] for name in delta), key=lambda shares: float(shares.mean()))
+    read[HINDSIGHT] = whole.rows_read(_in_hindsight(loaded, sampled, chosen), unseen)
     ours = stored if learned.spec is None else applied(loaded, learned.spec, files, unseen)
     figures = _kept(loaded, learned, files) | {"layout": learned.name, "selectivity": _selectivity(loaded)}
     progress(f"{case.name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
     yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, case.name)
-    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored"}
+    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored", HINDSIGHT: "a tree of the unseen queries"}
     for name, shares in read.items():
         yield Outcome(name, labels.get(name, name), seed, {"share": shares}, case=case.name)
 
@@ -86,7 +90,8 @@ def learn(
     """The chain's own steps from a log to a layout, on a random sample; also that sample in codes, and its rows."""
     log, boxes = loaded.train[:queries], loaded.train_boxes[:queries]
     rng = np.random.default_rng(seed)
-    chosen = np.sort(rng.choice(loaded.rows, min(SAMPLE, loaded.rows), replace=False))
+    wanted = max(SAMPLE, SAMPLE_PER_FILE * files)
+    chosen = np.sort(rng.choice(loaded.rows, min(wanted, loaded.rows), replace=False))
     columns = loaded.part(chosen)
     stored = (chosen * files // loaded.rows).astype(np.int32)
     sample = Sample(
@@ -99,6 +104,12 @@ def learn(
     settings = SearchSettings(TRIALS, seed)
     learned = learn_layout(table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings)
     return learned, table, chosen
+
+
+def _in_hindsight(loaded: Loaded, sampled: SampledTable, chosen: npt.NDArray[np.int64]) -> AnyDraft:
+    """A tree grown from the very queries that are measured: what learning could gain by knowing what will be asked."""
+    estimator = Estimator.build(loaded.part(chosen), loaded.schema, loaded.unseen_boxes, sampled.rows)
+    return grow_tree(sampled.fine, estimator, np.ones(len(loaded.unseen_boxes)), sampled.rows_per_file)
 
 
 def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> Floats:

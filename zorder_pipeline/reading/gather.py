@@ -27,6 +27,7 @@ from zorder_pipeline.model.values import Value, ValueType, canonical_array
 from .few_values import few_values, of_codes, others_in, seen, slow
 from .file_numbers import number, uri
 from .halving import failures, halved
+from .quick_forms import BITS_EACH, PREDICATES_EACH, predicate_bits
 from .session import aggregates_as_usual, unshadowed, zone_of
 from .wide_decimals import WIDE_DIGITS, as_double, wide_decimal
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["STATS", "evaluable", "gather", "stored_columns"]
 
-BITS_EACH, PREDICATES_EACH = 3, 21
-"""Bits of a predicate in a file's number (true, false, null: whether a row is so), and predicates of one number."""
 MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
 LOOKED_AT = 1000
@@ -186,11 +185,8 @@ def _gathered(
     values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
     values |= {v: decimal.value(rows.sparkSession) for v, decimal in decimals.items()}
     counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
-    for start in range(0, len(predicates), PREDICATES_EACH):
-        number = f"bits_{start // PREDICATES_EACH}"
-        bits = (_bits(feature.sql, j) for j, feature in enumerate(predicates[start : start + PREDICATES_EACH]))
-        values[number] = F.expr(" | ".join(bits))
-        counted.append(F.bit_or(number).alias(number))
+    values |= (bits := predicate_bits(rows, [feature.sql for feature in predicates]))
+    counted += [F.bit_or(name).alias(name) for name in bits]
     apart: dict[str, Feature] = {}
     for i, feature in enumerate(others):
         v = f"v{i}"
@@ -236,11 +232,6 @@ def _at_once(frames: Sequence[DataFrame]) -> list[pa.Table]:
     with ThreadPoolExecutor(len(frames)) as pool:
         fetch = beside(frames[0].sparkSession, lambda frame: frame.toArrow().sort_by("file"))
         return list(pool.map(fetch, frames))
-
-
-def _bits(sql: str, place: int) -> str:
-    """1 for true, 2 for false and 4 for null, shifted to the predicate's place; shifts are spared ANSI's checks."""
-    return f"shiftleft(coalesce(shiftright(2L, CAST(({sql}) AS INT)), 4L), {BITS_EACH * place})"
 
 
 def _of_predicate(wide: pa.Table, i: int, feature: Feature, columns: str | None) -> pa.Table:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.java import java_class, nothing, scala_object, sequence
+from zorder_pipeline.java import nothing
 
-from .sessions import encoders
+from .add_files import AddFiles
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -16,36 +15,17 @@ if TYPE_CHECKING:
 
 __all__ = ["ChosenFiles"]
 
-CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
-
 
 class ChosenFiles:
     """Files of one snapshot for whoever asks often: its actions stay in the JVM's memory, no job looks for them."""
 
     def __init__(self, snapshot: TableSnapshot) -> None:
         self.snapshot = snapshot
+        self._add_files = AddFiles(snapshot.spark, snapshot.jsnapshot)  # in the order of a plain read
 
     def index(self, paths: Sequence[str]) -> JavaObject:
         """A file index of some files, by their paths as in the snapshot's list of files."""
-        snapshot, spark = self.snapshot, self.snapshot.spark
-        chosen = java_class(spark, "java.util.LinkedHashMap")(self._actions)
-        text = java_class(spark, "java.io.StringReader")("\n".join(paths))  # one call for all; they are URL-encoded
-        lines = java_class(spark, "org.apache.commons.io.IOUtils").readLines(text)
-        chosen.keySet().retainAll(java_class(spark, "java.util.HashSet")(lines))
-        # not chosen.values(): Python would take a map of Java's for its own, and fetch file by file
-        actions = java_class(spark, CONVERTERS).asScala(chosen).values().toSeq()
-        frame = snapshot.jlog.createDataFrame(snapshot.jsnapshot, actions, False, nothing(spark))
+        snapshot = self.snapshot
+        actions = self._add_files.of(paths)
+        frame = snapshot.jlog.createDataFrame(snapshot.jsnapshot, actions, False, nothing(snapshot.spark))
         return frame.queryExecution().analyzed().collectLeaves().apply(0).relation().location()
-
-    @cached_property
-    def _actions(self) -> JavaObject:
-        """AddFile actions by path, as a java.util.Map, in the snapshot's order: a plain read keeps to that."""
-        spark = self.snapshot.spark
-        python = java_class(spark, CONVERTERS)
-        listed = python.asScala(self.snapshot.jsnapshot.allFiles().collectAsList()).toSeq()
-        frame = spark._jsparkSession.createDataset(listed, encoders(spark).addFileEncoder()).toDF()
-        text = java_class(spark, "org.apache.spark.sql.Encoders").STRING()
-        texts = getattr(frame.select("path", sequence(spark, [])), "as")(text)
-        pairs = python.asScala(texts.collectAsList()).toSeq().zip(listed)
-        ordered = scala_object(spark, "scala.collection.mutable.LinkedHashMap")
-        return java_class(spark, "java.util.LinkedHashMap")(python.asJava(getattr(ordered, "from")(pairs)))

@@ -51,7 +51,7 @@ class Transaction:
     """
 
     def __init__(self, snapshot: TableSnapshot, paths: Sequence[str], replaced: tuple[int, int]) -> None:
-        self.removed, self.replaced = len(paths), replaced
+        self.removed, self.replaced, self._paths = len(paths), replaced, paths
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
         from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -69,7 +69,7 @@ class Transaction:
             ) from error
         self.current = snapshot_of(self.spark, self.jlog, self.txn.snapshot())
         self.current.refuse_unless_as(snapshot)
-        self.inputs = self.current.jsnapshot.getSpecificFilesWithStats(sequence(self.spark, list(paths)))
+        self.inputs = self.current.actions_of(paths)
         self.written: JavaObject | None = None
         self._committing = False
 
@@ -161,9 +161,10 @@ class Transaction:
         own = F.get(F.from_json(F.lit(json.dumps([dict(item) for item in tags])), "array<map<string,string>>"), number)
         none = F.create_map().cast("map<string,string>")
         both = F.map_concat(F.coalesce(F.col("tags"), none), F.coalesce(own, none))
-        added = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
+        tagged_files = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
         kinds = encoders(self.spark)
-        actions = java_class(self.spark, "java.util.ArrayList")(_typed(added, kinds.addFileEncoder()))
+        added = _typed(tagged_files, kinds.addFileEncoder())
+        actions = java_class(self.spark, "java.util.ArrayList")(added)
         actions.addAll(_typed(self._removals(), kinds.removeFileEncoder()))
         operation = self._operation(columns)
         tags_of_commit = jvm(self.spark).PythonUtils.toScalaMap({})
@@ -185,7 +186,19 @@ class Transaction:
                 version = landed
                 note = f"version {version} is committed, but what Delta does after a commit failed: {reason_of(error)}"
         self.written = None
+        with contextlib.suppress(Exception):  # it is committed, whatever goes wrong here
+            self._tell_files(version, sequence(self.spark, added))
         return version, note
+
+    def _tell_files(self, version: int, added: JavaObject) -> None:
+        """Have the version that was made know its files, which a job would have to look up in Delta's log.
+
+        Not where others committed in between, nor where the commit gives the actions ids of rows.
+        """
+        made, known = self.jlog.unsafeVolatileSnapshot(), self.current.add_files
+        alone = version == self.read_version + 1 == int(made.version())
+        if alone and known.few and "rowTracking" not in self.current.features:
+            snapshot_of(self.spark, self.jlog, made).add_files = known.after(made, self._paths, added)
 
     def _landed(self, label: str, error: Exception) -> int | None:
         """The version that a commit made although it ended with ``error``, as a hook after it may fail.

@@ -115,7 +115,8 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     from pyspark.sql import DataFrame
     from pyspark.sql import functions as F
 
-    frame = DataFrame(snapshot.jsnapshot.allFiles().toDF(), snapshot.spark)
+    actions = snapshot.add_files
+    frame = actions.frame() if actions.few else DataFrame(snapshot.jsnapshot.allFiles().toDF(), snapshot.spark)
     vector = F.coalesce(F.col("deletionVector.cardinality"), F.lit(0).cast("bigint"))
     physical = [physical_of(snapshot.struct, name) for name in snapshot.partition_columns]
     numbers = (("generation", GENERATION_TAG), ("key_low", KEY_LOW_TAG), ("key_high", KEY_HIGH_TAG))
@@ -187,7 +188,7 @@ def _fetch_zones(
 def _wanted_stats(snapshot: TableSnapshot, leaves: Sequence[tuple[int, Leaf]]) -> Iterator[tuple[str, SparkColumn]]:
     from pyspark.sql import functions as F
 
-    counted = stats_paths(snapshot.stats_frame, "nullCount")
+    counted = stats_paths(snapshot.stats_struct, "nullCount")
     for i, leaf in leaves:
         physical = column_sql(leaf.physical)
         if leaf.column.delta_stats and not leaf.column.partition:

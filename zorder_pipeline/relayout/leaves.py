@@ -12,7 +12,6 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from pyspark.sql.types import StructField, StructType
 
 __all__ = ["Leaf", "distinct_names", "indexed_paths", "leaves_of", "physical_name", "physical_of", "stats_paths"]
@@ -118,8 +117,8 @@ def physical_of(struct: StructType, name: str) -> str:
     return next(physical_name(item) for item in struct.fields if item.name == name)
 
 
-def stats_paths(frame: DataFrame, kind: str = "minValues") -> set[tuple[str, ...]]:
-    """Paths of the leaves under ``stats.<kind>``."""
+def stats_paths(stats: StructType, kind: str = "minValues") -> set[tuple[str, ...]]:
+    """Paths of the leaves under ``<kind>`` in the type of a file's statistics."""
     from pyspark.sql.types import StructType
 
     def walk(struct: StructType, path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
@@ -129,8 +128,6 @@ def stats_paths(frame: DataFrame, kind: str = "minValues") -> set[tuple[str, ...
             else:
                 yield (*path, item.name)
 
-    stats = frame.schema["stats"].dataType
-    assert isinstance(stats, StructType)
     if kind not in stats.names:
         return set()
     inner = stats[kind].dataType

@@ -13,6 +13,7 @@ from zorder_pipeline.java import has_jvm, items, nothing, scala_object, sequence
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.versions import check_pair
 
+from .add_files import AddFiles
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
@@ -81,7 +82,7 @@ class TableSnapshot:
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""
-        indexed = stats_paths(self.stats_frame)
+        indexed = stats_paths(self.stats_struct)
         return distinct_names(tuple(leaves_of(self.struct, self.partition_columns, indexed)))
 
     @cached_property
@@ -182,15 +183,35 @@ class TableSnapshot:
         """The live rows of some files of this version, by their paths as in `files`."""
         from pyspark.sql import DataFrame
 
-        actions = self.jsnapshot.getSpecificFilesWithStats(sequence(self.spark, list(paths)))
-        frame = self.jlog.createDataFrame(self.jsnapshot, actions, False, nothing(self.spark))
+        frame = self.jlog.createDataFrame(self.jsnapshot, self.actions_of(paths), False, nothing(self.spark))
         return DataFrame(frame, self.spark)
+
+    @cached_property
+    def add_files(self) -> AddFiles:
+        """Its AddFile actions in the JVM's memory; who made this version may have told them, in any order."""
+        return AddFiles(self.spark, self.jsnapshot)
+
+    def actions_of(self, paths: Sequence[str]) -> JavaObject:
+        """A Scala sequence of the AddFile actions of some files, by their paths as in `files`."""
+        if self.add_files.few:
+            return self.add_files.of(paths)
+        return self.jsnapshot.getSpecificFilesWithStats(sequence(self.spark, list(paths)))
+
+    @cached_property
+    def stats_struct(self) -> StructType:
+        """Type of the statistics of a file."""
+        from pyspark.sql.types import StructType
+
+        return StructType.fromJson(json.loads(self.jsnapshot.statsSchema().json()))
 
     @cached_property
     def stats_frame(self) -> DataFrame:
         """The AddFile actions with their statistics parsed."""
         from pyspark.sql import DataFrame
+        from pyspark.sql import functions as F
 
+        if self.add_files.few:
+            return self.add_files.frame().withColumn("stats", F.from_json("stats", self.stats_struct))
         return DataFrame(self.jsnapshot.withStats(), self.spark)
 
     def files(self) -> FileList:
