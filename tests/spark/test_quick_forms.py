@@ -70,6 +70,7 @@ def test_many_texts_of_a_column_make_one_java_text(rows: DataFrame) -> None:
         "c LIKE '%special%'",
         "s = 'special'",
         "s LIKE",
+        "(" * 3000 + "s LIKE '%a%'" + ")" * 3000,
     ],
 )
 def test_all_else_is_left_to_spark(rows: DataFrame, sql: str) -> None:
@@ -89,6 +90,11 @@ def test_a_decimal_is_the_same_number_of_the_same_type(spark: SparkSession, kind
     assert found.schema["x"].dataType == plain.schema["x"].dataType
     assert found.collect() == plain.collect()
     assert found.first()["x"] == Decimal(unscaled).scaleb(-value_type.scale)
+
+
+def test_a_decimal_that_is_rounded_inside_stays() -> None:
+    sql = "CAST(CAST('1.50' AS DECIMAL(38, 0)) AS decimal(5,2))"
+    assert quick_decimals(sql) == sql
 
 
 def test_a_decimal_that_no_interval_can_be_stays(spark: SparkSession) -> None:

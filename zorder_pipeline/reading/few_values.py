@@ -86,7 +86,7 @@ def all_of_function(feature: Feature) -> Known | None:
         return None
     try:
         bounds = _PARTS.get(type(parse_one(feature.sql, read="spark").unnest()))
-    except SqlglotError:
+    except (SqlglotError, ValueError, RecursionError):
         return None
     return None if bounds is None else tuple(range(bounds[0], bounds[1] + 1))
 

@@ -24,9 +24,7 @@ __all__ = ["BITS_EACH", "PREDICATES_EACH", "contained", "predicate_bits", "quick
 
 BITS_EACH, PREDICATES_EACH = 3, 21
 """Bits of a predicate in a number (true, false, null: whether a row is so), and predicates of one number."""
-_DECIMAL = re.compile(
-    r"CAST\(CAST\('(-?\d{1,12}\.\d{1,7})' AS DECIMAL\(38, [0-6]\)\) AS decimal\((\d{1,2}),([0-6])\)\)"
-)
+_DECIMAL = re.compile(r"CAST\(CAST\('(-?\d{1,12}\.\d{1,7})' AS DECIMAL\(38, ([0-6])\)\) AS decimal\((\d{1,2}),\2\)\)")
 """A literal as `zorder_pipeline.model.spark_sql.value_sql` writes it, one zero too long, of what an interval can be."""
 _MOST_DIGITS = 18
 """Digits of a decimal that fits 64 bits."""
@@ -73,7 +71,7 @@ def quick_decimals(sql: str) -> str:
     """
 
     def quick(found: re.Match[str]) -> str:
-        text, precision, scale = found.group(1)[:-1].rstrip("."), int(found.group(2)), int(found.group(3))
+        text, scale, precision = found.group(1)[:-1].rstrip("."), found.group(2), int(found.group(3))
         if precision > _MOST_DIGITS or found.group(1)[-1] != "0":
             return found.group(0)
         return f"CAST(INTERVAL '{text}' SECOND AS decimal({precision},{scale}))"
@@ -100,7 +98,7 @@ def _parts(sql: str) -> tuple[str, str] | None:
     """A column and the text that it is to contain."""
     try:
         tree = sqlglot.parse_one(sql, dialect="spark").unnest()
-    except SqlglotError:
+    except (SqlglotError, ValueError, RecursionError):  # of many levels of parentheses
         return None
     if type(tree) is not exp.Like or {name for name, part in tree.args.items() if part} != {"this", "expression"}:
         return None  # of NOT LIKE the tree says so in another part

@@ -119,7 +119,7 @@ def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | N
     """A product or quotient of two exact operands with doubles; None of what is neither, or might overflow."""
     try:
         tree = sqlglot.parse_one(sql, dialect="spark")
-    except SqlglotError:
+    except (SqlglotError, ValueError, RecursionError):
         return None
     if not isinstance(tree, exp.Mul | exp.Div):
         return None

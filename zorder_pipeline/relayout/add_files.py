@@ -16,8 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FEW", "AddFiles"]
 
-FEW = 10_000
-"""Files up to which a version's actions, with their statistics, are taken from it whole: some 20 MB."""
+FEW = 1_000_000
+"""Statistics of columns in files up to which a version's actions are taken from it whole, some 20 MB: of 10,000 files
+with lowest and highest values and nulls of 32 columns."""
 CONVERTERS = "scala.jdk.javaapi.CollectionConverters"
 
 
@@ -35,11 +36,12 @@ class AddFiles:
 
     @property
     def few(self) -> bool:
-        """Whether they are at most `FEW`, as the log's own summary says; False where it has none, a job had to tell."""
-        if self._known is not None:
-            return True
+        """Whether they are few, as the log's own summary says; False where it has none, as a job had to tell."""
         summary = self._jsnapshot.checksumOpt()
-        return bool(summary.isDefined()) and int(summary.get().numFiles()) <= FEW
+        if not summary.isDefined():
+            return False
+        columns = str(self._jsnapshot.statsSchema().json()).count('"name"')
+        return int(summary.get().numFiles()) * columns <= FEW
 
     def frame(self) -> DataFrame:
         """Their own columns, from memory."""

@@ -196,7 +196,9 @@ class Transaction:
         Not where others committed in between, nor where the commit gives the actions ids of rows.
         """
         made, known = self.jlog.unsafeVolatileSnapshot(), self.current.add_files
-        alone = version == self.read_version + 1 == int(made.version())
+        alone = (
+            version == self.read_version + 1 == int(made.version()) and made.metadata().id() == self.current.table_id
+        )
         if alone and known.few and "rowTracking" not in self.current.features:
             snapshot_of(self.spark, self.jlog, made).add_files = known.after(made, self._paths, added)
 
