@@ -180,24 +180,23 @@ def _gathered(
 
     predicates = [feature for feature in features if feature.kind == "predicate"]
     others = [feature for feature in features if feature.kind != "predicate"]
-    doubles = {f"v{i}": wide_decimal(rows, feature.sql) for i, feature in enumerate(others) if feature.type == "double"}
-    decimals = {v: decimal for v, decimal in doubles.items() if decimal is not None}
     values = {f"v{i}": F.expr(feature.sql) for i, feature in enumerate(others)}
-    values |= {v: decimal.value(rows.sparkSession) for v, decimal in decimals.items()}
-    counted: list[Column] = [F.count(F.lit(1)).alias("rows")]
-    values |= (bits := predicate_bits(rows, [feature.sql for feature in predicates]))
-    counted += [F.bit_or(name).alias(name) for name in bits]
-    apart: dict[str, Feature] = {}
-    for i, feature in enumerate(others):
-        v = f"v{i}"
-        text = ValueType.parse(feature.type).family == "string"
-        counted.append(F.count(v).alias(f"count_{v}"))
-        if not text:
+    texts = {v for v, each in zip(values, others, strict=True) if ValueType.parse(each.type).family == "string"}
+    apart = {v: each for v, each in zip(values, others, strict=True) if v in texts or each.equality}
+    with ThreadPoolExecutor(1) as pool:  # a job, beside which Spark is told all else
+        asked = dict(values)
+        look = beside(rows.sparkSession, few_values)
+        told = pool.submit(look, lambda names: some().select(*(asked[v].alias(v) for v in names)), apart, also or {})
+        doubles = {f"v{i}": wide_decimal(rows, each.sql) for i, each in enumerate(others) if each.type == "double"}
+        decimals = {v: decimal for v, decimal in doubles.items() if decimal is not None}
+        values |= {v: decimal.value(rows.sparkSession) for v, decimal in decimals.items()}
+        counted: list[Column] = [F.count(F.lit(1)).alias("rows"), *(F.count(v).alias(f"count_{v}") for v in values)]
+        for v in [v for v in values if v not in texts]:
             bounds = decimals[v].bounds(v) if v in decimals else {"low": F.min(v), "high": F.max(v)}
             counted += [bound.alias(f"{side}_{v}") for side, bound in bounds.items()]
-        if text or feature.equality:
-            apart[v] = feature
-    known = few_values(lambda names: some().select(*(values[v].alias(v) for v in names)), apart, also or {})
+        values |= (bits := predicate_bits(rows, [feature.sql for feature in predicates]))
+        counted += [F.bit_or(name).alias(name) for name in bits]
+        known = told.result()
     # evaluated in a projection, or each of its aggregates would evaluate a value again
     named = rows.select(key, *(value.alias(name) for name, value in values.items()))
     coded = named.select("*", *(seen(v, apart[v], each).alias(f"seen_{v}") for v, each in known.items()))
