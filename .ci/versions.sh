@@ -14,7 +14,8 @@ ROWS='
 4.2.0   4.4.0  3.13
 '
 TESTS=(tests/spark/test_relayout.py tests/spark/test_command_line.py tests/spark/test_first_look.py
-    tests/spark/test_log_store.py tests/spark/test_versions.py tests/unit)
+    tests/spark/test_log_store.py tests/spark/test_versions.py tests/spark/test_add_files.py
+    tests/spark/test_quick_forms.py tests/unit)
 UV=${UV:-.venv/bin/uv}
 export PYTHONPATH=$PWD JAVA_HOME=${JAVA_HOME:-$(cat .venv/java_home)}
 
