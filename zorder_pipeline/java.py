@@ -11,7 +11,18 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["beside", "class_name", "has_jvm", "items", "java_class", "jvm", "nothing", "scala_object", "sequence"]
+__all__ = [
+    "beside",
+    "carried",
+    "class_name",
+    "has_jvm",
+    "items",
+    "java_class",
+    "jvm",
+    "nothing",
+    "scala_object",
+    "sequence",
+]
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
@@ -69,10 +80,10 @@ def nothing(spark: SparkSession) -> Any:
 
 def sequence(spark: SparkSession, found: Any) -> Any:
     """A Scala sequence of what a list holds, of Python's or of Java's."""
-    return jvm(spark).PythonUtils.toSeq(_carried(spark, found))
+    return jvm(spark).PythonUtils.toSeq(carried(spark, found))
 
 
-def _carried(spark: SparkSession, found: Any) -> Any:
+def carried(spark: SparkSession, found: Any) -> Any:
     """A list of texts, such as a table's files, as Java's: one by one, each would be a call; anything else as it is."""
     if not isinstance(found, list) or len(found) < 2:
         return found

@@ -32,8 +32,6 @@ from .harness import OURS, Options, Outcome, Progress, Workload
 __all__ = ["FILES", "WORKLOAD", "applied", "learn"]
 
 FILES = 500
-SAMPLE, SAMPLE_PER_FILE = 100_000, 200
-"""Rows sampled, and at least so many per file: what ``zorder learn`` takes without further ado."""
 QUERIES = 500
 TRIALS = 600
 DELTA, HINDSIGHT = "delta", "hindsight"
@@ -88,9 +86,12 @@ def learn(
     loaded: Loaded, files: int, seed: int, queries: int | None = None
 ) -> tuple[Learned, SampledTable, npt.NDArray[np.int64]]:
     """The chain's own steps from a log to a layout, on a random sample; also that sample in codes, and its rows."""
+    from zorder_pipeline.pipeline.learning import MIN_ROWS_SAMPLED_PER_FILE
+    from zorder_pipeline.pipeline.records import LearnSettings
+
     log, boxes = loaded.train[:queries], loaded.train_boxes[:queries]
     rng = np.random.default_rng(seed)
-    wanted = max(SAMPLE, SAMPLE_PER_FILE * files)
+    wanted = max(LearnSettings.sample_rows, MIN_ROWS_SAMPLED_PER_FILE * files)
     chosen = np.sort(rng.choice(loaded.rows, min(wanted, loaded.rows), replace=False))
     columns = loaded.part(chosen)
     stored = (chosen * files // loaded.rows).astype(np.int32)

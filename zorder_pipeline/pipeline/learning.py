@@ -45,7 +45,7 @@ from .words import bit_order
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["analyse", "learn", "learn_layout_for", "learn_remembering", "study_name"]
+__all__ = ["MIN_ROWS_SAMPLED_PER_FILE", "analyse", "learn", "learn_layout_for", "learn_remembering", "study_name"]
 
 MIN_ROWS_SAMPLED_PER_FILE = 200
 READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from sqlglot import exp, parse_one
-from sqlglot.errors import SqlglotError
+from sqlglot import exp
 
 from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, bloom_place
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import Value, ValueType
+
+from .expressions import parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -84,10 +85,8 @@ def all_of_function(feature: Feature) -> Known | None:
     """
     if feature.kind != "expression" or feature.type != "int":
         return None
-    try:
-        bounds = _PARTS.get(type(parse_one(feature.sql, read="spark").unnest()))
-    except (SqlglotError, ValueError, RecursionError):
-        return None
+    tree = parsed(feature.sql)
+    bounds = None if tree is None else _PARTS.get(type(tree.unnest()))
     return None if bounds is None else tuple(range(bounds[0], bounds[1] + 1))
 
 

@@ -184,14 +184,15 @@ def _gathered(
     texts = {v for v, each in zip(values, others, strict=True) if ValueType.parse(each.type).family == "string"}
     apart = {v: each for v, each in zip(values, others, strict=True) if v in texts or each.equality}
     with ThreadPoolExecutor(1) as pool:  # a job, beside which Spark is told all else
-        asked = dict(values)
         look = beside(rows.sparkSession, few_values)
-        told = pool.submit(look, lambda names: some().select(*(asked[v].alias(v) for v in names)), apart, also or {})
+        told = pool.submit(
+            look, lambda names: some().select(*(F.expr(apart[v].sql).alias(v) for v in names)), apart, also or {}
+        )
         doubles = {f"v{i}": wide_decimal(rows, each.sql) for i, each in enumerate(others) if each.type == "double"}
         decimals = {v: decimal for v, decimal in doubles.items() if decimal is not None}
         values |= {v: decimal.value(rows.sparkSession) for v, decimal in decimals.items()}
         counted: list[Column] = [F.count(F.lit(1)).alias("rows"), *(F.count(v).alias(f"count_{v}") for v in values)]
-        for v in [v for v in values if v not in texts]:
+        for v in (v for v in values if v not in texts):
             bounds = decimals[v].bounds(v) if v in decimals else {"low": F.min(v), "high": F.max(v)}
             counted += [bound.alias(f"{side}_{v}") for side, bound in bounds.items()]
         values |= (bits := predicate_bits(rows, [feature.sql for feature in predicates]))

@@ -11,14 +11,15 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.java import has_jvm, java_class, scala_object, sequence
 
+from .expressions import in_catalyst, parsed
+
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from py4j.java_gateway import JavaObject
+    from pyspark.sql import Column, DataFrame, SparkSession
 
 __all__ = ["BITS_EACH", "PREDICATES_EACH", "contained", "predicate_bits", "quick_decimals"]
 
@@ -40,24 +41,22 @@ def predicate_bits(rows: DataFrame, predicates: Sequence[str]) -> dict[str, Colu
     from pyspark.sql import Column
     from pyspark.sql import functions as F
 
-    found: dict[str, Column] = {}
     searched = contained(rows, predicates)
     others = str(rows.sparkSession.conf.get(_OTHER_INTERVALS, "false")).lower() == "true"
     quick = str if others else quick_decimals
+    two, null = F.lit(2).cast("bigint"), F.lit(4).cast("bigint")
+
+    def bits(sql: str, place: int) -> Column:
+        value = searched[sql] if sql in searched else F.expr(quick(sql))
+        own = F.coalesce(F.call_function("shiftright", two, value.cast("int")), null)  # spared the checks of ANSI
+        return F.call_function("shiftleft", own, F.lit(place))
+
+    found: dict[str, Column] = {}
     for start in range(0, len(predicates), PREDICATES_EACH):
-        places = {BITS_EACH * j: sql for j, sql in enumerate(predicates[start : start + PREDICATES_EACH])}
-        texts = [  # shifts are spared the checks of ANSI
-            f"shiftleft(coalesce(shiftright(2L, CAST(({quick(sql)}) AS INT)), 4L), {place})"
-            for place, sql in places.items()
-            if sql not in searched
-        ]
-        parts = [F.expr(" | ".join(texts))] if texts else []
-        two, null = F.lit(2).cast("bigint"), F.lit(4).cast("bigint")
-        for place, sql in places.items():
-            if sql in searched:
-                bits = F.coalesce(F.call_function("shiftright", two, searched[sql].cast("int")), null)
-                parts.append(F.call_function("shiftleft", bits, F.lit(place)))
-        found[f"bits_{start // PREDICATES_EACH}"] = reduce(Column.bitwiseOR, parts)
+        some = predicates[start : start + PREDICATES_EACH]
+        found[f"bits_{start // PREDICATES_EACH}"] = reduce(
+            Column.bitwiseOR, (bits(sql, BITS_EACH * j) for j, sql in enumerate(some))
+        )
     return found
 
 
@@ -91,15 +90,15 @@ def contained(rows: DataFrame, predicates: Sequence[str]) -> dict[str, Column]:
     columns = sorted({column for column, _ in found.values()})
     fields = rows.selectExpr(*columns).schema.fields
     plain = {column for column, field in zip(columns, fields, strict=True) if field.dataType.simpleString() == "string"}
-    return {sql: _searched(rows, *parts) for sql, parts in found.items() if parts[0] in plain}  # others have collations
+    return {
+        sql: _searched(rows.sparkSession, *parts) for sql, parts in found.items() if parts[0] in plain
+    }  # others have collations
 
 
 def _parts(sql: str) -> tuple[str, str] | None:
     """A column and the text that it is to contain."""
-    try:
-        tree = sqlglot.parse_one(sql, dialect="spark").unnest()
-    except (SqlglotError, ValueError, RecursionError):  # of many levels of parentheses
-        return None
+    tree = parsed(sql)
+    tree = tree and tree.unnest()
     if type(tree) is not exp.Like or {name for name, part in tree.args.items() if part} != {"this", "expression"}:
         return None  # of NOT LIKE the tree says so in another part
     if not isinstance(tree.this, exp.Column) or not isinstance(tree.expression, exp.Literal):
@@ -108,27 +107,15 @@ def _parts(sql: str) -> tuple[str, str] | None:
     return (tree.this.sql(dialect="spark"), text.group(1)) if text else None
 
 
-def _searched(rows: DataFrame, column: str, text: str) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.classic.column import Column as Classic
-
-    spark = rows.sparkSession
+def _searched(spark: SparkSession, column: str, text: str) -> Column:
     catalyst, types = "org.apache.spark.sql.catalyst.expressions", "org.apache.spark.sql.types"
-    invoke = java_class(spark, f"{catalyst}.objects.Invoke")
-    kinds = {name: _object_type(rows, f"java.lang.{name}") for name in ("String", "CharSequence")}
-    none = sequence(spark, [])
-    columns = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils")
-    value = columns.expression(F.expr(column)._jc)
-    in_java = invoke(
-        value, "toString", kinds["String"], none, none, True, False, True
-    )  # once for all texts of a column
-    sought = sequence(spark, [java_class(spark, f"{catalyst}.Literal")(text, kinds["CharSequence"])])
-    boolean = scala_object(spark, f"{types}.BooleanType")
-    return Classic(columns.column(invoke(in_java, "contains", boolean, sought, none, True, False, True)))
+    invoke, literal = (java_class(spark, f"{catalyst}.{name}") for name in ("objects.Invoke", "Literal"))
+    of_class, named = java_class(spark, f"{types}.ObjectType"), java_class(spark, "java.lang.Class").forName
+    whole, part = (of_class(named(f"java.lang.{name}")) for name in ("String", "CharSequence"))
+    none, boolean = sequence(spark, []), scala_object(spark, f"{types}.BooleanType")
 
+    def search(value: JavaObject) -> JavaObject:
+        in_java = invoke(value, "toString", whole, none, none, True, False, True)  # once for all texts of a column
+        return invoke(in_java, "contains", boolean, sequence(spark, [literal(text, part)]), none, True, False, True)
 
-def _object_type(rows: DataFrame, name: str) -> object:
-    spark = rows.sparkSession
-    return java_class(spark, "org.apache.spark.sql.types.ObjectType")(
-        java_class(spark, "java.lang.Class").forName(name)
-    )
+    return in_catalyst(spark, column, search)

@@ -10,11 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.java import has_jvm, java_class
+
+from .expressions import in_catalyst, parsed
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -117,10 +117,7 @@ def wide_decimal(rows: DataFrame, sql: str) -> WideDecimal | None:
 
 def _of_doubles(rows: DataFrame, sql: str, kind: DecimalType) -> WideDecimal | None:
     """A product or quotient of two exact operands with doubles; None of what is neither, or might overflow."""
-    try:
-        tree = sqlglot.parse_one(sql, dialect="spark")
-    except (SqlglotError, ValueError, RecursionError):
-        return None
+    tree = parsed(sql)
     if not isinstance(tree, exp.Mul | exp.Div):
         return None
     if not all(isinstance(node, _EXACT) for side in (tree.left, tree.right) for node in side.walk()):
@@ -186,12 +183,7 @@ def _digits_of(spark: SparkSession, tree: exp.Expr, kinds: Mapping[str, DataType
 
 
 def _unscaled(spark: SparkSession, sql: str) -> Column:
-    from pyspark.sql import functions as F
-    from pyspark.sql.classic.column import Column as Classic
-
-    columns = java_class(spark, "org.apache.spark.sql.classic.ExpressionUtils")
-    digits = java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnscaledValue")
-    return Classic(columns.column(digits(columns.expression(F.expr(sql)._jc))))
+    return in_catalyst(spark, sql, java_class(spark, "org.apache.spark.sql.catalyst.expressions.UnscaledValue"))
 
 
 def _written(tree: exp.Expr) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.java import java_class, scala_object, sequence
+from zorder_pipeline.java import carried, java_class, scala_object, sequence
 
 from .sessions import encoders
 
@@ -34,7 +34,7 @@ class AddFiles:
     def __init__(self, spark: SparkSession, jsnapshot: JavaObject, listed: JavaObject | None = None) -> None:
         self.spark, self._jsnapshot, self._known = spark, jsnapshot, listed
 
-    @property
+    @cached_property
     def few(self) -> bool:
         """Whether they are few, as the log's own summary says; False where it has none, as a job had to tell."""
         summary = self._jsnapshot.checksumOpt()
@@ -56,6 +56,10 @@ class AddFiles:
         chosen.keySet().retainAll(self._set(paths))
         return self._values(chosen)
 
+    def in_order(self) -> AddFiles:
+        """The same in the order that a plain read keeps to."""
+        return self if self._known is None else AddFiles(self.spark, self._jsnapshot)
+
     def after(self, jsnapshot: JavaObject, removed: Sequence[str], added: JavaObject) -> AddFiles:
         """Those of the snapshot that a commit has made of this one.
 
@@ -71,9 +75,7 @@ class AddFiles:
         return java_class(self.spark, "java.util.LinkedHashMap")(self._by_path)
 
     def _set(self, paths: Sequence[str]) -> JavaObject:
-        text = java_class(self.spark, "java.io.StringReader")("\n".join(paths))  # one call; they are URL-encoded
-        lines = java_class(self.spark, "org.apache.commons.io.IOUtils").readLines(text)
-        return java_class(self.spark, "java.util.HashSet")(lines)
+        return java_class(self.spark, "java.util.HashSet")(carried(self.spark, list(paths)))
 
     def _values(self, actions: JavaObject) -> JavaObject:
         # not actions.values(): Python would take a map of Java's for its own, and fetch file by file

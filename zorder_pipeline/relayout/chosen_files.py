@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.java import nothing
 
-from .add_files import AddFiles
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -21,7 +20,7 @@ class ChosenFiles:
 
     def __init__(self, snapshot: TableSnapshot) -> None:
         self.snapshot = snapshot
-        self._add_files = AddFiles(snapshot.spark, snapshot.jsnapshot)  # in the order of a plain read
+        self._add_files = snapshot.add_files.in_order()
 
     def index(self, paths: Sequence[str]) -> JavaObject:
         """A file index of some files, by their paths as in the snapshot's list of files."""

@@ -51,7 +51,7 @@ class Transaction:
     """
 
     def __init__(self, snapshot: TableSnapshot, paths: Sequence[str], replaced: tuple[int, int]) -> None:
-        self.removed, self.replaced, self._paths = len(paths), replaced, paths
+        self.paths, self.replaced = paths, replaced
         self.spark, self.jlog = snapshot.spark, snapshot.jlog
         from py4j.protocol import Py4JError, Py4JJavaError
 
@@ -103,7 +103,7 @@ class Transaction:
                 check_hashes(before, content_hash(self.written_rows().select(*visible)))
             metrics = {
                 "numAddedFiles": count,
-                "numRemovedFiles": self.removed,
+                "numRemovedFiles": len(self.paths),
                 "numAddedBytes": bytes_added,
                 "numRemovedBytes": size,
                 "numOutputRows": written,
@@ -112,7 +112,7 @@ class Transaction:
         except BaseException:
             self.discard()
             raise
-        return Written(version, self.removed, count, size, bytes_added, written, note)
+        return Written(version, len(self.paths), count, size, bytes_added, written, note)
 
     def write(self, rows: DataFrame, conf: Mapping[str, str]) -> DataFrame:
         """Write the new files (not yet part of the table); returns their AddFile actions.
@@ -200,7 +200,7 @@ class Transaction:
             version == self.read_version + 1 == int(made.version()) and made.metadata().id() == self.current.table_id
         )
         if alone and known.few and "rowTracking" not in self.current.features:
-            snapshot_of(self.spark, self.jlog, made).add_files = known.after(made, self._paths, added)
+            snapshot_of(self.spark, self.jlog, made).add_files = known.after(made, self.paths, added)
 
     def _landed(self, label: str, error: Exception) -> int | None:
         """The version that a commit made although it ended with ``error``, as a hook after it may fail.
