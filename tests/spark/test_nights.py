@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,7 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import judging, tonight
+from zorder_pipeline.pipeline import judging, learning, tonight
 from zorder_pipeline.pipeline.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
@@ -50,15 +51,20 @@ LARGE_FILES = CostModel(per_opened_file=0.0)
 
 
 def night(
-    spark: SparkSession, path: str, log: str, state: str, costs: CostModel = LARGE_FILES
+    spark: SparkSession,
+    path: str,
+    log: str,
+    state: str,
+    costs: CostModel = LARGE_FILES,
+    settings: pipeline.LearnSettings = SETTINGS,
 ) -> tuple[Plan, ApplyResult]:
     """What the nightly run does for one table."""
     snapshot = open_table(spark, path)
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
     layouts = pipeline.layouts_in_use(spark, snapshot, state)
-    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], SETTINGS, layouts=layouts)
-    plan, _ = pipeline.learn_tonight(spark, analysis, state, SETTINGS, costs=costs)
+    analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], settings, layouts=layouts)
     gate = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs)
+    plan, _ = pipeline.learn_tonight(spark, analysis, state, settings, gate=gate)
     return plan, pipeline.apply(spark, path, plan, gate=gate, state=state)
 
 
@@ -173,8 +179,9 @@ def test_ten_nights_without_new_data_or_drift_rewrite_nothing(spark: SparkSessio
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("always", [False, True])
 def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
-    spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch, always: bool
 ) -> None:
     """Nights of another kind of queries: first the regret is too small, then the table goes over, once.
 
@@ -194,10 +201,38 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
                 text = f"SELECT * FROM t WHERE day = {(i * 7 + number) % 200}"
                 file.write(json.dumps({"statement": text, "timestamp": stamp}) + "\n")
         costs = CostModel(base=1e-3, per_job=6.0, per_written_file=0.0, scan=40.0, per_opened_file=0.0)
-        _, done = night(spark, path, str(moved), state, costs)
-        decisions.append((done.decision, done.gate.get("cause")))
-    assert decisions[0] == ("declined", "not_lost_enough")
-    assert [decision for decision, _ in decisions].count("applied") == 1
+        plan, done = night(spark, path, str(moved), state, costs, replace(SETTINGS, always_search=always))
+        decisions.append((done.decision, done.gate.get("cause"), plan.unsought != ""))
+    answers = [decision for decision, *_ in decisions]
+    assert [answer == "applied" for answer in answers] == [False, True, False, False]  # searching or not
+    assert {unsought for _, _, unsought in decisions if always} <= {False}
+    waiting = ("declined", "not_lost_enough", False) if always else ("nothing_to_do", None, True)
+    assert decisions[0] == decisions[2] == waiting
+
+
+def test_no_layout_is_sought_again_where_none_can_pay(
+    spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first night looks, and proves nothing on all rows that the gate declines; later ones do not even look."""
+    proved = []
+    monkeypatch.setattr(learning, "confirmed", lambda *given: proved.append(given))
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    add(spark, path, 0, 3_000)
+    costs = CostModel(per_job=3e6)
+    plan, done = night(spark, path, log, state, costs)
+    assert (plan.unsought, done.decision, done.gate["cause"]) == ("", "declined", "not_worth_it")
+    assert plan.spec is not None
+    assert not proved
+    plan, done = night(spark, path, log, state, costs)
+    assert (plan.spec, plan.trials, done.decision, done.gate["cause"]) == (None, 0, "declined", "not_worth_it")
+    assert plan.unsought in done.reasons[0]
+    assert plan.promise.after == plan.promise.before
+    assert Plan.from_json(plan.to_json()) == plan
+    plan, _ = night(spark, path, log, state, costs, replace(SETTINGS, always_search=True))
+    assert plan.spec is not None
+    plan, done = night(spark, path, log, state, LARGE_FILES)
+    assert (plan.unsought, done.decision) == ("", "applied")
+    assert proved
 
 
 @pytest.mark.slow

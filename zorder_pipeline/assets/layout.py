@@ -81,7 +81,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     settings,
                     progress,
                     _earlier(context, shelf),
-                    gate_settings(table).costs,
+                    gate_settings(table),
                 )
                 facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned) | _search_facts(plan, learned)
             sentences = pipeline.in_words(plan, literals=not redact)

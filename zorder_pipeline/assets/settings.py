@@ -36,6 +36,7 @@ def learn_settings(table: TableConfig, redact: bool = False) -> LearnSettings:
         cost=search.cost,
         half_life_days=search.half_life_days,
         confirm=search.confirm,
+        always_search=search.always,
         workers=search.workers,
         study=search.study,
         sample_rows=search.sample_rows,

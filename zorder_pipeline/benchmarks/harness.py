@@ -46,6 +46,7 @@ class Options:
         scale: size of the data, None for the workload's own choice.
         against: names of the peers, empty for the workload's own choice.
         work: scratch folder for tables.
+        files: of each contender's table (or its row groups), None for the workload's own choice.
     """
 
     seeds: tuple[int, ...]
@@ -53,6 +54,7 @@ class Options:
     quick: bool = False
     scale: float | None = None
     against: tuple[str, ...] = ()
+    files: int | None = None
 
 
 @dataclass(frozen=True)
@@ -81,11 +83,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Workload:
-    """A benchmark: ``run`` yields an outcome for each seed and contender, ours among them."""
+    """A benchmark: ``run`` yields an outcome for each seed and contender, ours among them.
+
+    Attributes:
+        sized: whether it can be told how many files (or row groups) a table has.
+    """
 
     name: str
     summary: str
     run: Callable[[Options, Progress], Sequence[Outcome]]
+    sized: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,6 +139,7 @@ def bench(
     seeds: int | None = None,
     scale: float | None = None,
     against: Sequence[str] = (),
+    files: int | None = None,
     work: str | Path | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
@@ -139,6 +147,7 @@ def bench(
 
     Args:
         seeds: how many repetitions; 2 when quick, else 5.
+        files: see `Options`.
         work: scratch folder, ``<out>/work`` when None.
 
     Raises:
@@ -150,10 +159,14 @@ def bench(
     count = seeds if seeds is not None else (2 if quick else 5)
     if count < 1:
         raise ZorderError(f"--seeds is {count}; at least 1 is needed")
+    if files is not None and not workload.sized:
+        raise ZorderError(
+            f"--files means nothing to workload {name}, which has a number of files of its own; leave it out"
+        )
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     place = (Path(work) if work else folder / "work").absolute()  # in SQL Delta takes no other path for a table
-    options = Options(tuple(range(count)), place, quick, scale, tuple(against))
+    options = Options(tuple(range(count)), place, quick, scale, tuple(against), files)
     started = datetime.now(UTC)
     with _alone(options.work):
         outcomes = workload.run(options, progress or (lambda _: None))
@@ -161,6 +174,7 @@ def bench(
     report |= {
         "quick": quick,
         "scale": scale,
+        "files": files,
         "started": started.isoformat(timespec="seconds"),
         "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
         "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},

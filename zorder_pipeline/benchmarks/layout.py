@@ -52,7 +52,7 @@ def _one(
     case: Case, rows: pa.Table, seed: int, scale: float, options: Options, progress: Progress
 ) -> Iterator[Outcome]:
     loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
-    files = max(16, int(FILES * scale))
+    files = options.files or max(16, int(FILES * scale))
     unseen = loaded.estimator(loaded.unseen_boxes)
     learned, sampled, chosen = learn(loaded, files, seed)
     whole = loaded.whole(sampled, files)
@@ -86,7 +86,7 @@ def learn(
     loaded: Loaded, files: int, seed: int, queries: int | None = None
 ) -> tuple[Learned, SampledTable, npt.NDArray[np.int64]]:
     """The chain's own steps from a log to a layout, on a random sample; also that sample in codes, and its rows."""
-    from zorder_pipeline.pipeline.learning import MIN_ROWS_SAMPLED_PER_FILE
+    from zorder_pipeline.pipeline.analysing import MIN_ROWS_SAMPLED_PER_FILE
     from zorder_pipeline.pipeline.records import LearnSettings
 
     log, boxes = loaded.train[:queries], loaded.train_boxes[:queries]
@@ -140,4 +140,4 @@ def _selectivity(loaded: Loaded) -> float:
     return float(estimator.rows_read(np.arange(len(every), dtype=np.int32), len(every)).mean() / len(every))
 
 
-WORKLOAD = Workload("layout", "rows read by unseen queries under layouts learned and chosen", run)
+WORKLOAD = Workload("layout", "rows read by unseen queries under layouts learned and chosen", run, sized=True)

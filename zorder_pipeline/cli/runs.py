@@ -162,17 +162,28 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @click.option("--quick", is_flag=True, help="The small version.")
 @click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
 @click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
+@click.option(
+    "--files", type=click.IntRange(2), help="Files (or row groups) of each table; the workload's own by default."
+)
 @click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
 @click.option(
     "--out", "target", default=".bench", show_default=True, type=click.Path(file_okay=False), help="Reports' folder."
 )
-def bench(workload: str, quick: bool, scale: float | None, seeds: int | None, against: str, target: str) -> Payload:
+def bench(
+    workload: str,
+    quick: bool,
+    scale: float | None,
+    seeds: int | None,
+    files: int | None,
+    against: str,
+    target: str,
+) -> Payload:
     """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
     from zorder_pipeline.benchmarks import harness, reports
 
     peers = [name.strip() for name in against.split(",") if name.strip()]
     report = harness.bench(
-        workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, progress=Progress()
+        workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, files=files, progress=Progress()
     )
     out.print(reports.rich_table(report))
     out.print(f"written to {target}/{workload}.json and {target}/{workload}.md")

@@ -64,6 +64,8 @@ class SearchConfig(Model):
     """Age at which a query counts half; null counts old and new queries alike."""
     confirm: bool = True
     """Prove the promise of a new layout on all rows, by one scan of the filtered columns; false trusts the sample."""
+    always: bool = False
+    """true searches every night; otherwise only where a layout may pay, and at the first look at a table."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
     study: Annotated[str | None, Field(exclude=True)] = None

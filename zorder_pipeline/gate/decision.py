@@ -13,10 +13,12 @@ from .accounts import BROKEN
 from .benefit import saving
 from .cost import GIGABYTE, CostModel, RelayoutWork
 
-__all__ = ["GateSettings", "Proposal", "decide", "judge", "postponed"]
+__all__ = ["UNSOUGHT", "GateSettings", "Proposal", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
+
+UNSOUGHT = "no other layout was sought"
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,7 @@ class Proposal:
         patience: the present layout must have lost so many times what the change costs.
         why_not: what else speaks against it; "" for nothing.
         made: files that it would make; 0 when that is not known.
+        laid_out: whether the table lies by a layout of ours now.
     """
 
     plan: Plan
@@ -74,6 +77,7 @@ class Proposal:
     patience: float = 1.0
     why_not: str = ""
     made: int = 0
+    laid_out: bool = False
 
     @property
     def action(self) -> str:
@@ -113,7 +117,7 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     settings = settings or GateSettings()
     able = [proposal for proposal in proposals if proposal.plan.spec is not None or proposal.plan.action]
     if not able:
-        return Decision(DECLINE, "in_good_order", (GOOD_ORDER,)), None
+        return Decision(DECLINE, *_as_it_is(proposals)), None
     weighed = [_weigh(proposal, settings) for proposal in able]
 
     def rank(i: int) -> tuple[bool, bool, float]:  # of what is declined, a layout is what people want to hear of
@@ -124,11 +128,23 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     chosen, proposal = weighed[order[0]], able[order[0]]
     options = (Option("nothing"), *(_option(weighed[i], able[i]) for i in order))
     if not chosen.approved and all(one.plan.spec is None for one in able):
-        why = f"{GOOD_ORDER}; {_in_short(options[1], proposal)}"
-        return replace(chosen, cause="in_good_order", reasons=(why, *chosen.reasons), options=options), proposal
+        cause, (why,) = _as_it_is(able)
+        why = f"{why}; {_in_short(options[1], proposal)}"
+        return replace(chosen, cause=cause, reasons=(why, *chosen.reasons), options=options), proposal
     others = [_in_short(_option(weighed[i], able[i]), able[i]) for i in order[1:]]
     reasons = (*chosen.reasons, "also weighed: " + "; ".join(others)) if others else chosen.reasons
+    if proposal.plan.unsought:
+        reasons = (*reasons, f"{UNSOUGHT}: {proposal.plan.unsought}")
     return replace(chosen, reasons=reasons, options=options), proposal
+
+
+def _as_it_is(proposals: Sequence[Proposal]) -> tuple[str, tuple[str]]:
+    """Cause and reason of a table that no layout is proposed for."""
+    why = next((one.plan.unsought for one in proposals if one.plan.unsought), "")
+    if not why:
+        return "in_good_order", (GOOD_ORDER,)
+    laid_out = any(one.laid_out for one in proposals)
+    return ("in_good_order", (f"{UNSOUGHT}: {why}",)) if laid_out else ("not_worth_it", (why,))
 
 
 def postponed(decision: Decision, cause: str, why: str) -> Decision:

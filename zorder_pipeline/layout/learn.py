@@ -89,6 +89,7 @@ def learn_layout(
     warm: Sequence[Draft] = (),
     progress: Progress | None = None,
     kept: npt.NDArray[np.int32] | None = None,
+    searching: bool = True,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
@@ -103,6 +104,7 @@ def learn_layout(
         warm: layouts to start from besides the baselines, such as last night's.
         kept: file of each sampled row once the table's new files follow its present layout. Another layout must beat
             that, not the table as it lies.
+        searching: False only tells what the table's present order reads, and keeps it.
     """
     started = time.monotonic()
     everything = np.arange(len(queries))
@@ -118,7 +120,7 @@ def learn_layout(
     shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
     drafts: dict[str, AnyDraft] = {}
-    if table.encodings and table.files > 1:
+    if searching and table.encodings and table.files > 1:
         found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
         drafts["learned"] = found.draft
         drafts["tree"] = grow_tree(table.fine, on_train, weights[train], table.rows_per_file)

@@ -7,6 +7,7 @@ queries are small integers and a layout costs a few milliseconds.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -14,6 +15,8 @@ from typing import Any
 import numba
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
 from zorder_pipeline.model.schema import TableSchema
@@ -92,7 +95,7 @@ class Estimator:
             known = schema.find(name)
             if known is None or name not in columns or not (known.delta_stats or known.partition):
                 continue
-            domains[name] = _Domain.build(*columns[name], known.value_type)
+            domains[name] = _domain(*columns[name], known.value_type)
         lows, highs, places = _positions(domains, queries, rows)
         owner: list[int] = []
         column: list[int] = []
@@ -164,10 +167,32 @@ class _Domain:
         return int(np.searchsorted(self.bounds, value, "right" if after else "left"))
 
 
+_DOMAINS: dict[tuple[int, int, ValueType], tuple[weakref.ref[Any], weakref.ref[Any], _Domain]] = {}
+"""Those of arrays that are still in use: a night asks one sample by a dozen sets of queries."""
+
+
+def _domain(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: ValueType) -> _Domain:
+    """The domain of a column, made once for as long as its arrays live; nobody writes into a sample."""
+    key = (id(values), id(valid), value_type)
+    known = _DOMAINS.get(key)
+    if known is not None and known[0]() is values and known[1]() is valid:
+        return known[2]
+
+    def forget(_: object) -> None:
+        _DOMAINS.pop(key, None)
+
+    domain = _Domain.build(values, valid, value_type)
+    _DOMAINS[key] = (weakref.ref(values, forget), weakref.ref(valid, forget), domain)
+    return domain
+
+
 def _search(bounds: npt.NDArray[Any], values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
     result = np.zeros(len(values), dtype=np.int64)
     present = values[valid]
-    if present.dtype == object and len(present):
+    if present.dtype == object and len(present) and isinstance(present[0], str):
+        texts = pa.array(present, type=pa.string())
+        result[valid] = pc.index_in(texts, value_set=pa.array(bounds, type=pa.string())).to_numpy()
+    elif present.dtype == object:
         distinct = {value: place for place, value in enumerate(bounds.tolist())}
         result[valid] = np.fromiter((distinct[value] for value in present.tolist()), dtype=np.int64, count=len(present))
     else:

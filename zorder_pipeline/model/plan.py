@@ -131,6 +131,7 @@ class Plan:
         log_watermark: time of the newest query used, microseconds since 1970 UTC, or None.
         code_version: version of zorder_pipeline.
         notes: sentences worth showing to a person.
+        unsought: why no other layout was sought; "" when one was.
         statistics: what statistics of the new files are kept of, for readers through ``reading/``.
         reading: what such readers were measured to read, by figure; empty when no layout was sought for them.
     """
@@ -156,6 +157,7 @@ class Plan:
     candidates: tuple[Candidate, ...] = ()
     lost: float | None = None
     patience: float = 1.0
+    unsought: str = ""
 
     @property
     def plan_id(self) -> str:

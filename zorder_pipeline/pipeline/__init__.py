@@ -9,6 +9,7 @@ the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, 
 from zorder_pipeline.gate.decision import judge
 
 from .accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
+from .analysing import analyse
 from .approving import answer_request, lift_stop, stop_all, waiting_requests
 from .by_hand import layout_by_hand
 from .calibration import calibrate
@@ -17,7 +18,7 @@ from .costs import cost_model
 from .first_look import triage
 from .judging import Judgement, Rules, hold_now, judge_table
 from .keeping import present_plan
-from .learning import analyse, learn, learn_layout_for
+from .learning import learn, learn_layout_for
 from .logs import ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget

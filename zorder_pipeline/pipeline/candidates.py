@@ -20,7 +20,7 @@ from .drifting import Memory, Rival, block_of
 from .keeping import compacted_files, sampled_files
 from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, larger_targets, query_bytes
-from .volumes import FileVolumes, present_volumes, read_volumes
+from .volumes import FileVolumes, read_volumes
 
 __all__ = ["Unseen", "candidates_at_first", "candidates_of"]
 
@@ -36,6 +36,7 @@ class Unseen:
         unseen: their indices.
         before: share of the rows that each reads now, told by the sample, shape (unseen queries,).
         rate: queries per day, and how that is known.
+        now: what each reads now in bytes and files; None when there are none.
         exact: shares that each reads now and by the learned layout, told by all rows of the table; None where only the
             sample tells them.
     """
@@ -45,6 +46,7 @@ class Unseen:
     unseen: Sequence[int]
     before: Floats
     rate: tuple[float, str]
+    now: FileVolumes | None = None
     exact: tuple[Floats, Floats] | None = None
 
     def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
@@ -56,9 +58,7 @@ class Unseen:
             before: share of the rows that each reads now, where more than the sample tells it.
         """
         analysis, settings = self.analysis, self.settings
-        told = len(self.unseen) and (plan.spec is not None or kept is not None)
-        now = self._now if told else None
-        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes, now)
+        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes, self.now)
         return promise(self.before if before is None else before, after, self._whole, self.rate, settings.seed, volumes)
 
     def shares(self, block: Blocks) -> Floats:
@@ -90,10 +90,6 @@ class Unseen:
     def _estimator(self) -> Estimator:
         sample = self.analysis.sample
         return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self._boxes, sample.rows)
-
-    @cached_property
-    def _now(self) -> FileVolumes:
-        return present_volumes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen], self._boxes)
 
     @cached_property
     def _whole(self) -> Floats:

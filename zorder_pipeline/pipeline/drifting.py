@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
-from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
+from zorder_pipeline.gate.drift import PATIENCES, Drift, remembered, schema_changes
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -20,7 +20,7 @@ from .keeping import sample_files
 from .records import TableAnalysis
 from .sizes import query_bytes
 
-__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "noticed", "with_regret"]
+__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
@@ -121,11 +121,7 @@ def missed(
     """
     assert present.spec is not None
     here = present.spec.layout_id
-    drift, since = memory.drift, memory.watermark
-    if drift is None:
-        drift, since = Drift.begin(here), present.log_watermark
-    elif drift.real.present != here:
-        drift = drift.changed(here, 0.0)
+    drift, since = _since_then(memory, present)
     new = _new_queries(analysis, since, memory.counted)
     rivals = {name: rival for name, rival in memory.rivals.items() if name != here and _fits(analysis, rival)}
     fresh = learned.spec.layout_id if learned.spec is not None and learned.spec.layout_id != here else ""
@@ -136,11 +132,11 @@ def missed(
     spent = _Spending(analysis, asked, costs)
     read = {here: spent.of(standing, range(len(new)))}
     read |= {name: spent.of(block_of(analysis, rival), range(len(new))) for name, rival in rivals.items()}
-    prices = {name: _price(analysis, rival, costs) for name, rival in rivals.items()}
+    prices = {name: _price(analysis, len(rival.spec.columns), costs) for name, rival in rivals.items()}
     tested = [len(new) + place for place, i in enumerate(unseen) if i in set(new)] if candidate is not None else []
     part: dict[str, dict[str, float]] = {}
     if candidate is not None:
-        prices[fresh] = _price(analysis, candidate, costs)
+        prices[fresh] = _price(analysis, len(candidate.spec.columns), costs)
         scale = len(new) / len(tested) if tested else 0.0
         blocks = {here: standing, fresh: block_of(analysis, candidate)}
         blocks |= {name: block_of(analysis, rivals[name]) for name in drift.in_use if name in rivals}
@@ -159,6 +155,33 @@ def missed(
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
     )
+
+
+def most_lost(
+    analysis: TableAnalysis, memory: Memory, present: Plan, standing: npt.NDArray[np.int32], costs: CostModel
+) -> tuple[float, float]:
+    """What the present layout can have lost at most, against any other, and what the cheapest change costs.
+
+    Against a layout that was never learned that is all that the new queries cost, as if it read nothing; against one
+    that is remembered, what was lost before comes to it. Nothing is counted: what is not looked at tonight counts on a
+    later night.
+
+    Args:
+        standing: see `missed`.
+    """
+    drift, since = _since_then(memory, present)
+    new = _new_queries(analysis, since, memory.counted)
+    lost = max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
+    return lost, min(PATIENCES) * _price(analysis, 1, costs)
+
+
+def _since_then(memory: Memory, present: Plan) -> tuple[Drift, int | None]:
+    """What was lost since the present layout is in force, and until which moment its queries are counted."""
+    assert present.spec is not None
+    here = present.spec.layout_id
+    if memory.drift is None:
+        return Drift.begin(here), present.log_watermark
+    return memory.drift if memory.drift.real.present == here else memory.drift.changed(here, 0.0), memory.watermark
 
 
 def block_of(analysis: TableAnalysis, rival: Rival) -> npt.NDArray[np.int32]:
@@ -185,9 +208,9 @@ class _Spending:
         return self.costs.scans(ScanWork(float(shares[some] @ self.bytes[some])), self.table).expected
 
 
-def _price(analysis: TableAnalysis, rival: Rival, costs: CostModel) -> float:
+def _price(analysis: TableAnalysis, columns: int, costs: CostModel) -> float:
     size = float(analysis.snapshot.files().bytes.sum())
-    work = RelayoutWork(size, len(rival.spec.columns), files=2 * len(analysis.snapshot.files()))
+    work = RelayoutWork(size, columns, files=2 * len(analysis.snapshot.files()))
     return costs.relayout(work, analysis.snapshot.table_id).expected
 
 
@@ -206,10 +229,10 @@ def _fits(analysis: TableAnalysis, rival: Rival) -> bool:
     return all((f.expression or types.get(f.column) == f.type) and f.column in known for f in rival.spec.features)
 
 
-def with_regret(plan: Plan, memory: Memory, here: str) -> Plan:
+def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:
     """The plan with what was lost against each of its other layouts."""
-    drift = memory.drift
-    assert drift is not None
+    assert present.spec is not None
+    drift, here = _since_then(memory, present)[0], present.spec.layout_id
 
     def lost(spec: KeySpec | None) -> float | None:
         return drift.real.regret.get(spec.layout_id, 0.0) if spec is not None and spec.layout_id != here else None

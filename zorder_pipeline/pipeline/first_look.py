@@ -21,7 +21,8 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .learning import analyse, learn_layout_for
+from .analysing import analyse
+from .learning import learn_layout_for
 from .logs import ingest, names_of, stored_log
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, target_rows

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import PlanError, UnsupportedTableError
-from zorder_pipeline.gate.decision import GateSettings, Proposal, decide, postponed
+from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings, Proposal, decide, postponed
 from zorder_pipeline.gate.holds import Blackout, Hold, held, stopped_by
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
@@ -22,6 +22,7 @@ from zorder_pipeline.relayout.stop_file import StopFile
 
 from .accounting import trust
 from .costs import cost_model, relayout_work
+from .keeping import layout_of
 from .previews import preview
 from .records import Preview
 
@@ -155,6 +156,7 @@ def judge_table(
     nothing = Preview(snapshot.version, skipped_files=len(snapshot.files()))
     if not proposals:
         why = "every file already lies by this layout" + (" in the chosen partitions" if where else "")
+        why += f"; {UNSOUGHT}: {plan.unsought}" if plan.unsought else ""
         decision = Decision(DECLINE, "nothing_new", (why,))
         return Judgement(name or table, table, snapshot.version, plan, decision, nothing)
     decision, chosen = decide(proposals, gate)
@@ -205,6 +207,7 @@ def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, 
         patience=plan.patience,
         why_not=undone,
         made=would.files_added,
+        laid_out=bool(layout_of(snapshot)),
     )
 
 

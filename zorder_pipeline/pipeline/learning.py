@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline import __version__
-from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.features.sample import take_sample
-from zorder_pipeline.features.select import AnalysisSettings
-from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
-from zorder_pipeline.model.file_stats import widened
-from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import KEPT, Plan
-from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.reading.gather import evaluable
-from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
+from .analysing import analyse
 from .candidates import Unseen, candidates_at_first, candidates_of
 from .confirming import confirmed
 from .drifting import Memory, fits, missed, noticed, with_regret
@@ -36,20 +28,17 @@ from .logs import ingest, names_of
 from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import partitions_of, target_rows
-from .statistics import statistics_features
 from .useful_statistics import useful_statistics
-from .volumes import sampled_for_size
-from .weights import layout_weights, scanned_shares
+from .volumes import present_volumes
+from .weights import layout_weights
 from .words import bit_order
+from .worth import may_pay, why_not_search
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["MIN_ROWS_SAMPLED_PER_FILE", "analyse", "learn", "learn_layout_for", "learn_remembering", "study_name"]
+__all__ = ["learn", "learn_layout_for", "learn_remembering", "study_name"]
 
-MIN_ROWS_SAMPLED_PER_FILE = 200
-READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
-"""Rows sampled per file, and at most, for a layout by predicates: of a rare one a small sample shows too few rows."""
 FEW_ROWS_PER_FILE = 50
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
@@ -100,66 +89,6 @@ def learn(
     return plan
 
 
-def analyse(
-    spark: SparkSession,
-    snapshot: TableSnapshot,
-    log: QueryLog,
-    names: Sequence[str],
-    settings: LearnSettings | None = None,
-    read_only: bool = False,
-    layouts: Collection[KeySpec] = (),
-) -> TableAnalysis:
-    """Sample the table and find candidates and correlations among what its queries filter by.
-
-    Args:
-        names: what the log calls the table.
-        read_only: the table will not be rewritten, so it may have any feature.
-        layouts: those that tonight's will be compared with, such as the present one (`layouts_in_use`): their columns
-            and expressions are sampled, too, whether the log still filters by them or not.
-
-    Raises:
-        TableError: the log holds no usable query of this table, or the table is empty.
-        UnsupportedTableError: the table has a feature under which it may not be rewritten.
-    """
-    settings = settings or LearnSettings()
-    if not read_only and (reason := snapshot.unsupported()) is not None:
-        raise UnsupportedTableError(reason)
-    queries = log.of_table(names)
-    reading = settings.enriched_share > 0
-    statistics = statistics_features(snapshot, queries) if reading else ()
-    usable = [query for query in queries if query.usable]
-    if not statistics and not usable:
-        raise TableError(
-            f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')} ({log.read}); "
-            f"if the log calls the table otherwise, name it with --alias"
-        )
-    rows = int(snapshot.files().rows.sum())
-    if not rows:
-        raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
-    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
-    filtered = {item.column for query in boxes for box in query for item in box}
-    if not filtered and not statistics:
-        raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
-    wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
-    wanted_columns |= {name for layout in layouts for name in layout.table_columns}
-    columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
-    files = math.ceil(rows / target_rows(snapshot, settings))
-    least = MIN_ROWS_SAMPLED_PER_FILE * files
-    if statistics:
-        least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
-    wanted = min(rows, max(settings.sample_rows, least))
-    known = evaluable(snapshot.read(), statistics) if statistics else ()
-    named = widened(snapshot.schema, known, settings.redact_literals)[1]
-    more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
-    # a layout's own form fails on no row; the log's might, and its column would be missing
-    more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
-    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
-    wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
-    features = analyse_features(queries, snapshot.schema, sample, wanted_features, scanned_shares(snapshot, boxes))
-    unusable = sum(log.quarantined.values())
-    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes, named)
-
-
 def learn_layout_for(
     analysis: TableAnalysis,
     settings: LearnSettings | None = None,
@@ -186,13 +115,14 @@ def learn_remembering(
     warm: Sequence[Sequence[str]] = (),
     present: Plan | None = None,
     memory: Memory | None = None,
-    costs: CostModel | None = None,
+    gate: GateSettings | None = None,
 ) -> tuple[Plan, Learned, Memory]:
     """`learn_layout_for` with what is remembered from earlier nights, and what is to be remembered after this one.
 
     Args:
         memory: what is remembered; None for nothing.
-        costs: what the regret is told in; its assumptions when None.
+        gate: what the gate will assume and demand: where no layout can meet it, none is sought (`why_not_search`). None
+            searches always, and tells the regret in the cost model's assumptions.
     """
     settings, memory = settings or LearnSettings(), memory or Memory()
     changes = noticed(analysis, memory, present)
@@ -212,30 +142,38 @@ def learn_remembering(
         study_name(snapshot.location, snapshot.table_id),
     )  # fmt: skip
     kept = kept_files(analysis, present, partition) if present is not None else None
-    learned = learn_layout(
-        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept,
-    )  # fmt: skip
-    if learned.spec is not None:
-        learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
-    told, exact = learned.before, None
-    if settings.confirm and learned.spec is not None and blocks is not None:
-        held_out_boxes = [analysis.boxes[i] for i in blocks.promise]
-        if (exact := confirmed(snapshot, learned.spec, target, held_out_boxes)) is not None:
-            learned = replace(learned, before=exact[0], after=exact[1])
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
         else (settings.queries_per_day, "configured")
     )
+    unseen = blocks.promise.tolist() if blocks else []
+    queries = [analysis.queries[i] for i in unseen], [analysis.boxes[i] for i in unseen]
+    now = present_volumes(snapshot, *queries) if unseen else None
+    standing = kept if kept is not None else sample.file
+    unsought, scans = "", 0.0
+    if gate is not None:
+        asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
+        scans = asked * gate.horizon_days
+        if now is not None:
+            unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
+    learned = learn_layout(
+        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
+        kept, not unsought,
+    )  # fmt: skip
+    if learned.spec is not None:
+        learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
+    told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
     notes = list(changes)
     if blocks is None:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
+    if unsought:
+        notes.append(f"{UNSOUGHT}: {unsought}")
     if table.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
     stays = present if learned.name == KEPT else None
-    if stays is not None:
+    if stays is not None and not unsought:
         notes.append(STAYS)
     plan = Plan(
         table=snapshot.location,
@@ -253,11 +191,19 @@ def learn_remembering(
         code_version=__version__,
         notes=tuple(notes),
         statistics=worth_keeping(tuple(analysis.columns)),
+        unsought=unsought,
     )
-    unseen = blocks.promise.tolist() if blocks else []
-    proof = Unseen(analysis, settings, unseen, told, rate, exact)  # candidates are compared by the sample
+    proof = Unseen(analysis, settings, unseen, told, rate, now)  # candidates are compared by the sample
+    promised = None
+    if settings.confirm and learned.spec is not None and blocks is not None:
+        if gate is not None:
+            promised = proof.promise(plan, learned.after)
+        worth = promised is None or gate is None or may_pay(analysis, promised, len(learned.spec.columns), scans, gate)
+        if worth and (exact := confirmed(snapshot, learned.spec, target, queries[1])) is not None:
+            learned, proof = replace(learned, before=exact[0], after=exact[1]), replace(proof, exact=exact)
+            promised = None
     stay = kept if stays is not None else None
-    plan = replace(plan, promise=proof.promise(plan, learned.after, stay, learned.before))
+    plan = replace(plan, promise=promised or proof.promise(plan, learned.after, stay, learned.before))
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         own = kept if present is not None and present.spec is not None and present.spec.computed else None
         other, computed = for_reading(analysis, settings, plan, weights, partition, own)
@@ -275,10 +221,10 @@ def learn_remembering(
     if present is None or present.spec is None:
         found = candidates_at_first(proof, plan)
         return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
-    standing = kept if kept is not None else sample.file
-    memory = missed(analysis, memory, present, standing, plan, unseen, costs or CostModel())
+    if not unsought:  # otherwise tonight's queries are counted when one is sought again
+        memory = missed(analysis, memory, present, standing, plan, unseen, gate.costs if gate else CostModel())
     found = candidates_of(proof, plan, learned.standing, kept, present, memory)
-    return with_regret(replace(plan, candidates=found), memory, present.spec.layout_id), learned, memory
+    return with_regret(replace(plan, candidates=found), memory, present), learned, memory
 
 
 def study_name(location: str, table_id: str) -> str:

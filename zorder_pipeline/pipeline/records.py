@@ -52,6 +52,7 @@ class LearnSettings:
         study: where the Optuna study is kept, a local path or a database URL; None for memory only.
         confirm: whether a new layout's promise is proved on all rows (`zorder_pipeline.pipeline.confirming`), which
             scans the filtered columns once; otherwise it is the sample's.
+        always_search: whether nights search, too, when no layout can pay (`zorder_pipeline.pipeline.worth`).
         cost, half_life_days: what a layout costs, see `zorder_pipeline.pipeline.weights.layout_weights`.
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
@@ -73,6 +74,7 @@ class LearnSettings:
     cost: Literal["rows", "filtered", "bytes"] = "rows"
     half_life_days: float | None = None
     confirm: bool = True
+    always_search: bool = False
     sample_rows: int = 100_000
     target_file_rows: int | None = None
     target_file_bytes: int | None = None

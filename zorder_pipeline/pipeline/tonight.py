@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError
-from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -40,7 +41,7 @@ def learn_tonight(
     settings: LearnSettings | None = None,
     progress: Callable[[int, int, float], None] | None = None,
     warm: Sequence[Sequence[str]] = (),
-    costs: CostModel | None = None,
+    gate: GateSettings | None = None,
 ) -> tuple[Plan, Learned]:
     """`learn_layout_for` with the layout that the table has, its candidates, and the regret of the nights before.
 
@@ -48,13 +49,14 @@ def learn_tonight(
 
     Args:
         state: folder of the state, where the table's plans, its drift and its costs are kept.
-        costs: what is believed of costs before anything was measured.
+        gate: what the gate will assume and demand: where no layout can meet it, none is sought. None searches always.
     """
     snapshot, memories = analysis.snapshot, Memories(spark, state)
     before = _remembered(memories.newest(snapshot.table_id))
     present = present_plan(spark, snapshot, state)
-    known = cost_model(spark, state, costs)
-    plan, learned, after = learn_remembering(analysis, settings, progress, warm, present, before, known)
+    if gate is not None:
+        gate = replace(gate, costs=cost_model(spark, state, gate.costs))
+    plan, learned, after = learn_remembering(analysis, settings, progress, warm, present, before, gate)
     if after != before:
         memories.note(snapshot.table_id, after.to_json())
     return plan, learned

@@ -105,6 +105,8 @@ def test_wrong_options_are_named(tmp_path: Path) -> None:
         find_workload("nosuch")
     with pytest.raises(ZorderError, match="--seeds is 0"):
         harness.bench("demo", out=tmp_path, seeds=0)
+    with pytest.raises(ZorderError, match="--files means nothing to workload demo"):
+        harness.bench("demo", out=tmp_path, files=8)
 
 
 def test_two_benchmarks_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

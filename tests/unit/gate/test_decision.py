@@ -42,6 +42,20 @@ def test_what_does_not_pay_is_declined_with_its_reason(plan: Plan, settings: Gat
     assert decision.reasons[0].startswith(reason)
 
 
+@pytest.mark.parametrize(
+    ("laid_out", "cause", "reason"),
+    [(False, "not_worth_it", "few ask"), (True, "in_good_order", "no other layout was sought: few ask")],
+)
+def test_a_table_that_no_layout_was_sought_for_says_why(laid_out: bool, cause: str, reason: str) -> None:
+    plan = dataclasses.replace(PLAN, spec=None, unsought="few ask")
+    decision, _ = decide([Proposal(plan, RelayoutWork(1e9), 1e9, laid_out=laid_out)])
+    assert (decision.verdict, decision.cause, decision.reasons) == (DECLINE, cause, (reason,))
+    kept = dataclasses.replace(PLAN, origin=KEPT, unsought="few ask")
+    decision, _ = decide([Proposal(kept, RelayoutWork(1e9), 1e9, 1e9, laid_out=laid_out)])
+    assert decision.approved
+    assert decision.reasons[-1] == "no other layout was sought: few ask"
+
+
 def test_random_savings_are_not_proved() -> None:
     noise = promise(RNG.uniform(0, 1, 60), RNG.uniform(0, 1, 60), np.full(60, 1e12), (1e6, "observed"))
     assert judge(dataclasses.replace(PLAN, promise=noise), 1.0, 1.0).reasons[0].startswith("not proved to help")

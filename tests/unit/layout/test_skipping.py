@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zorder_pipeline.layout import skipping
 from zorder_pipeline.layout.skipping import Estimator, stored_bounds
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.ranges import to_boxes
@@ -15,6 +16,7 @@ from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 SCHEMA = TableSchema(
     (Column("i", "int"), Column("d", "double"), Column("s", "string"), Column("b", "boolean", delta_stats=False))
 )
+ASKED = (("s", "string", "b"), ("i", "number", "1"))
 NUMBERS = st.integers(-6, 6)
 WORDS = st.text("abz", max_size=3) | st.sampled_from(["x" * 31, "x" * 32 + "a", "x" * 32 + "b", "x" * 40])
 
@@ -100,3 +102,19 @@ def test_string_bounds_are_cut_at_32_characters(length: int) -> None:
     low, high = stored_bounds(np.array(["y" * length], dtype=object), ValueType("string"))
     assert low[0] == "y" * 32
     assert high[0] > "y" * length or length == 32
+
+
+def test_a_column_is_sorted_once_for_as_long_as_it_lives() -> None:
+    text = np.array(["b", "a", "c"], dtype=object)
+    columns = {"s": (text, np.array([True, True, False])), "i": (np.array([3, 1, 2]), np.ones(3, dtype=bool))}
+    queries = [to_boxes(Comparison(name, "=", (Literal(kind, value),)), SCHEMA, "UTC") for name, kind, value in ASKED]
+    first, before = Estimator.build(columns, SCHEMA, queries, 3), len(skipping._DOMAINS)
+    second = Estimator.build(columns, SCHEMA, queries[:1], 3)
+    assert len(skipping._DOMAINS) == before
+    blocks = np.arange(3, dtype=np.int32)
+    assert first.rows_read(blocks, 3).tolist() == [1, 1]
+    assert second.rows_read(blocks, 3).tolist() == [1]
+    other = {**columns, "s": (text[::-1].copy(), columns["s"][1][::-1].copy())}
+    assert Estimator.build(other, SCHEMA, queries, 3).rows_read(blocks, 3).tolist() == [1, 1]
+    del columns, other, text
+    assert len(skipping._DOMAINS) <= before - 2
