@@ -127,7 +127,7 @@ def test_ingest_counts_every_line(
     assert found["reasons"] == {"malformed_json": 1}
 
 
-@pytest.mark.parametrize("curve", ["interleave", "sequence", "hilbert"])
+@pytest.mark.parametrize("curve", ["interleave", "gray", "sequence", "hilbert"])
 def test_a_layout_by_hand_is_declined_without_force(
     spark: SparkSession,
     flights: tuple[str, str, str],

@@ -72,7 +72,10 @@ def shares(snapshot: TableSnapshot, queries: list[Boxes]) -> np.ndarray:
     return np.array([zones.rows[zones.matching(boxes)].sum() / ROWS for boxes in queries])
 
 
-@pytest.mark.parametrize("curve", ["interleave", pytest.param("hilbert", marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "curve",
+    ["gray", pytest.param("interleave", marks=pytest.mark.slow), pytest.param("hilbert", marks=pytest.mark.slow)],
+)
 def test_the_rewritten_table_reads_what_was_confirmed(spark: SparkSession, path: str, curve: str) -> None:
     snapshot = open_table(spark, path)
     queries = boxes_of(snapshot)

@@ -66,7 +66,7 @@ def test_an_extended_key_is_computed_alike(spark: SparkSession, rows: int | None
     features = tuple(rank_encoding(name, "int", old, np.ones(150, bool)).feature(3) for name in "ab")
     table = frame.toArrow()
     columns = {name: canonical_array(table[name], ValueType("int")) for name in "ab"}
-    for curve in ("interleave", "hilbert"):
+    for curve in ("interleave", "gray", "hilbert"):
         spec = extended(KeySpec(features, (0, 1) * 3, curve, rows=rows, clock="b"), columns, 400)
         assert [feature.epochs for feature in spec.features] == [1, 9 if rows else 1]
         hilbert = None

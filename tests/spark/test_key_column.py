@@ -148,7 +148,7 @@ def test_names_with_dots_blanks_and_backquotes(spark: SparkSession) -> None:
     check(spark, COLUMNS["int"], KeySpec((feature,), (0, 0, 0)), struct=True)
 
 
-@pytest.mark.parametrize("curve", ["interleave", "hilbert"])
+@pytest.mark.parametrize("curve", ["interleave", "gray", "hilbert"])
 def test_several_features_interleave_alike(spark: SparkSession, curve: str) -> None:
     rng = np.random.default_rng(0)
     table = pa.table({name: rng.integers(0, 64, 500) for name in "ab"})
@@ -186,7 +186,7 @@ def test_a_tree_is_walked_alike(spark: SparkSession, type_name: str) -> None:
     assert found.tolist() == keys(spec, columns).tolist() == sampled.keys(draft).tolist()
 
 
-@pytest.mark.parametrize("curve", ["tree", "interleave"])
+@pytest.mark.parametrize("curve", ["tree", "interleave", "gray"])
 def test_keys_of_many_columns_are_computed_in_code_that_java_compiles(spark: SparkSession, curve: str) -> None:
     """Methods of more than 8,000 bytes stay interpreted; Spark then runs a dozen projections that each copy the row."""
     rng = np.random.default_rng(4)
@@ -201,7 +201,7 @@ def test_keys_of_many_columns_are_computed_in_code_that_java_compiles(spark: Spa
         tree = CutTree(*(tuple(each.tolist()) for each in (asked, cut, low, high, key)))
         spec = KeySpec(features, (0, 1), "tree", tree=tree)
     else:
-        spec = KeySpec(features, (0, 1) * 8)
+        spec = KeySpec(features, (0, 1) * 8, curve)
     rows = spark.range(100).selectExpr("id * 9973 % 1000000 AS a", "id * 7919 % 1000000 AS b", *COPIES)
     with set_for_a_while(spark, {"spark.sql.adaptive.enabled": "false"}):
         keyed = with_key(rows, spec, {"a": ("a",), "b": ("b",)}, beside=[]).select(f"{PAYLOAD}.*", KEY)

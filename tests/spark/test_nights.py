@@ -192,6 +192,8 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     add(spark, path, 0, 20_000)
     night(spark, path, log, state)
+    proved: list[object] = []
+    monkeypatch.setattr(learning, "confirmed", lambda *given: proved.append(given))
     moved, decisions = tmp_path / "moved.jsonl", []
     moved.write_text(Path(log).read_text())
     for number in range(4):
@@ -208,6 +210,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     assert {unsought for _, _, unsought in decisions if always} <= {False}
     waiting = ("declined", "not_lost_enough", False) if always else ("nothing_to_do", None, True)
     assert decisions[0] == decisions[2] == waiting
+    assert len(proved) == (not always)  # on all rows only what is new and was missed long enough
 
 
 def test_no_layout_is_sought_again_where_none_can_pay(

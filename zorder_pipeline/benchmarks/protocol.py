@@ -127,7 +127,7 @@ def _orders(
     )
     drafts: dict[str, AnyDraft | None] = {
         "default": None,
-        "range": Draft((_most_selective(loaded, sampled, chosen),) * FINE_BITS, aligned=False),
+        "range": Draft((_most_selective(loaded, sampled, chosen),) * FINE_BITS, "interleave", aligned=False),
         "equal": equal_bits(min(3, len(sampled.encodings)))(training),
         "seed": seed_method(training),
     }

@@ -138,7 +138,7 @@ def learn(
 @click.option("--bits", required=True, help="Bits per column, most significant first, e.g. ship:9,part:4.")
 @click.option("--encoding", type=click.Choice(["rank", "bits"]), default="rank", show_default=True)
 @click.option(
-    "--curve", type=click.Choice(["interleave", "hilbert", "sequence"]), default="interleave", show_default=True
+    "--curve", type=click.Choice(["interleave", "gray", "hilbert", "sequence"]), default="interleave", show_default=True
 )
 @size_options
 @committer_option

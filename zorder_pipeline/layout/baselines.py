@@ -23,6 +23,7 @@ __all__ = ["BASELINES", "Baseline", "Training", "warm_starts"]
 
 DELTA_RANGE_BITS = 10
 """OPTIMIZE ZORDER and liquid clustering number about 1000 value ranges per column (seed 003)."""
+Z_ORDER = "interleave"
 SORTS = 6
 """Columns tried as the single sort column."""
 SEED_BITS = 60
@@ -73,7 +74,7 @@ class Baseline:
 def best_sort(training: Training) -> Draft | None:
     """Sorted by a single column: of the most frequent ones, the one that is best for the training queries."""
     columns = range(min(SORTS, len(training.table.encodings)))
-    drafts = [Draft((column,) * FINE_BITS, aligned=False) for column in columns]
+    drafts = [Draft((column,) * FINE_BITS, Z_ORDER, aligned=False) for column in columns]
     return min(drafts, key=training.cost, default=None)
 
 
@@ -83,7 +84,7 @@ def lexicographic(count: int) -> Callable[[Training], Draft | None]:
     def build(training: Training) -> Draft | None:
         if count > len(training.table.encodings):
             return None
-        return Draft(tuple(i for i in range(count) for _ in range(FINE_BITS)), aligned=False)
+        return Draft(tuple(i for i in range(count) for _ in range(FINE_BITS)), Z_ORDER, aligned=False)
 
     return build
 
@@ -94,7 +95,7 @@ def equal_bits(count: int) -> Callable[[Training], Draft | None]:
     def build(training: Training) -> Draft | None:
         if count > len(training.table.encodings):
             return None
-        return Draft(round_robin([SEED_BITS // count if count > 3 else FINE_BITS] * count), aligned=False)
+        return Draft(round_robin([SEED_BITS // count if count > 3 else FINE_BITS] * count), Z_ORDER, aligned=False)
 
     return build
 
@@ -114,7 +115,7 @@ def range_ids(count: int, curve: str) -> Callable[[Training], Draft | None]:
             return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False, numbered=True)
         bits = [min(DELTA_RANGE_BITS, (e.distinct - 1).bit_length()) for e in encodings[:count]]
         places = reversed(range(DELTA_RANGE_BITS))
-        return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), aligned=False)
+        return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), Z_ORDER, aligned=False)
 
     return build
 
@@ -132,7 +133,7 @@ def seed_method(training: Training) -> Draft:
         if sum(weights) <= 0:
             study.tell(trial, float("inf"))
             continue
-        draft = Draft(round_robin(shared_bits(weights, SEED_BITS)), aligned=False)
+        draft = Draft(round_robin(shared_bits(weights, SEED_BITS)), Z_ORDER, aligned=False)
         cost = float(np.mean(table.rows_read(draft, training.estimator) * factors))
         study.tell(trial, cost)
         if best is None or cost < best[0]:

@@ -49,7 +49,7 @@ def deepened(
         weights: weight of each query, shape (queries,), positive.
     """
     deeper = _cut_further(draft, table, estimator, weights) if isinstance(draft, TreeDraft) else draft
-    if isinstance(draft, Draft) and draft.curve == "interleave":
+    if isinstance(draft, Draft) and draft.curve != "hilbert":
         deeper = _gone_on(draft, table, estimator, weights)
     before, after = (float(weights @ table.rows_read(one, estimator)) for one in (draft, deeper))
     if deeper is draft or after > WORSE * before:

@@ -39,7 +39,7 @@ class Draft:
     """
 
     order: tuple[int, ...]
-    curve: str = "interleave"
+    curve: str = "gray"
     aligned: bool = True
     numbered: bool = False
 
@@ -127,7 +127,7 @@ class SampledTable:
                 if draft.numbered and len(codes) < 1 << widest:
                     axes[place] = np.searchsorted(codes, self.fine[i])
             return hilbert_index(np.stack(axes), widest)
-        return np.asarray(_keys(self.fine, np.asarray(draft.order, dtype=np.int64)))
+        return np.asarray(_keys(self.fine, np.asarray(draft.order, dtype=np.int64), draft.curve == "gray"))
 
     def blocks(self, draft: AnyDraft | None) -> tuple[npt.NDArray[np.int32], int]:
         """File of every sample row under ``draft`` (None: as stored), shape (rows,), and their number."""
@@ -141,7 +141,7 @@ class SampledTable:
         if self.partition is not None:
             block, number = _blocks_by_partition(keys, *self._members, self.rows_per_file, tolerance)
             return block, int(number)
-        if isinstance(draft, Draft) and draft.curve == "interleave" and len(draft.order) <= DENSE_BITS:
+        if isinstance(draft, Draft) and draft.curve != "hilbert" and len(draft.order) <= DENSE_BITS:
             block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
             return block, int(number)
         if not tolerance:  # equal counts, ties as they come: how systems with a total order cut files
@@ -175,16 +175,23 @@ class SampledTable:
 
 
 @numba.njit(cache=True, nogil=True)
-def _keys(fine: Any, order: Any) -> Any:  # pragma: no cover - compiled
+def _keys(fine: Any, order: Any, gray: bool) -> Any:  # pragma: no cover - compiled
     features, rows = fine.shape
     key = np.zeros(rows, dtype=np.int64)
+    last = np.zeros(rows, dtype=np.int64)
     taken = np.zeros(features, dtype=np.int64)
     for place in range(len(order)):
         f = order[place]
         taken[f] += 1
         shift = FINE_BITS - taken[f]
         weight = len(order) - 1 - place
-        if shift >= 0:
+        if shift >= 0 and gray:  # see `gray_rank`: the parity of the Gray codes' bits so far
+            before = shift + 1 if taken[f] > 1 else 62
+            for i in range(rows):
+                code = np.int64(fine[f, i])
+                last[i] ^= ((code >> shift) ^ (code >> before)) & 1
+                key[i] |= last[i] << weight
+        elif shift >= 0:
             for i in range(rows):
                 key[i] |= np.int64((fine[f, i] >> shift) & 1) << weight
     return key

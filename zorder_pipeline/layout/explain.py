@@ -49,6 +49,8 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.dividing)]
     words = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in runs)
     sentences.append(f"order of the bits, most significant first: {words}")
+    if spec.curve == "gray" and len(runs) > 1:
+        sentences.append("the cells so made follow each other along a Gray-code curve: neighbours in the file touch")
     spare = len(spec.dividing) - len(spec.telling)
     if spare:
         which = f"last {spare} bits order" if spare > 1 else "last bit orders"

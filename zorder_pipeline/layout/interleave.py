@@ -1,4 +1,4 @@
-"""Keys: interleaved bits (seeds 000, 002, 003), the Hilbert curve over the same cells, leaves of a tree."""
+"""Keys: interleaved bits (seeds 000, 002, 003), Gray-code and Hilbert curves over their cells, leaves of a tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from zorder_pipeline.model.key_spec import KeySpec
 from .encoding import codes_of
 from .tree import leaf_of
 
-__all__ = ["hilbert_table", "interleave", "keys", "round_robin", "shared_bits"]
+__all__ = ["gray_rank", "hilbert_table", "interleave", "keys", "round_robin", "shared_bits"]
 
 
 def round_robin(counts: Sequence[int]) -> tuple[int, ...]:
@@ -82,6 +82,23 @@ def interleave(
     return key
 
 
+def gray_rank(
+    codes: Sequence[npt.NDArray[np.integer[Any]]], bits: Sequence[int], order: Sequence[int]
+) -> npt.NDArray[np.int64]:
+    """Places on the Gray-code curve through the cells that `interleave` numbers; the arguments are the same.
+
+    >>> x, y = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    >>> interleave([x, y], [1, 1], [0, 1]), gray_rank([x, y], [1, 1], [0, 1])
+    (array([0, 1, 2, 3]), array([0, 1, 3, 2]))
+    """
+    key = interleave([code ^ (code >> 1) for code in codes], bits, order)
+    step = 1
+    while step < len(order):  # each bit becomes the parity of itself and all above it
+        key ^= key >> step
+        step *= 2
+    return key
+
+
 def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> npt.NDArray[np.int64]:
     """Keys of rows under ``spec``, shape (n,).
 
@@ -97,7 +114,8 @@ def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArra
         nodes = [np.array(items, dtype=np.int64) for items in (tree.feature, tree.cut, tree.low, tree.high)]
         key = np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes), *nodes)])
     else:
-        key = interleave(codes, [feature.bits for feature in spec.features], spec.order)
+        bits = [feature.bits for feature in spec.features]
+        key = (gray_rank if spec.curve == "gray" else interleave)(codes, bits, spec.order)
         key = hilbert_table(spec)[key] if spec.curve == "hilbert" else key
     epochs = [code >> feature.bits for code, feature in zip(whole, spec.features, strict=True) if feature.epochs]
     return key | (np.maximum.reduce(epochs) << spec.bits) if epochs else key

@@ -177,7 +177,7 @@ def _refined(
     """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays."""
     if isinstance(winner, TreeDraft):
         return grow_tree(table.fine, estimator, weights, table.rows_per_file) if name in OWN else winner
-    if winner.curve != "interleave" or len(winner.order) > MAX_BITS:
+    if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
         return winner
     budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
     return search(table, estimator, weights, [winner], budget).draft

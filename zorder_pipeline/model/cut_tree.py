@@ -23,7 +23,7 @@ class CutTree:
         feature: index of the feature that an inner node asks about, `LEAF` at a leaf.
         cut: rows whose code is at least ``cut`` go to ``high``, the others to ``low``; 0 at a leaf.
         low, high: indices of the children; the node itself at a leaf.
-        key: key of a leaf's rows, ascending from the leftmost leaf to the rightmost; 0 at an inner node.
+        key: key of a leaf's rows, another one for each leaf; 0 at an inner node.
 
     >>> CutTree((0, LEAF, LEAF), (5, 0, 0), (1, 1, 2), (2, 1, 2), (0, 0, 1)).depth
     1
@@ -45,21 +45,19 @@ class CutTree:
                 raise PlanError(f"the plan's tree of cuts is malformed at node {i}")
             if feature != LEAF and not all(i < child < nodes for child in children):
                 raise PlanError(f"the plan's tree of cuts is malformed: node {i} has children {children}")
+        inner = [i for i, feature in enumerate(self.feature) if feature != LEAF]
+        if sorted([*(self.low[i] for i in inner), *(self.high[i] for i in inner)]) != list(range(1, nodes)):
+            raise PlanError("the plan's tree of cuts is malformed: a node has no parent, or two")
         keys = self.leaf_keys
         if not all(a < b for a, b in pairwise(keys)) or keys[0] < 0 or keys[-1] >= MAX_KEY:
-            raise PlanError("the plan's tree of cuts is malformed: its keys do not ascend from left to right")
+            raise PlanError(
+                "the plan's tree of cuts is malformed: two of its leaves have one key, or one is out of range"
+            )
 
     @cached_property
     def leaf_keys(self) -> tuple[int, ...]:
-        """Keys of the leaves, from left to right."""
-        keys, stack = [], [0]
-        while stack:
-            node = stack.pop()
-            if self.feature[node] == LEAF:
-                keys.append(self.key[node])
-            else:
-                stack += [self.high[node], self.low[node]]
-        return tuple(keys)
+        """Keys of the leaves, ascending."""
+        return tuple(sorted(key for key, feature in zip(self.key, self.feature, strict=True) if feature == LEAF))
 
     @cached_property
     def depth(self) -> int:

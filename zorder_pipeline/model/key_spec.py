@@ -21,7 +21,7 @@ from .values import Value, ValueType, value_from_json, value_to_json
 
 __all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "most_bits"]
 
-CURVES = ("interleave", "hilbert", "tree")
+CURVES = ("interleave", "gray", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
 """What the name of a feature that is an SOP partition index begins with; what tells it from others follows."""
 MAX_KEY_BITS = 62
@@ -102,8 +102,11 @@ class KeySpec:
             contributes its n-th most significant bit, and it occurs ``bits`` times in all. With a tree each feature
             occurs once, the most useful first.
         curve: ``interleave`` (the key is the interleaved bits; plain sorting is the special case of all bits of one
-            feature before the next), ``hilbert`` (the position on the Hilbert curve of the cell so addressed) or
-            ``tree`` (the key is the leaf's of ``tree``).
+            feature before the next), ``gray`` (the same cells, numbered by the Gray code of their interleaved Gray
+            codes: what coincides in its first bits is as with ``interleave``, but every other half is passed through
+            backwards, so that cells that follow each other touch; Faloutsos 1988, "Gray codes for partial match and
+            range queries"), ``hilbert`` (the position on the Hilbert curve of the cell so addressed) or ``tree`` (the
+            key is the leaf's of ``tree``).
         tie_break: columns by which rows of equal key are sorted inside a file.
         tree: cuts over the features' codes; None unless ``curve`` is ``tree``.
         rows: rows of the table that it was learned from, by which an epoch is measured; None when they are not known.

@@ -45,7 +45,8 @@ def layout_by_hand(
         present: the plan that the table lies by; where it has these bits in this order, its key is taken over. Ranks
             from a sample of today would make another layout, and a nightly run would rewrite everything again.
         committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
-        curve: ``interleave`` (seed 000's round robin), ``hilbert``, or ``sequence`` (one column after the other).
+        curve: ``interleave`` (seed 000's round robin), ``gray`` (its cells along a Gray-code curve), ``hilbert``, or
+            ``sequence`` (one column after the other).
 
     Raises:
         PlanError: more bits are asked for than a column or a key can have.
@@ -61,7 +62,7 @@ def layout_by_hand(
     counts = list(bits.values())
     in_sequence = tuple(i for i, count in enumerate(counts) for _ in range(count))
     order = in_sequence if curve == "sequence" else round_robin(counts)
-    kind = "hilbert" if curve == "hilbert" else "interleave"
+    kind = "interleave" if curve == "sequence" else curve
     features: Sequence[FeatureCodes]
     rows: int | None = int(snapshot.files().rows.sum())
     timed = [column.name for column in columns if column.value_type.family in TIMES]

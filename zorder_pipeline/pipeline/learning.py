@@ -151,7 +151,7 @@ def learn_remembering(
     queries = [analysis.queries[i] for i in unseen], [analysis.boxes[i] for i in unseen]
     now = present_volumes(snapshot, *queries) if unseen else None
     standing = kept if kept is not None else sample.file
-    unsought, scans = "", 0.0
+    unsought, scans, costs = "", 0.0, gate.costs if gate is not None else CostModel()
     if gate is not None:
         asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
         scans = asked * gate.horizon_days
@@ -194,11 +194,15 @@ def learn_remembering(
         unsought=unsought,
     )
     proof = Unseen(analysis, settings, unseen, told, rate, now)  # candidates are compared by the sample
+    counted_on = present if present is not None and present.spec is not None and not unsought else None
+    if counted_on is not None and not settings.enriched_share:
+        memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
+        plan = with_regret(plan, memory, counted_on)
     promised = None
     if settings.confirm and learned.spec is not None and blocks is not None:
         if gate is not None:
             promised = proof.promise(plan, learned.after)
-        worth = promised is None or gate is None or may_pay(analysis, promised, len(learned.spec.columns), scans, gate)
+        worth = promised is None or gate is None or may_pay(analysis, replace(plan, promise=promised), scans, gate)
         if worth and (exact := confirmed(snapshot, learned.spec, target, queries[1])) is not None:
             learned, proof = replace(learned, before=exact[0], after=exact[1]), replace(proof, exact=exact)
             promised = None
@@ -221,8 +225,8 @@ def learn_remembering(
     if present is None or present.spec is None:
         found = candidates_at_first(proof, plan)
         return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
-    if not unsought:  # otherwise tonight's queries are counted when one is sought again
-        memory = missed(analysis, memory, present, standing, plan, unseen, gate.costs if gate else CostModel())
+    if counted_on is not None and settings.enriched_share:
+        memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
     found = candidates_of(proof, plan, learned.standing, kept, present, memory)
     return with_regret(replace(plan, candidates=found), memory, present), learned, memory
 

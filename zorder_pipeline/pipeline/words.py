@@ -18,7 +18,7 @@ def bit_order(spec: KeySpec) -> tuple[str, ...]:
 
     It is what a search starts from, which looks for the bits that tell files apart.
     """
-    if spec.curve != "interleave":
+    if spec.curve not in ("interleave", "gray"):
         return ()
     return tuple(spec.features[i].column for i in spec.telling)
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.cost import RelayoutWork, ScanWork
 from zorder_pipeline.gate.decision import GateSettings
-from zorder_pipeline.model.plan import Plan, Promise
+from zorder_pipeline.model.plan import Plan
 
 from .drifting import Memory, most_lost
 from .records import LearnSettings, TableAnalysis
@@ -73,17 +73,19 @@ def why_not_search(
     )
 
 
-def may_pay(analysis: TableAnalysis, promised: Promise, features: int, scans: float, gate: GateSettings) -> bool:
-    """Whether the gate may approve a rewrite of the whole table that promises so much by the sample alone.
+def may_pay(analysis: TableAnalysis, plan: Plan, scans: float, gate: GateSettings) -> bool:
+    """Whether the gate may approve a rewrite of the whole table by a learned plan, whose promise the sample told.
 
     Args:
-        features: columns of its key.
         scans: queries within the gate's horizon.
     """
     if not gate.enabled:
         return True
     files, costs, table = analysis.snapshot.files(), gate.costs, analysis.snapshot.table_id
-    work = RelayoutWork(float(files.bytes.sum()), features, files=len(files))
+    work = RelayoutWork(float(files.bytes.sum()), len(plan.spec.columns) if plan.spec else 1, files=len(files))
+    cost, promised = costs.relayout(work, table).expected, plan.promise
+    if plan.lost is not None and (not gate.change_layout or plan.lost < plan.patience * cost):
+        return False
     saved = ScanWork(max(0.0, promised.bytes_saved_per_query), max(0.0, promised.files_saved_per_query))
     gained = costs.scans(saved, table).expected * scans
-    return SLACK * gained > costs.relayout(work, table).expected
+    return SLACK * gained > cost

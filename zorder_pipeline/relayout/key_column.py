@@ -100,11 +100,16 @@ def with_key(
     if spec.tree is not None:
         df = _walked(_with(df, {_CODES: f"array({', '.join(names)})"}), spec.tree)
     else:
-        key = _interleaved(names, spec)
+        key = _interleaved(
+            [f"({name} ^ shiftright({name}, 1))" for name in names] if spec.curve == "gray" else names, spec
+        )
         if spec.curve == "hilbert":
             assert hilbert_table is not None
             key = _get(hilbert_table.tolist(), BIGINT, f"CAST({key} AS INT)")
         df = _with(df, {KEY: key})
+        steps = (spec.bits - 1).bit_length() if spec.curve == "gray" else 0
+        for step in range(steps):  # each bit becomes the parity of itself and all above it
+            df = _with(df, {KEY: f"{KEY} ^ shiftright({KEY}, {1 << step})"})
     if extended:
         df = _with(df, {KEY: f"{KEY} | shiftleft({_EPOCH}, {spec.bits})"})
     return df.drop(*names, *helpers)

@@ -34,6 +34,12 @@ def test_a_hilbert_curve_is_named() -> None:
     assert single("int", (1, 2, 3), "hilbert")[-1].endswith("along a Hilbert curve")
 
 
+def test_a_gray_curve_is_named_where_columns_take_turns() -> None:
+    features = tuple(FeatureCodes(name, "int", (1, 2, 3), (0, 1, 2, 3), 2) for name in "ab")
+    assert "along a Gray-code curve" in explain(KeySpec(features, (0, 1, 0, 1), "gray"))[-1]
+    assert not any("Gray" in sentence for sentence in single("int", (1, 2, 3), "gray"))
+
+
 def tree() -> KeySpec:
     """The root cuts by name; its left child by day twice, its right child by price: five cells."""
     cuts = CutTree(

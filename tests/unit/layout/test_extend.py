@@ -40,7 +40,7 @@ def specs(columns: Columns) -> list[KeySpec]:
         for value in range(5, 100, 9)
     ]
     tree = grow_tree(table.fine, Estimator.build(columns, schema, asked, rows), np.ones(len(asked)), rows / 40)
-    return [KeySpec(features, (0, 1) * 4, curve) for curve in ("interleave", "hilbert")] + [table.spec(tree)]
+    return [KeySpec(features, (0, 1) * 4, curve) for curve in ("interleave", "gray", "hilbert")] + [table.spec(tree)]
 
 
 def old_rows() -> Columns:
@@ -53,7 +53,7 @@ def new_rows(first: int, last: int) -> Columns:
     return {"day": column(rng.integers(first, last, 2000), 0.05), "part": column(rng.integers(0, 100, 2000))}
 
 
-@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("kind", range(4))
 def test_new_days_are_divided_and_old_ones_lie_as_before(kind: int) -> None:
     spec, new = specs(old_rows())[kind], new_rows(100, 130)
     longer = extended(spec, new, 2000)
@@ -69,7 +69,7 @@ def test_new_days_are_divided_and_old_ones_lie_as_before(kind: int) -> None:
     assert day.min() > 99
 
 
-@pytest.mark.parametrize("kind", range(3))
+@pytest.mark.parametrize("kind", range(4))
 def test_many_times_the_rows_make_as_many_epochs_each_divided_like_the_old_rows(kind: int) -> None:
     spec, new = replace(specs(old_rows())[kind], rows=4000, clock="day"), new_rows(100, 500)
     longer = extended(spec, new, 32_000)

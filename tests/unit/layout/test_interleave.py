@@ -6,7 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
-from zorder_pipeline.layout.interleave import hilbert_index, hilbert_table, interleave, keys, round_robin, shared_bits
+from zorder_pipeline.layout.draft import FINE_BITS, Draft, SampledTable
+from zorder_pipeline.layout.interleave import (
+    gray_rank,
+    hilbert_index,
+    hilbert_table,
+    interleave,
+    keys,
+    round_robin,
+    shared_bits,
+)
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
 
@@ -68,6 +77,42 @@ def test_interleave_agrees_with_bit_strings(data: st.DataObject) -> None:
     strings = [list(format(code, f"0{count}b")) for code, count in zip(codes, bits, strict=True)]
     expected = int("".join(strings[i].pop(0) for i in order), 2)
     assert interleave([np.array([c]) for c in codes], bits, order)[0] == expected
+
+
+@given(st.data())
+def test_the_gray_curve_passes_through_the_same_cells_and_changes_one_column_at_a_time(data: st.DataObject) -> None:
+    bits = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
+    order = data.draw(st.permutations([i for i, count in enumerate(bits) for _ in range(count)]))
+    codes = [axis.ravel() for axis in np.meshgrid(*[np.arange(2**count) for count in bits], indexing="ij")]
+    rank, plain = gray_rank(codes, bits, order), interleave(codes, bits, order)
+    assert sorted(rank.tolist()) == list(range(2 ** len(order)))
+    for dropped in range(len(order)):  # rows that share the first bits of one key share those of the other
+        pairs = set(zip((rank >> dropped).tolist(), (plain >> dropped).tolist(), strict=True))
+        assert len(pairs) == 2 ** (len(order) - dropped)
+    path = np.stack(codes)[:, np.argsort(rank)]
+    mirrored = path ^ (path >> 1)
+    changed = mirrored[:, 1:] ^ mirrored[:, :-1]
+    assert ((changed != 0).sum(axis=0) == 1).all()
+    assert np.isin(changed, [0, *(1 << np.arange(4))]).all()
+    if len(bits) == 1:
+        assert rank.tolist() == codes[0].tolist()
+
+
+@given(st.lists(st.integers(0, 2), min_size=1, max_size=20), st.sampled_from(["interleave", "gray"]))
+def test_the_search_and_the_plan_compute_the_same_keys(order: list[int], curve: str) -> None:
+    rng = np.random.default_rng(len(order))
+    columns = {name: (rng.integers(0, 500, 300), rng.random(300) > 0.1) for name in "abc"}
+    table = SampledTable.build(columns, dict.fromkeys("abc", "int"), list("abc"), np.zeros(300, np.int32), 8)
+    draft = Draft(tuple(order), curve)
+    spec = table.spec(draft)
+    assert spec.curve == curve
+    assert max(order.count(i) for i in range(3)) <= FINE_BITS
+    np.testing.assert_array_equal(_dense(keys(spec, columns)), _dense(table.keys(draft)))
+
+
+def _dense(key: np.ndarray) -> np.ndarray:
+    """Places of keys among those that occur: a plan leaves out bits that tell no rows apart."""
+    return np.unique(key, return_inverse=True)[1]
 
 
 @pytest.mark.parametrize(("dimensions", "bits"), [(2, 1), (2, 4), (3, 3), (4, 2)])

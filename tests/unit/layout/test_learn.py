@@ -72,7 +72,7 @@ def test_what_is_promised_is_what_the_whole_table_shows() -> None:
     some = np.sort(rng.choice(400_000, 2_560, replace=False))
     columns = {name: (values[some], valid[some]) for name, (values, valid) in whole.items()}
     table = SampledTable.build(columns, TYPES, list("ab"), np.zeros(len(some), dtype=np.int32), FILES)
-    draft = Draft((0, 1) * 4, aligned=False)
+    draft = Draft((0, 1) * 4, "interleave", aligned=False)
     asked = ranges("ab", [9_000, 9_000], 200, 12)
     keys_of_all = keys(table.spec(draft), whole)
     file = np.searchsorted(np.quantile(keys_of_all, np.arange(1, FILES) / FILES), keys_of_all, side="right")
