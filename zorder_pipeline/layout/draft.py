@@ -178,18 +178,19 @@ class SampledTable:
 def _keys(fine: Any, order: Any, gray: bool) -> Any:  # pragma: no cover - compiled
     features, rows = fine.shape
     key = np.zeros(rows, dtype=np.int64)
-    last = np.zeros(rows, dtype=np.int64)
+    last, turned = np.zeros((2, rows), dtype=np.int64)
     taken = np.zeros(features, dtype=np.int64)
     for place in range(len(order)):
         f = order[place]
         taken[f] += 1
         shift = FINE_BITS - taken[f]
         weight = len(order) - 1 - place
-        if shift >= 0 and gray:  # see `gray_rank`: the parity of the Gray codes' bits so far
-            before = shift + 1 if taken[f] > 1 else 62
+        if shift >= 0 and gray:  # see `gray_rank`: a column's turn is taken backwards after an odd place
+            another = place > 0 and order[place - 1] != f
             for i in range(rows):
-                code = np.int64(fine[f, i])
-                last[i] ^= ((code >> shift) ^ (code >> before)) & 1
+                if another:
+                    turned[i] = last[i]
+                last[i] = (np.int64(fine[f, i] >> shift) & 1) ^ turned[i]
                 key[i] |= last[i] << weight
         elif shift >= 0:
             for i in range(rows):

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
-from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.key_spec import KeySpec, ends_of_turns
 
 from .encoding import codes_of
 from .tree import leaf_of
@@ -91,12 +91,13 @@ def gray_rank(
     >>> interleave([x, y], [1, 1], [0, 1]), gray_rank([x, y], [1, 1], [0, 1])
     (array([0, 1, 2, 3]), array([0, 1, 3, 2]))
     """
-    key = interleave([code ^ (code >> 1) for code in codes], bits, order)
+    key = interleave(codes, bits, order)
+    turned = key & ends_of_turns(order)
     step = 1
     while step < len(order):  # each bit becomes the parity of itself and all above it
-        key ^= key >> step
+        turned ^= turned >> step
         step *= 2
-    return key
+    return np.asarray(key ^ (turned >> 1))
 
 
 def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> npt.NDArray[np.int64]:

@@ -47,23 +47,21 @@ class TreeDraft:
     def keys(self) -> Ints:
         """Key of each leaf (0 at inner nodes): its path from the root, left-aligned, and its path inside the file.
 
-        Which side of a cut comes first follows the Gray-code curve: a column's two sides change places where the last
-        sides taken of the other columns say so, and leaves that follow each other touch more often. The highest bit in
-        which neighbours differ says how coarse the boundary between them is, and every boundary between files is
-        coarser than one inside a file.
+        Which side of a cut comes first follows the Gray-code curve: below a side that comes second the other columns'
+        sides change places, so that leaves that follow each other touch more often. The highest bit in which neighbours
+        differ says how coarse the boundary between them is, and every boundary between files is coarser than one inside
+        a file.
         """
         nodes = len(self.feature)
         top = int(self.rank[~self.inside].max())
-        key, taken = np.zeros(nodes, dtype=np.int64), [0] * nodes
+        key, turned = np.zeros(nodes, dtype=np.int64), [0] * nodes
         for node in range(nodes):  # parents come first
             if self.feature[node] == LEAF:
                 continue
-            own = 1 << int(self.feature[node])
-            others = taken[node] & ~own
             for child, side in ((self.low[node], 0), (self.high[node], 1)):
-                bits = INNER_BITS if self.inside[child] else INNER_BITS + top
-                key[child] = key[node] | (side ^ others.bit_count() & 1) << (bits - int(self.rank[child]))
-                taken[child] = others | (own if side else 0)
+                bits, second = INNER_BITS if self.inside[child] else INNER_BITS + top, side ^ turned[node]
+                key[child] = key[node] | second << (bits - int(self.rank[child]))
+                turned[child] = turned[node] if self.feature[child] == self.feature[node] else second
         key[self.feature != LEAF] = 0
         return key
 

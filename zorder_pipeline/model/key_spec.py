@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -19,7 +20,7 @@ from .cut_tree import LEAF, CutTree
 from .predicate import VARIABLE
 from .values import Value, ValueType, value_from_json, value_to_json
 
-__all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "most_bits"]
+__all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "ends_of_turns", "most_bits"]
 
 CURVES = ("interleave", "gray", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
@@ -33,6 +34,16 @@ MAX_HILBERT_BITS = 16
 def most_bits(curve: str) -> int:
     """Bits that a key without a tree can have at most."""
     return MAX_HILBERT_BITS if curve == "hilbert" else MAX_KEY_BITS - 1
+
+
+def ends_of_turns(order: Sequence[int]) -> int:
+    """The bits of a key after which another column takes its turn, as a mask.
+
+    >>> f"{ends_of_turns([0, 0, 1, 0]):04b}"
+    '0110'
+    """
+    last = len(order) - 1
+    return sum(1 << (last - i) for i in range(last) if order[i] != order[i + 1])
 
 
 @dataclass(frozen=True)
@@ -102,11 +113,11 @@ class KeySpec:
             contributes its n-th most significant bit, and it occurs ``bits`` times in all. With a tree each feature
             occurs once, the most useful first.
         curve: ``interleave`` (the key is the interleaved bits; plain sorting is the special case of all bits of one
-            feature before the next), ``gray`` (the same cells, numbered by the Gray code of their interleaved Gray
-            codes: what coincides in its first bits is as with ``interleave``, but every other half is passed through
-            backwards, so that cells that follow each other touch; Faloutsos 1988, "Gray codes for partial match and
-            range queries"), ``hilbert`` (the position on the Hilbert curve of the cell so addressed) or ``tree`` (the
-            key is the leaf's of ``tree``).
+            feature before the next), ``gray`` (the same cells in the order of a reflected Gray code, whose digits are
+            the consecutive bits of one feature: what coincides in its first bits is as with ``interleave``, but a digit
+            runs backwards after each odd place, so that from cell to cell one digit changes, by one; Faloutsos 1988,
+            "Gray codes for partial match and range queries"), ``hilbert`` (the position on the Hilbert curve of the
+            cell so addressed) or ``tree`` (the key is the leaf's of ``tree``).
         tie_break: columns by which rows of equal key are sorted inside a file.
         tree: cuts over the features' codes; None unless ``curve`` is ``tree``.
         rows: rows of the table that it was learned from, by which an epoch is measured; None when they are not known.

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
-from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec, ends_of_turns
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType
 
@@ -27,7 +27,7 @@ __all__ = ["FILE", "KEY", "PAYLOAD", "RANGE", "Search", "array_sql", "numbers_of
 
 KEY, RANGE, FILE, PAYLOAD = "__zorder_key", "__zorder_range", "__zorder_file", "__zorder_payload"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
-_EPOCH, _VALUE = "__zorder_epoch", "__zorder_value"
+_EPOCH, _VALUE, _TURNED = "__zorder_epoch", "__zorder_value", "__zorder_turned"
 WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
 """Families whose `_canonical` form is a bigint."""
 BIGINT = ValueType("bigint")
@@ -100,16 +100,17 @@ def with_key(
     if spec.tree is not None:
         df = _walked(_with(df, {_CODES: f"array({', '.join(names)})"}), spec.tree)
     else:
-        key = _interleaved(
-            [f"({name} ^ shiftright({name}, 1))" for name in names] if spec.curve == "gray" else names, spec
-        )
+        key = _interleaved(names, spec)
         if spec.curve == "hilbert":
             assert hilbert_table is not None
             key = _get(hilbert_table.tolist(), BIGINT, f"CAST({key} AS INT)")
         df = _with(df, {KEY: key})
-        steps = (spec.bits - 1).bit_length() if spec.curve == "gray" else 0
-        for step in range(steps):  # each bit becomes the parity of itself and all above it
-            df = _with(df, {KEY: f"{KEY} ^ shiftright({KEY}, {1 << step})"})
+        if spec.curve == "gray" and (ends := ends_of_turns(spec.order)):  # as in `gray_rank`
+            df = _with(df, {_TURNED: f"{KEY} & {ends}L"})
+            for step in range((spec.bits - 1).bit_length()):
+                df = _with(df, {_TURNED: f"{_TURNED} ^ shiftright({_TURNED}, {1 << step})"})
+            df = _with(df, {KEY: f"{KEY} ^ shiftright({_TURNED}, 1)"})
+            helpers.append(_TURNED)
     if extended:
         df = _with(df, {KEY: f"{KEY} | shiftleft({_EPOCH}, {spec.bits})"})
     return df.drop(*names, *helpers)
