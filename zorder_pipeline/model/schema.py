@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from .values import ValueType
@@ -47,9 +48,12 @@ class TableSchema:
 
     def find(self, name: str) -> Column | None:
         """The column called ``name`` (case ignored), or None."""
-        exact, bare = name.lower(), name.replace("`", "").lower()
-        named = {column.name.lower(): column for column in reversed(self.columns)}
-        return named.get(exact) or named.get(bare)
+        return self._named.get(name.lower()) or self._named.get(name.replace("`", "").lower())
+
+    @cached_property
+    def _named(self) -> dict[str, Column]:
+        """The first column of each name, in lower case."""
+        return {column.name.lower(): column for column in reversed(self.columns)}
 
     @property
     def partition_columns(self) -> tuple[str, ...]:
