@@ -99,6 +99,15 @@ def test_without_a_promise_nothing_is_broken() -> None:
 def test_the_configured_share_of_new_data_reaches_the_gate() -> None:
     table = TableConfig(name="sales", location="/data/sales", gate=GateConfig(min_new_data_share=0.05))
     assert gate_settings(table).min_new_data_share == 0.05
+    waits = {
+        name: gate_settings(TableConfig(name="sales", location="/data/sales", gate=gate)).payback_days
+        for name, gate in {
+            "default": GateConfig(),
+            "seed": GateConfig(preset="seed"),
+            "both": GateConfig(preset="seed", payback_days=2),
+        }.items()
+    }
+    assert (gate_settings(table).payback_days, waits) == (0.0, {"default": 1.0, "seed": 0.0, "both": 2.0})
 
 
 class _Context:

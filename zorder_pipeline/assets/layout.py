@@ -74,16 +74,13 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                         )
 
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
+                earlier = _earlier(context, shelf)
                 plan, learned = pipeline.learn_tonight(
-                    spark.session,
-                    found,
-                    shelf.config.state,
-                    settings,
-                    progress,
-                    _earlier(context, shelf),
-                    gate_settings(table),
+                    spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
                 )
                 facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned) | _search_facts(plan, learned)
+                if plan.unsought and earlier:  # the next search starts from it
+                    facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
             sentences = pipeline.in_words(plan, literals=not redact)
             for sentence in sentences:
                 context.log.info(sentence)

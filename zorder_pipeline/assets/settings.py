@@ -54,12 +54,17 @@ def gate_settings(table: TableConfig) -> GateSettings:
     """What ``gate`` of a table says; a pinned layout is the user's own decision, so the gate does not ask again."""
     gate = table.gate
     share, least = NEW_DATA[gate.preset]
+    chosen = gate.preset == "seed" or gate.min_new_data_share is not None or gate.min_new_data_bytes is not None
+    payback_days = gate.payback_days
+    if payback_days is None:  # whoever says how much has to be new means it
+        payback_days = 0.0 if chosen else GateSettings.payback_days
     return GateSettings(
         enabled=gate.enabled and not table.layout.pinned_bits,
         horizon_days=gate.horizon_days,
         queries_per_day=gate.queries_per_day,
         min_new_data_share=share if gate.min_new_data_share is None else gate.min_new_data_share,
         min_new_data_bytes=least if gate.min_new_data_bytes is None else gate.min_new_data_bytes,
+        payback_days=payback_days,
         change_layout=not table.layout.keep,
         enriched_share=gate.enriched_reader_share,
         broken_promise_factor=gate.broken_promise_factor,

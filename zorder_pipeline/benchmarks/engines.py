@@ -28,6 +28,8 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 Run: TypeAlias = Callable[[str], object]
 """Runs one statement to its last row."""
 EMPTY = "nothing"
+UNTIMED = 3
+"""Rounds in Spark before those that are timed; from the fourth on a query takes no less time."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def spark_times(
 ) -> dict[str, Times]:
     """Times of ``statements``, which read ``name``, in Spark on each table: Delta, or a folder of Parquet files.
 
-    An untimed round comes first: it compiles the code, fills the page cache and counts the rows scanned.
+    Untimed rounds come first: they fill the page cache, count the rows scanned, and compile the code. Spark makes new
+    code for each query, and Java goes on compiling it until it has run some times.
     """
     some = next(iter(tables.values()))
     reader = spark.read.format("delta" if _is_delta(some) else "parquet")
@@ -95,7 +98,12 @@ def spark_times(
             done = spark.sql(_reading(statement, name, view))
             done.collect()
             scanned[key].append(rows_scanned(done))
-    found = _interleaved(lambda text: spark.sql(text).collect(), views, statements, name, rounds, progress)
+
+    def run(text: str) -> object:
+        return spark.sql(text).collect()
+
+    _interleaved(run, views, statements, name, UNTIMED - 1, None)
+    found = _interleaved(run, views, statements, name, rounds, progress)
     for view in views.values():
         spark.catalog.dropTempView(view)
     shutil.rmtree(nothing)

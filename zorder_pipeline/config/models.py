@@ -63,7 +63,8 @@ class SearchConfig(Model):
     half_life_days: Annotated[float, Field(gt=0)] | None = None
     """Age at which a query counts half; null counts old and new queries alike."""
     confirm: bool = True
-    """Prove the promise of a new layout on all rows, by one scan of the filtered columns; false trusts the sample."""
+    """Prove the promise of a new layout on all rows, by one scan of the filtered columns, where the gate may accept it;
+    false trusts the sample."""
     always: bool = False
     """true searches every night; otherwise only where a layout may pay, and at the first look at a table."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
@@ -143,6 +144,9 @@ class GateConfig(Model):
     """Share of the table's bytes that must be new, 0 to 1; null takes the preset's."""
     min_new_data_bytes: Amount | None = None
     """Bytes that must be new (the larger of the two counts); null takes the preset's."""
+    payback_days: Amount | None = None
+    """No new data is waited for where a rewrite surely pays for itself within so many days, 0 always waits; null is 1,
+    but 0 with the preset seed or where one of the two above is given."""
     approval: Literal["never", "changes", "always"] = "never"
     """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
     approval_days: Annotated[float, Field(gt=0)] = 14.0

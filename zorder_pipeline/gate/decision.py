@@ -31,6 +31,7 @@ class GateSettings:
         queries_per_day: expected rate; None takes the rate observed in the log.
         min_new_data_share, min_new_data_bytes: a table that stays with its layout waits until so much of its bytes is
             new, the larger of the two.
+        payback_days: it does not wait where the rewrite surely pays for itself within so many days; 0 always waits.
         costs: the cost model.
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
         broken_promise_factor: a promise that was missed by more widens the interval of later ones.
@@ -43,6 +44,7 @@ class GateSettings:
     queries_per_day: float | None = None
     min_new_data_share: float = 0.05
     min_new_data_bytes: float = 256e6
+    payback_days: float = 1.0
     costs: CostModel = field(default_factory=CostModel)
     enriched_share: float = 0.0
     broken_promise_factor: float = BROKEN
@@ -211,7 +213,11 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
         return replace(found, cause="interval_too_wide", reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
-    for cause, why in (_too_early(proposal, settings, cost.expected), _too_little(proposal, settings)):
+    soon = saved.low / settings.horizon_days * settings.payback_days >= cost.expected
+    for cause, why in (
+        _too_early(proposal, settings, cost.expected),
+        ("", "") if soon else _too_little(proposal, settings),
+    ):
         if why:
             return replace(found, cause=cause, reasons=(why, *found.reasons))
     if proposal.why_not:

@@ -50,7 +50,9 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     words = ", ".join(f"{name} x{count}" if count > 1 else name for name, count in runs)
     sentences.append(f"order of the bits, most significant first: {words}")
     if spec.curve == "gray" and len(runs) > 1:
-        sentences.append("the cells so made follow each other along a Gray-code curve: neighbours in the file touch")
+        sentences.append(
+            "the cells so made follow each other along a Gray-code curve: from one to the next a single column changes"
+        )
     spare = len(spec.dividing) - len(spec.telling)
     if spare:
         which = f"last {spare} bits order" if spare > 1 else "last bit orders"

@@ -15,7 +15,7 @@ CAUSES: Mapping[str, str] = {
     "worth_it": "even the lower end of the saving pays for the rewrite",
     "gate_off": "the gate is switched off for this table, or its layout is pinned",
     "approved_by_hand": "a person approved the plan",
-    "in_good_order": "no layout beat the present one on the select queries",
+    "in_good_order": "no layout beat the present one on the select queries, or none was sought as none can pay",
     "nothing_new": "every file lies as it should already",
     "no_workload": "the layout was given by hand, and no query shows that it pays",
     "too_few_queries": "too few unseen queries to prove it on",

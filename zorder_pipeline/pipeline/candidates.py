@@ -16,7 +16,7 @@ from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
 from zorder_pipeline.model.ranges import Boxes
 
-from .drifting import Memory, Rival, block_of
+from .drifting import Memory, Rival, block_of, since_then
 from .keeping import compacted_files, sampled_files
 from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, larger_targets, query_bytes
@@ -132,7 +132,7 @@ def candidates_of(
     runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
     if len(runs) > 1 and all(name in analysis.sample.columns for name in present.spec.columns):
         others.append((FULL, Rival(present.spec, present.target_file_rows)))
-    missed = _most_missed(memory)
+    missed = _most_missed(memory, present)
     if missed is not None and missed.spec.layout_id not in {c.spec.layout_id for c in found if c.spec is not None}:
         others.append((ANOTHER, missed))
     for action, rival in others:
@@ -175,9 +175,9 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 
-def _most_missed(memory: Memory) -> Rival | None:
-    """The remembered layout that most was lost against; None when nothing was."""
-    regret = memory.drift.real.regret if memory.drift is not None else {}
+def _most_missed(memory: Memory, present: Plan) -> Rival | None:
+    """The remembered layout that most was lost against since the present one is in force; None when nothing was."""
+    regret = since_then(memory, present)[0].real.regret
     name = max((name for name in memory.rivals if regret.get(name, 0.0) > 0), key=regret.__getitem__, default=None)
     return memory.rivals[name] if name is not None else None
 

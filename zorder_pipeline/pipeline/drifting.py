@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
-from zorder_pipeline.gate.drift import PATIENCES, Drift, remembered, schema_changes
+from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -20,13 +20,14 @@ from .keeping import sample_files
 from .records import TableAnalysis
 from .sizes import query_bytes
 
-__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "with_regret"]
+__all__ = ["DAY", "Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
 REMEMBERED = 6
 """Rivals remembered besides the layouts in force."""
 DAY = 86_400_000_000
+"""Microseconds."""
 
 Floats = npt.NDArray[np.float64]
 
@@ -121,7 +122,7 @@ def missed(
     """
     assert present.spec is not None
     here = present.spec.layout_id
-    drift, since = _since_then(memory, present)
+    drift, since = since_then(memory, present)
     new = _new_queries(analysis, since, memory.counted)
     rivals = {name: rival for name, rival in memory.rivals.items() if name != here and _fits(analysis, rival)}
     fresh = learned.spec.layout_id if learned.spec is not None and learned.spec.layout_id != here else ""
@@ -160,7 +161,7 @@ def missed(
 def most_lost(
     analysis: TableAnalysis, memory: Memory, present: Plan, standing: npt.NDArray[np.int32], costs: CostModel
 ) -> tuple[float, float]:
-    """What the present layout can have lost at most, against any other, and what the cheapest change costs.
+    """What the present layout can have lost at most, against any other, and for how many days queries are uncounted.
 
     Against a layout that was never learned that is all that the new queries cost, as if it read nothing; against one
     that is remembered, what was lost before comes to it. Nothing is counted: what is not looked at tonight counts on a
@@ -169,13 +170,14 @@ def most_lost(
     Args:
         standing: see `missed`.
     """
-    drift, since = _since_then(memory, present)
+    drift, since = since_then(memory, present)
     new = _new_queries(analysis, since, memory.counted)
     lost = max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
-    return lost, min(PATIENCES) * _price(analysis, 1, costs)
+    times = [moment for i in new if (moment := analysis.queries[i].timestamp) is not None]
+    return lost, (max(times) - min(times)) / DAY if times else 0.0
 
 
-def _since_then(memory: Memory, present: Plan) -> tuple[Drift, int | None]:
+def since_then(memory: Memory, present: Plan) -> tuple[Drift, int | None]:
     """What was lost since the present layout is in force, and until which moment its queries are counted."""
     assert present.spec is not None
     here = present.spec.layout_id
@@ -232,7 +234,7 @@ def _fits(analysis: TableAnalysis, rival: Rival) -> bool:
 def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:
     """The plan with what was lost against each of its other layouts."""
     assert present.spec is not None
-    drift, here = _since_then(memory, present)[0], present.spec.layout_id
+    drift, here = since_then(memory, present)[0], present.spec.layout_id
 
     def lost(spec: KeySpec | None) -> float | None:
         return drift.real.regret.get(spec.layout_id, 0.0) if spec is not None and spec.layout_id != here else None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from zorder_pipeline import __version__
@@ -15,7 +16,8 @@ from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
-from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, KEPT, Candidate, Plan
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
@@ -155,8 +157,7 @@ def learn_remembering(
     if gate is not None:
         asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
         scans = asked * gate.horizon_days
-        if now is not None:
-            unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
+        unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
     learned = learn_layout(
         table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
         kept, not unsought,
@@ -198,11 +199,12 @@ def learn_remembering(
     if counted_on is not None and not settings.enriched_share:
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
         plan = with_regret(plan, memory, counted_on)
+    proving = partial(may_pay, analysis, now=now, scans=scans, gate=gate) if gate and now else None
     promised = None
     if settings.confirm and learned.spec is not None and blocks is not None:
-        if gate is not None:
+        if proving is not None and not settings.enriched_share:
             promised = proof.promise(plan, learned.after)
-        worth = promised is None or gate is None or may_pay(analysis, replace(plan, promise=promised), scans, gate)
+        worth = promised is None or proving is None or proving(replace(plan, promise=promised))
         if worth and (exact := confirmed(snapshot, learned.spec, target, queries[1])) is not None:
             learned, proof = replace(learned, before=exact[0], after=exact[1]), replace(proof, exact=exact)
             promised = None
@@ -228,7 +230,23 @@ def learn_remembering(
     if counted_on is not None and settings.enriched_share:
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
     found = candidates_of(proof, plan, learned.standing, kept, present, memory)
-    return with_regret(replace(plan, candidates=found), memory, present), learned, memory
+    plan = with_regret(replace(plan, candidates=found), memory, present)
+    if settings.confirm and proving is not None:
+        plan = _earlier_ones_proved(plan, proof, queries[1], proving)
+    return plan, learned, replace(memory, columns=types)
+
+
+def _earlier_ones_proved(plan: Plan, proof: Unseen, queries: Sequence[Boxes], proving: Callable[[Plan], bool]) -> Plan:
+    """The plan with what layouts of earlier nights promise by all rows, where the gate may accept it."""
+
+    def told(one: Candidate) -> Candidate:
+        own = plan.choosing(one)
+        if one.action != ANOTHER or one.spec is None or one.spec == plan.spec or not proving(own):
+            return one
+        exact = confirmed(proof.analysis.snapshot, one.spec, one.target_file_rows, queries)
+        return one if exact is None else replace(one, promise=proof.promise(own, exact[1], before=exact[0]))
+
+    return replace(plan, candidates=tuple(map(told, plan.candidates)))
 
 
 def study_name(location: str, table_id: str) -> str:

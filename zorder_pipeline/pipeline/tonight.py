@@ -19,6 +19,7 @@ from .drifting import Memory
 from .keeping import present_plan
 from .learning import learn_remembering
 from .records import LearnSettings, TableAnalysis
+from .words import bit_order
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,6 +46,8 @@ def learn_tonight(
 ) -> tuple[Plan, Learned]:
     """`learn_layout_for` with the layout that the table has, its candidates, and the regret of the nights before.
 
+    The search starts from ``warm`` and from the layouts that are remembered.
+
     Doing it twice in a night changes nothing: each query is counted once.
 
     Args:
@@ -56,7 +59,8 @@ def learn_tonight(
     present = present_plan(spark, snapshot, state)
     if gate is not None:
         gate = replace(gate, costs=cost_model(spark, state, gate.costs))
-    plan, learned, after = learn_remembering(analysis, settings, progress, warm, present, before, gate)
+    orders = [order for rival in before.rivals.values() if (order := bit_order(rival.spec))]
+    plan, learned, after = learn_remembering(analysis, settings, progress, [*warm, *orders], present, before, gate)
     if after != before:
         memories.note(snapshot.table_id, after.to_json())
     return plan, learned

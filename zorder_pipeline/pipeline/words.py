@@ -61,7 +61,8 @@ def in_words(plan: Plan, literals: bool = True) -> tuple[str, ...]:
         literals: whether the values where it cuts may be told, and the constants of expressions and predicates.
     """
     if plan.spec is None:
-        return ("the table should stay as it lies: no layout beat it on the select queries", *plan.notes)
+        why = "" if plan.unsought else ": no layout beat it on the select queries"
+        return (f"the table should stay as it lies{why}", *plan.notes)
     if literals:
         return (*explain(plan.spec), *plan.notes)
     spec = without_literals(plan).spec

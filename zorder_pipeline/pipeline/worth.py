@@ -11,18 +11,22 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.gate.cost import RelayoutWork, ScanWork
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.drift import PATIENCES
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .drifting import Memory, most_lost
 from .records import LearnSettings, TableAnalysis
 from .volumes import FileVolumes
 
-__all__ = ["may_pay", "why_not_search"]
+__all__ = ["least_cost", "may_pay", "why_not_search"]
 
 SLACK = 1.5
 """What all rows prove of a layout is nearer than this to what a sample tells of it."""
+LONGEST_DAYS = 7.0
+"""Queries wait no longer to be counted, or the log may have forgotten them by then."""
 
 
 def why_not_search(
@@ -31,7 +35,7 @@ def why_not_search(
     memory: Memory,
     present: Plan | None,
     standing: npt.NDArray[np.int32],
-    now: FileVolumes,
+    now: FileVolumes | None,
     scans: float,
     gate: GateSettings,
 ) -> str:
@@ -42,7 +46,7 @@ def why_not_search(
     Args:
         present: the plan that the table lies by.
         standing: file of each sampled row as the table lies, or as it will once what is new is laid out by it.
-        now: what the queries that would prove a layout read of the table as it lies.
+        now: what the queries that would prove a layout read of the table as it lies; None when there are too few.
         scans: queries within the gate's horizon.
     """
     if settings.always_search or settings.enriched_share > 0 or not gate.enabled or not memory.columns:
@@ -51,17 +55,16 @@ def why_not_search(
     if present is not None and present.spec is not None:
         if not gate.change_layout:
             return "the table keeps its layout: layout.keep is set"
-        lost, price = most_lost(analysis, memory, present, standing, costs)
-        if lost < price:
+        lost, days = most_lost(analysis, memory, present, standing, costs)
+        change = min(PATIENCES) * least_cost(snapshot, costs)
+        if lost < change and days < LONGEST_DAYS:
             return (
-                f"the queries that count against the present layout have cost {lost:,.1f} core-seconds in all, so none "
-                f"can have been missed by the {price:,.1f} that a change costs at least"
+                f"the present layout can have lost {lost:,.1f} core-seconds at most since it is in force, and a change "
+                f"costs at least {change:,.1f}"
             )
-    if not len(now.bytes):
+    if now is None:  # few queries are soon searched, and the gate says what is missing
         return ""
-    files = snapshot.files()
-    work = RelayoutWork(float(files.bytes.sum()), files=len(files))
-    cost = costs.relayout(work, snapshot.table_id).expected
+    cost = least_cost(snapshot, costs)
     per_query = costs.scans(ScanWork(float(now.bytes.mean()), float(now.files.mean())), snapshot.table_id).expected
     most = per_query * scans
     if most > cost:
@@ -73,19 +76,32 @@ def why_not_search(
     )
 
 
-def may_pay(analysis: TableAnalysis, plan: Plan, scans: float, gate: GateSettings) -> bool:
-    """Whether the gate may approve a rewrite of the whole table by a learned plan, whose promise the sample told.
+def may_pay(analysis: TableAnalysis, plan: Plan, now: FileVolumes, scans: float, gate: GateSettings) -> bool:
+    """Whether the gate may approve a rewrite by a plan's layout, whose promise the sample told.
+
+    In larger files, too, where fewer are opened: so all that are opened now may be saved.
 
     Args:
+        now: see `why_not_search`.
         scans: queries within the gate's horizon.
     """
-    if not gate.enabled:
+    if not gate.enabled or plan.spec is None:
         return True
-    files, costs, table = analysis.snapshot.files(), gate.costs, analysis.snapshot.table_id
-    work = RelayoutWork(float(files.bytes.sum()), len(plan.spec.columns) if plan.spec else 1, files=len(files))
-    cost, promised = costs.relayout(work, table).expected, plan.promise
+    costs, table = gate.costs, analysis.snapshot.table_id
+    cost = least_cost(analysis.snapshot, costs, plan.spec.layout_id)
     if plan.lost is not None and (not gate.change_layout or plan.lost < plan.patience * cost):
         return False
-    saved = ScanWork(max(0.0, promised.bytes_saved_per_query), max(0.0, promised.files_saved_per_query))
-    gained = costs.scans(saved, table).expected * scans
-    return SLACK * gained > cost
+    saved = ScanWork(max(0.0, plan.promise.bytes_saved_per_query), float(now.files.mean()))
+    return SLACK * costs.scans(saved, table).expected * scans > cost
+
+
+def least_cost(snapshot: TableSnapshot, costs: CostModel, layout: str = "") -> float:
+    """Core-seconds that no rewrite of a table costs less than: by one column, and as if it wrote no file.
+
+    Args:
+        layout: id of the layout that it is to lie by; files that do already may stay.
+    """
+    files = snapshot.files()
+    others = ~files.lies_by(layout) if layout else np.ones(len(files), dtype=np.bool_)
+    work = RelayoutWork(float(files.bytes[others].sum()), files=int(np.count_nonzero(others)))
+    return costs.relayout(work, snapshot.table_id).expected

@@ -105,8 +105,8 @@ def test_another_layout_is_spoken_of_only_where_there_is_one(lost: float | None,
 def test_a_kept_layout_waits_for_more_new_data() -> None:
     kept = dataclasses.replace(PLAN, origin=KEPT)
 
-    def ask(rewritten: float, table: float = 1e10, plan: Plan = kept, **settings: bool) -> Decision:
-        return judge(plan, rewritten, table, GateSettings(**settings))
+    def ask(rewritten: float, table: float = 1e10, plan: Plan = kept, **settings: float) -> Decision:
+        return judge(plan, rewritten, table, GateSettings(**{"payback_days": 0.0, **settings}))
 
     assert ask(5e8).approved, "5%, and more than 256 MB"
     waiting = ask(4e8)
@@ -115,6 +115,9 @@ def test_a_kept_layout_waits_for_more_new_data() -> None:
     assert waiting.reasons[1].startswith("worth it")
     assert ask(2e8, 1e9).cause == "too_little_new_data", "20%, but less than 256 MB"
     assert ask(4e8, enabled=False).approved, "a gate that is switched off asks for nothing"
+    days = waiting.cost_core_seconds / (waiting.saving_low / GateSettings.horizon_days)
+    assert ask(4e8, payback_days=1.01 * days).approved, "a rewrite that pays for itself by then does not wait"
+    assert ask(4e8, payback_days=0.99 * days).cause == "too_little_new_data"
     assert ask(4e8, plan=PLAN).cause == "worth_it", "a first layout is not about new data"
     declined = ask(4e8, plan=dataclasses.replace(kept, origin="manual"))
     assert declined.cause == "no_workload", "what is declined anyway keeps its own reason"

@@ -11,8 +11,9 @@ from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.grow import GrowSettings, grow_by_predicates, grow_tree, range_ends
-from zorder_pipeline.layout.interleave import keys
+from zorder_pipeline.layout.interleave import gray_rank, keys
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.tree import TreeDraft, leaf_of
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.predicate import And, Comparison, Literal
@@ -108,6 +109,34 @@ def test_boundaries_between_files_are_coarser_than_those_inside() -> None:
     block, number = table.blocks(tree)
     assert abs(number - FILES) <= 3
     assert block.max() + 1 == number
+
+
+def full_grid(levels: int) -> TreeDraft:
+    """A tree that cuts a and b in turns, ``levels`` times each, into cells of one code."""
+    feature, cut, low, high, rank = [], [], [], [], []
+    waiting = [((0, 1 << levels), (0, 1 << levels), 0)]
+    while waiting:  # a node's children come after all that wait already
+        (a, b, depth), node = waiting.pop(0), len(feature)
+        asked = (a, b)[depth % 2]
+        middle = (asked[0] + asked[1]) // 2
+        inner = depth < 2 * levels
+        feature.append(depth % 2 if inner else LEAF)
+        cut.append(middle if inner else 0)
+        rank.append(depth)
+        low.append(node + len(waiting) + 1 if inner else node)
+        high.append(node + len(waiting) + 2 if inner else node)
+        if inner:
+            halves = ((asked[0], middle), (middle, asked[1]))
+            waiting += [(half, b, depth + 1) if depth % 2 == 0 else (a, half, depth + 1) for half in halves]
+    return TreeDraft(*map(np.array, (feature, cut, low, high, rank)), inside=np.zeros(len(feature), dtype=np.bool_))
+
+
+def test_leaves_follow_each_other_as_the_cells_of_an_order_of_bits() -> None:
+    tree, levels = full_grid(3), 3
+    fine = np.stack([axis.ravel() for axis in np.meshgrid(*[np.arange(1 << levels)] * 2, indexing="ij")])
+    place = tree.keys[leaf_of(fine.astype(np.int32), tree.feature, tree.cut, tree.low, tree.high)]
+    rank = gray_rank(list(fine), [levels] * 2, [0, 1] * levels)
+    assert np.argsort(place).tolist() == np.argsort(rank).tolist()
 
 
 def test_the_qd_tree_cuts_only_at_predicates_and_has_no_more_leaves_than_files() -> None:
