@@ -29,7 +29,7 @@ Run: TypeAlias = Callable[[str], object]
 """Runs one statement to its last row."""
 EMPTY = "nothing"
 UNTIMED = 3
-"""Rounds in Spark before those that are timed; from the fourth on a query takes no less time."""
+"""Rounds in Spark before those that are timed; from the fourth on a query takes hardly less time."""
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zorder_pipeline.layout.baselines import Training, equal_bits, seed_method
+from zorder_pipeline.layout.baselines import Z_ORDER, Training, equal_bits, seed_method
 from zorder_pipeline.layout.draft import AnyDraft, Draft, SampledTable
 from zorder_pipeline.layout.encoding import FINE_BITS
 from zorder_pipeline.layout.interleave import keys
@@ -127,7 +127,7 @@ def _orders(
     )
     drafts: dict[str, AnyDraft | None] = {
         "default": None,
-        "range": Draft((_most_selective(loaded, sampled, chosen),) * FINE_BITS, "interleave", aligned=False),
+        "range": Draft((_most_selective(loaded, sampled, chosen),) * FINE_BITS, Z_ORDER, aligned=False),
         "equal": equal_bits(min(3, len(sampled.encodings)))(training),
         "seed": seed_method(training),
     }

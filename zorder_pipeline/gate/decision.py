@@ -213,10 +213,10 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
         return replace(found, cause="interval_too_wide", reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
-    soon = saved.low / settings.horizon_days * settings.payback_days >= cost.expected
+    daily = saved.low / settings.horizon_days
     for cause, why in (
         _too_early(proposal, settings, cost.expected),
-        ("", "") if soon else _too_little(proposal, settings),
+        _too_little(proposal, settings, cost.expected, daily),
     ):
         if why:
             return replace(found, cause=cause, reasons=(why, *found.reasons))
@@ -243,10 +243,11 @@ def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple
     return "not_lost_enough", why
 
 
-def _too_little(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
-    """Why a table that keeps its layout has to wait for more new data, "" when it has not."""
+def _too_little(proposal: Proposal, settings: GateSettings, cost: float, daily: float) -> tuple[str, str]:
+    """Why a table that keeps its layout has to wait for more new data, by the cost and a day's saving; "" when not."""
     least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
-    if proposal.plan.origin != KEPT or proposal.new_bytes >= least:
+    paid_back = daily * settings.payback_days >= cost
+    if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:
         return "", ""
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
     why = (

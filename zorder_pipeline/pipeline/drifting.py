@@ -20,7 +20,7 @@ from .keeping import sample_files
 from .records import TableAnalysis
 from .sizes import query_bytes
 
-__all__ = ["DAY", "Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then", "with_regret"]
+__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
