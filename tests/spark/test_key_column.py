@@ -89,6 +89,13 @@ def test_column_and_numpy_agree(spark: SparkSession, type_name: str, bits: int) 
         spark.conf.set("spark.sql.session.timeZone", zone)
 
 
+@pytest.mark.parametrize("type_name", ["float", "double"])
+def test_nan_has_a_code_of_its_own(spark: SparkSession, type_name: str) -> None:
+    feature = rank_encoding("c", type_name, *canonical_array(COLUMNS[type_name], ValueType(type_name))).feature(7)
+    assert feature.nan_code is not None
+    check(spark, COLUMNS[type_name], KeySpec((feature,), (0,) * 7))
+
+
 def test_many_breakpoints_are_searched_in_an_array(spark: SparkSession) -> None:
     column = COLUMNS["int"]
     feature = rank_encoding("c", "int", *canonical_array(column, ValueType("int"))).feature(16)

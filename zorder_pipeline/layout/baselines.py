@@ -25,8 +25,6 @@ DELTA_RANGE_BITS = 10
 """OPTIMIZE ZORDER and liquid clustering number about 1000 value ranges per column (seed 003)."""
 Z_ORDER = "interleave"
 """The curve of systems that know no other: only learned layouts follow the Gray code."""
-SORTS = 6
-"""Columns tried as the single sort column."""
 SEED_BITS = 60
 """Seed 000 has 64; our keys are signed and fine codes have 16 bits per column."""
 
@@ -73,8 +71,8 @@ class Baseline:
 
 
 def best_sort(training: Training) -> Draft | None:
-    """Sorted by a single column: of the most frequent ones, the one that is best for the training queries."""
-    columns = range(min(SORTS, len(training.table.encodings)))
+    """Sorted by a single column: the one that is best for the training queries."""
+    columns = range(len(training.table.encodings))
     drafts = [Draft((column,) * FINE_BITS, Z_ORDER, aligned=False) for column in columns]
     return min(drafts, key=training.cost, default=None)
 
@@ -114,7 +112,7 @@ def range_ids(count: int, curve: str) -> Callable[[Training], Draft | None]:
             return None
         if curve == "hilbert":
             return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False, numbered=True)
-        bits = [min(DELTA_RANGE_BITS, (e.distinct - 1).bit_length()) for e in encodings[:count]]
+        bits = [min(DELTA_RANGE_BITS, (e.distinct + e.nulls - 1).bit_length()) for e in encodings[:count]]
         places = reversed(range(DELTA_RANGE_BITS))
         return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), Z_ORDER, aligned=False)
 

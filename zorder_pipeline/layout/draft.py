@@ -123,7 +123,7 @@ class SampledTable:
             widest = max(counts.values())
             axes = [self.fine[i].astype(np.int64) >> (FINE_BITS - widest) for i in counts]
             for place, i in enumerate(counts):
-                codes = self.encodings[i].codes
+                codes = self.encodings[i].levels
                 if draft.numbered and len(codes) < 1 << widest:
                     axes[place] = np.searchsorted(codes, self.fine[i])
             return hilbert_index(np.stack(axes), widest)

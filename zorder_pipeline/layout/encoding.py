@@ -6,6 +6,7 @@ layout of a search shares one set of fine codes.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from zorder_pipeline.model.key_spec import FeatureCodes
 from zorder_pipeline.model.values import Value, sort_unique
 
-__all__ = ["FINE_BITS", "Encoding", "codes_of", "rank_encoding"]
+__all__ = ["FINE_BITS", "Encoding", "codes_of", "has_nan", "rank_encoding"]
 
 FINE_BITS = 16
 """Resolution of fine codes: more than any sample that fits a driver can tell apart by rank."""
@@ -32,7 +33,8 @@ class Encoding:
         codes: fine code from each of ``starts`` on, strictly ascending, shape like ``starts``.
         null_code: fine code of nulls.
         distinct: distinct values in the sample.
-        high: the largest of them.
+        high: the largest of them, NaN aside.
+        nulls: whether the sample has nulls.
     """
 
     column: str
@@ -42,11 +44,17 @@ class Encoding:
     null_code: int
     distinct: int
     high: Value | None = None
+    nulls: bool = False
+
+    @property
+    def levels(self) -> npt.NDArray[np.int64]:
+        """Every fine code that rows of the sample have, nulls among them, ascending."""
+        return np.union1d(self.codes, [self.null_code]) if self.nulls else self.codes
 
     @property
     def useful_bits(self) -> int:
         """Bits after which no further bit separates rows of the sample; 0 for a constant."""
-        differing = self.codes[1:] ^ self.codes[:-1]  # neighbours part at the highest bit in which they differ
+        differing = self.levels[1:] ^ self.levels[:-1]  # neighbours part at the highest bit in which they differ
         return FINE_BITS + 1 - min((int(bits).bit_length() for bits in np.unique(differing)), default=FINE_BITS + 1)
 
     def fine(self, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int32]:
@@ -61,6 +69,9 @@ class Encoding:
         first = np.ones(len(coarse), dtype=np.bool_)
         first[1:] = coarse[1:] != coarse[:-1]
         starts, codes = self.starts[first], coarse[first]
+        nan_code = int(coarse[-1]) if has_nan(self.starts) else None
+        if has_nan(starts):
+            starts, codes = starts[:-1], codes[:-1]
         return FeatureCodes(
             column=self.column,
             type=self.type,
@@ -69,6 +80,7 @@ class Encoding:
             bits=bits,
             null_code=int(self.null_code) >> (FINE_BITS - bits),
             high=self.high,
+            nan_code=nan_code,
         )
 
 
@@ -89,7 +101,7 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
     nulls = len(values) - len(present)
     starts = sort_unique(present)
     if not len(starts):
-        return Encoding(column, type_name, starts, np.zeros(0, dtype=np.int64), 0, 0)
+        return Encoding(column, type_name, starts, np.zeros(0, dtype=np.int64), 0, 0, nulls=nulls > 0)
     place = np.searchsorted(starts, present)
     counts = np.bincount(place, minlength=len(starts))
     middle = nulls + np.cumsum(counts) - counts / 2
@@ -97,8 +109,14 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
     keep = np.ones(len(codes), dtype=np.bool_)
     keep[1:] = codes[1:] != codes[:-1]
     null_code = int(nulls / 2 / len(values) * (1 << FINE_BITS))
-    high = starts[-1].item() if isinstance(starts[-1], np.generic) else starts[-1]
-    return Encoding(column, type_name, starts[keep], codes[keep], null_code, len(starts), high)
+    largest = starts[:-1][-1:] if has_nan(starts) else starts[-1:]
+    high = largest.tolist()[0] if len(largest) else None
+    return Encoding(column, type_name, starts[keep], codes[keep], null_code, len(starts), high, nulls > 0)
+
+
+def has_nan(ascending: npt.NDArray[Any]) -> bool:
+    """Whether values in their total order, which ends with NaN, have one."""
+    return bool(len(ascending)) and isinstance(ascending[-1], float) and math.isnan(ascending[-1])
 
 
 def codes_of(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_]) -> npt.NDArray[np.int64]:
@@ -106,4 +124,6 @@ def codes_of(feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray
     breakpoints = np.empty(len(feature.breakpoints), dtype=feature.value_type.numpy_dtype)
     breakpoints[:] = feature.breakpoints
     codes = np.asarray(feature.codes, dtype=np.int64)[np.searchsorted(breakpoints, values, side="right")]
+    if feature.nan_code is not None:
+        codes = np.where(np.isnan(values), feature.nan_code, codes)
     return np.where(valid, codes, feature.null_code)

@@ -43,7 +43,8 @@ def explain(spec: KeySpec) -> tuple[str, ...]:
     """
     if spec.tree is not None:
         return _tree(spec, spec.tree)
-    sentences = [_feature(feature) for feature in (spec.features[i] for i in dict.fromkeys(spec.order))]
+    telling = Counter(spec.telling)
+    sentences = [_feature(spec.features[i], telling[i]) for i in dict.fromkeys(spec.order)]
     if spec.curve == "hilbert":
         return (*sentences, "the cells so made follow each other along a Hilbert curve")
     runs = [(spec.features[i].column, len(list(run))) for i, run in groupby(spec.dividing)]
@@ -120,7 +121,7 @@ def _tree(spec: KeySpec, tree: CutTree) -> tuple[str, ...]:
             for name, count in used.items()
         ),
         f"columns of the first cuts, the coarsest first: {', then '.join(first)}",
-        *(_feature(feature) for feature in spec.features if not feature.breakpoints),
+        *(_feature(feature, feature.bits) for feature in spec.features if not feature.divides),
     )
 
 
@@ -131,7 +132,7 @@ def _places(spec: KeySpec, index: int) -> str:
     starts = {code: feature.breakpoints[place] for place, code in enumerate(feature.codes[1:])}
     cuts = {cut for cut, asked in zip(spec.tree.cut, spec.tree.feature, strict=True) if asked == index}
     if len(cuts) == 1:
-        return f"at {_show(starts.get(cuts.pop()), feature)}"
+        return f"at {_show(starts.get(cuts.pop(), math.nan), feature)}"  # NaN has a code, but no breakpoint
     width = _width(
         [(starts.get(low), starts.get(high)) for low, high in _cells(spec.tree, index) if low and high], feature
     )
@@ -161,16 +162,27 @@ def _either(columns: Mapping[str, int]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
-def _feature(feature: FeatureCodes) -> str:
-    if not feature.breakpoints:
+def _feature(feature: FeatureCodes, telling: int) -> str:
+    """What a feature does of which so many bits tell files apart."""
+    if not feature.divides:
         return f"{feature.column}: one range; rows that come after it will be kept apart"
-    bits = f"({counted(feature.bits, 'bit')})"
-    head = f"{feature.column}: {len(feature.codes):,} ranges"
-    points = feature.breakpoints
+    inside = f"inside files {_ranges(feature, feature.bits)}" if telling < feature.bits else ""
+    words = [_ranges(feature, telling)] * (telling > 0) + [inside] * bool(inside)
+    return f"{feature.column}: {'; '.join(words)}"
+
+
+def _ranges(feature: FeatureCodes, bits: int) -> str:
+    """The ranges that the first bits of a feature tell apart."""
+    coarse = [code >> (feature.bits - bits) for code in feature.codes]
+    points = [point for point, (low, high) in zip(feature.breakpoints, pairwise(coarse), strict=True) if low != high]
+    asked = f"({counted(bits, 'bit')})"
+    if not points:
+        return f"values apart from nulls {asked}"
+    head = f"{len(points) + 1:,} ranges"
     if len(points) == 1:
-        return f"{head}, split at {_show(points[0], feature)} {bits}"
+        return f"{head}, split at {_show(points[0], feature)} {asked}"
     width = _width(pairwise(points), feature)
-    return f"{head}, each about {width} wide {bits}" if width else f"{head} of about as many rows {bits}"
+    return f"{head}, each about {width} wide {asked}" if width else f"{head} of about as many rows {asked}"
 
 
 def _show(value: object, feature: FeatureCodes) -> str:
@@ -194,9 +206,8 @@ def _width(ranges: Iterable[tuple[object, object]], feature: FeatureCodes) -> st
         size, unit = next(((s, u) for s, u in _SPANS if micros >= 0.75 * s), (1_000_000.0, "second"))
         count = round(micros / size)
         return f"a{'n' if unit == 'hour' else ''} {unit}" if count <= 1 else f"{count} {unit}s"
-    if family == "int":
-        return f"{round(gap):,}"
-    return f"{gap / 10**feature.value_type.scale:.4g}"
+    width = gap / 10**feature.value_type.scale
+    return f"{width:,.0f}" if family == "integer" or width >= 1000 else f"{width:.4g}"
 
 
 def _finite(value: object) -> bool:

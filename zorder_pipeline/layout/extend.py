@@ -16,7 +16,9 @@ from .encoding import FINE_BITS, rank_encoding
 __all__ = ["extended"]
 
 LEAST_SHARE = 0.05
-"""Share of the rows that must lie beyond a feature's range for it to be extended."""
+"""Share of the rows that must lie beyond a feature's range for it to be extended: their epoch comes before all bits."""
+LEAST_LATER = 0.005
+"""The same of a clock, by which queries ask for what is new; beyond what a sample misses by chance."""
 MOST_EPOCHS = 1000
 """More are not told apart by the rows that a rewrite looks at for this."""
 MOST_CODES = 4096
@@ -52,7 +54,7 @@ def extended(
     times = rows / max(1, spec.rows or rows)
     dividing = {spec.features[i].column for i in spec.telling} | {spec.clock}
     features = tuple(
-        _extended(feature, *columns[feature.column], times, most if feature.column == spec.clock else 1)
+        _extended(feature, *columns[feature.column], times, most, feature.column == spec.clock)
         if feature.column in columns and feature.column in dividing
         else feature.base
         for feature in spec.features
@@ -61,19 +63,19 @@ def extended(
 
 
 def _extended(
-    feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], times: float, most: int
+    feature: FeatureCodes, values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], times: float, most: int, clock: bool
 ) -> FeatureCodes:
-    """``feature`` for rows that are ``times`` those it was learned from, with at most ``most`` epochs."""
+    """``feature`` for rows that are ``times`` those it was learned from; the clock with at most ``most`` epochs."""
     base = feature.base
     if base.high is None or not len(values):
         return base
     known = values[valid]
     new = known[known > base.high]
-    if len(new) < max(1.0, LEAST_SHARE * len(values)):
+    if len(new) < max(1.0, (LEAST_LATER if clock else LEAST_SHARE) * len(values)):
         return base
     width = base.codes[-1] + 1
     late = times <= 1 or len(new) / len(known) >= LATER * (1 - 1 / times)
-    most = min(most, max(MOST_CODES // width, FEW_EPOCHS))
+    most = min(most, max(MOST_CODES // width, FEW_EPOCHS)) if clock else 1
     epochs = max(1, min(most, round(times * len(new) / len(values)))) if late else 1
     ranks = rank_encoding(base.column, base.type, new, np.ones(len(new), dtype=np.bool_))
     epoch, code = np.divmod(ranks.codes * (width * epochs) >> FINE_BITS, width)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
-from .encoding import Encoding
+from .encoding import Encoding, has_nan
 
 __all__ = ["TreeDraft", "leaf_of", "tree_spec"]
 
@@ -89,16 +89,20 @@ def tree_spec(draft: TreeDraft, encodings: tuple[Encoding, ...]) -> KeySpec:
         encoding = encodings[i]
         cuts = np.unique(draft.cut[draft.feature == i])
         begins = np.searchsorted(encoding.codes, cuts)  # a cut is a code that occurs: the values that begin there
+        points = encoding.starts[begins]
         code_of_cut |= {(i, int(cut)): number + 1 for number, cut in enumerate(cuts)}
         features.append(
             FeatureCodes(
                 column=encoding.column,
                 type=encoding.type,
-                breakpoints=tuple(encoding.starts[begins].tolist()),
-                codes=tuple(range(len(cuts) + 1)),
+                breakpoints=tuple(points.tolist()[: len(points) - has_nan(points)]),
+                codes=tuple(range(len(cuts) + 1 - has_nan(points))),
                 bits=max(1, len(cuts).bit_length()),
                 null_code=int(np.searchsorted(cuts, encoding.null_code, side="right")),
                 high=encoding.high,
+                nan_code=int(np.searchsorted(cuts, encoding.codes[-1], side="right"))
+                if has_nan(encoding.starts)
+                else None,
             )
         )
     asked = list(zip(draft.feature.tolist(), draft.cut.tolist(), strict=True))

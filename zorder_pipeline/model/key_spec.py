@@ -65,6 +65,7 @@ class FeatureCodes:
             lie between ``e * 2 ** bits`` and ``(e + 1) * 2 ** bits``.
         bits: bits the key takes from this feature; 0 is not allowed.
         null_code: code of a null.
+        nan_code: code of a NaN, where it has one of its own; None where it is coded as a value above all others.
         high: largest value that the breakpoints were learned from; None when it is not known, or does not matter.
         expression: how Spark computes the value, where it is no column of the table but an expression, a predicate or
             an SOP partition index; rebuilt from parsed trees. ``column`` then only names it.
@@ -78,18 +79,27 @@ class FeatureCodes:
     null_code: int = 0
     high: Value | None = None
     expression: str = ""
+    nan_code: int | None = None
 
     def __post_init__(self) -> None:
         ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
         if len(self.codes) != len(self.breakpoints) + 1 or not ascending:
             raise PlanError(f"feature {self.column}: codes must be ascending and one more than the breakpoints")
-        if self.bits < 1 or self.codes[0] >= 1 << self.bits or not 0 <= self.null_code < 1 << self.bits:
+        others = [self.null_code] if self.nan_code is None else [self.null_code, self.nan_code]
+        if self.bits < 1 or self.codes[0] >= 1 << self.bits or not all(0 <= code < 1 << self.bits for code in others):
             raise PlanError(f"feature {self.column}: its codes do not fit {self.bits} bits")
+        if self.nan_code is not None and self.value_type.family != "float":
+            raise PlanError(f"feature {self.column}: a code of NaN, which type {self.type} does not have")
 
     @property
     def value_type(self) -> ValueType:
         """The parsed type."""
         return ValueType.parse(self.type)
+
+    @property
+    def divides(self) -> bool:
+        """Whether it has more than one code: a clock has one until the table has grown."""
+        return bool(self.breakpoints) or len({self.codes[0], self.null_code, self.nan_code} - {None}) > 1
 
     @property
     def epochs(self) -> int:
@@ -157,7 +167,7 @@ class KeySpec:
     def _check_tree(self, tree: CutTree) -> None:
         if sorted(self.order) != list(range(len(self.features))):
             raise PlanError("a key with a tree of cuts names each feature once in its order")
-        highest = [feature.base.codes[-1] for feature in self.features]
+        highest = [max(feature.base.codes[-1], feature.nan_code or 0) for feature in self.features]
         for feature, cut in zip(tree.feature, tree.cut, strict=True):
             if feature != LEAF and not (feature < len(highest) and 0 < cut <= highest[feature]):
                 raise PlanError("the plan's tree of cuts asks for a cut that its features do not have")
@@ -181,7 +191,7 @@ class KeySpec:
     def dividing(self) -> tuple[int, ...]:
         """`order` without the bit of a clock that divides nothing until the table has grown."""
         last = self.features[self.order[-1]]
-        waits = self.spare > 0 and last.column == self.clock and not last.breakpoints
+        waits = self.spare > 0 and last.column == self.clock and not last.divides
         return self.order[:-1] if waits else self.order
 
     @property
@@ -235,6 +245,7 @@ class KeySpec:
                     "null_code": f.null_code,
                     **({} if f.high is None else {"high": value_to_json(f.high)}),
                     **({"expression": f.expression} if f.expression else {}),
+                    **({} if f.nan_code is None else {"nan_code": f.nan_code}),
                 }
                 for f in self.features
             ],
@@ -265,6 +276,7 @@ class KeySpec:
                     null_code=f["null_code"],
                     high=value_from_json(f["high"]) if "high" in f else None,
                     expression=f.get("expression", ""),
+                    nan_code=f.get("nan_code"),
                 )
                 for f in data["features"]
             )

@@ -83,6 +83,8 @@ def with_key(
             points = array_sql(feature.breakpoints, feature.value_type)
             searches.append(Search(f"{_PLACE}{i}", value, points, len(feature.breakpoints)))
             code = _get(feature.codes, BIGINT, f"{_PLACE}{i}")
+        if feature.nan_code is not None:
+            code = f"IF(isnan({value}), {feature.nan_code}, {code})"
         codes[f"{_CELL}{i}"] = f"CAST(IF({value} IS NULL, {feature.null_code}, {code}) AS BIGINT)"
     kept = [F.col(column_sql((name,))) for name in (df.columns if beside is None else beside)]
     if beside is not None:

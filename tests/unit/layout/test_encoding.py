@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.encoding import FINE_BITS, codes_of, rank_encoding
+from zorder_pipeline.model.key_spec import FeatureCodes
 
 VALUES = st.lists(st.one_of(st.none(), st.integers(-50, 50)), min_size=1, max_size=200)
 
@@ -43,6 +45,28 @@ def test_a_heavy_hitter_and_few_distinct_values_get_codes_of_their_own() -> None
 def test_a_constant_has_no_useful_bits(raw: list[int | None]) -> None:
     values, valid = np.array([0 if v is None else v for v in raw]), np.array([v is not None for v in raw])
     assert rank_encoding("x", "int", values, valid).useful_bits == 0
+
+
+@pytest.mark.parametrize(("raw", "bits"), [([7, None], 1), ([7, 7, 7, None], 2), ([7, 8] * 50 + [None], 9)])
+def test_nulls_can_be_told_from_every_value(raw: list[int | None], bits: int) -> None:
+    values, valid = np.array([v or 0 for v in raw]), np.array([v is not None for v in raw])
+    encoding = rank_encoding("x", "int", values, valid)
+    codes = codes_of(encoding.feature(encoding.useful_bits), values, valid)
+    assert encoding.useful_bits <= bits
+    assert len(set(codes.tolist())) == len(set(raw))
+
+
+def test_nan_has_a_code_of_its_own_and_does_not_hide_the_largest_number() -> None:
+    values = np.array([1.0, 2.0, np.nan, np.nan, 3.0, 0.0])
+    encoding = rank_encoding("x", "double", values, np.array([True] * 5 + [False]))
+    feature = encoding.feature(3)
+    assert (feature.high, feature.breakpoints) == (3.0, (2.0, 3.0))
+    assert (
+        codes_of(feature, values, np.array([True] * 5 + [False])) == encoding.fine(values, np.arange(6) < 5) >> 13
+    ).all()
+    assert rank_encoding("x", "double", np.full(3, np.nan), np.ones(3, bool)).high is None
+    with pytest.raises(PlanError, match="which type int does not have"):
+        FeatureCodes("x", "int", (), (0,), 1, nan_code=1)
 
 
 def test_nan_is_the_largest_value() -> None:

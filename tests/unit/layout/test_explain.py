@@ -20,6 +20,9 @@ def single(type_name: str, points: tuple, curve: str = "interleave") -> tuple[st
         ("date", tuple(range(0, 70, 10)), "c: 8 ranges, each about a week wide (3 bits)"),
         ("timestamp", tuple(range(0, 7 * 3_600_000_000, 3_600_000_000)), "each about an hour wide"),
         ("decimal(10,2)", (100, 350, 600), "c: 4 ranges, each about 2.5 wide (2 bits)"),
+        ("decimal(12,2)", (0, 123450, 246900), "c: 4 ranges, each about 1,234 wide (2 bits)"),
+        ("bigint", (0, 1_234_567, 2_469_134), "c: 4 ranges, each about 1,234,567 wide (2 bits)"),
+        ("int", (0, 11, 23, 34), "each about 11 wide"),
         ("decimal(10,2)", (150,), "c: 2 ranges, split at 1.50 (1 bit)"),
         ("string", ("secret",), "c: 2 ranges, split at a value in the middle (1 bit)"),
         ("string", ("a", "b", "c"), "c: 4 ranges of about as many rows (2 bits)"),
@@ -28,6 +31,19 @@ def single(type_name: str, points: tuple, curve: str = "interleave") -> tuple[st
 )
 def test_widths_are_said_in_the_columns_own_terms(type_name: str, points: tuple, words: str) -> None:
     assert words in single(type_name, points)[0]
+
+
+def test_what_tells_files_apart_is_told_before_what_orders_rows_inside_them() -> None:
+    day = FeatureCodes("day", "date", tuple(range(7, 112, 7)), tuple(range(16)), 4)
+    part = FeatureCodes("part", "int", (10, 20, 30), (0, 1, 2, 3), 2)
+    flag = FeatureCodes("flag", "int", (), (1,), 1)
+    assert explain(KeySpec((day, part, flag), (0, 2, 0, 0, 1, 0, 1), spare=2)) == (
+        "day: 8 ranges, each about 2 weeks wide (3 bits); inside files 16 ranges, each about a week wide (4 bits)",
+        "flag: values apart from nulls (1 bit)",
+        "part: 2 ranges, split at 20 (1 bit); inside files 4 ranges, each about 10 wide (2 bits)",
+        "order of the bits, most significant first: day, flag, day x2, part, day, part",
+        "the last 2 bits order rows inside files, and will tell files apart when the table has grown",
+    )
 
 
 def test_a_hilbert_curve_is_named() -> None:

@@ -132,6 +132,27 @@ def test_a_few_strays_extend_nothing() -> None:
     assert extended(spec, {}, 10) == spec
 
 
+def test_few_rows_that_are_later_by_the_clock_extend_it() -> None:
+    """A full relayout of a table to which a few days were added."""
+    spec = replace(specs(old_rows())[0], clock="day")
+    some = old_rows()
+    some["day"][0][:40], some["part"][0][:40] = np.arange(1000, 1040), np.arange(1000, 1040)
+    longer = extended(spec, some, 4000)
+    assert [feature.epochs for feature in longer.features] == [1, 0]
+
+
+def test_a_column_with_nan_is_extended_for_larger_numbers() -> None:
+    """pandas has nulls of whole numbers as NaN."""
+    old = np.where(np.arange(4000) % 10 == 0, np.nan, np.arange(4000.0))
+    spec = KeySpec((rank_encoding("x", "double", old, np.ones(4000, bool)).feature(3),), (0,) * 3)
+    new, valid = np.concatenate([np.arange(4000.0, 8000.0), [np.nan, -1.0, np.inf]]), np.ones(4003, bool)
+    key = keys(extended(spec, {"x": (new, valid)}, 4003), {"x": (new, valid)})
+    assert len(np.unique(key[:4000])) == 8
+    assert (key[:4000] > 7).all()
+    assert key[4000] == keys(spec, {"x": (new, valid)})[4000] < 8
+    assert (key[4001], key[4002]) == (0, key[3999])
+
+
 def test_extending_twice_starts_from_what_was_learned() -> None:
     spec = specs(old_rows())[0]
     once = extended(spec, new_rows(100, 130), 2000)
