@@ -1,4 +1,4 @@
-"""Zone maps: how much of each column"s values every file spans."""
+"""Zone maps: how much of each column's values every file spans."""
 
 from __future__ import annotations
 
@@ -20,13 +20,15 @@ WIDTHS = LinearSegmentedColormap.from_list("widths", ["#F7FBFF", "#9ECAE1", "#21
 def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = None) -> bytes:
     """How much of each column's values every file spans: pale cells are files that most queries can skip.
 
+    Each panel has its files from the narrowest to the widest on average, a file in the same place of every row.
+
     Args:
         panels: by title (``before``, ``after``), per column the span of each file, max - min as share of the column's
             values, 0 to 1, shape (files,). NaN where the file has no statistics.
     """
     columns = list(dict.fromkeys(name for spans in panels.values() for name in spans))
     message = title or _zone_message(panels)
-    figure, _ = figure_of(7.2, 0.9 + len(panels) * (0.62 + 0.3 * len(columns)), message, axes=False)
+    figure, _ = figure_of(7.2, 1.2 + len(panels) * (0.62 + 0.3 * len(columns)), message, axes=False)
     grid = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"hspace": 0.5})
     picture = None
     for axes, (name, spans) in zip(grid[:, 0], panels.items(), strict=True):
@@ -34,14 +36,13 @@ def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = Non
         cells = np.full((len(columns), files), np.nan)
         for row, column in enumerate(columns):
             if column in spans:
-                cells[row] = np.sort(spans[column])
+                cells[row] = spans[column]
+        cells = cells[:, np.argsort(np.nan_to_num(cells, nan=1.0).mean(axis=0), kind="stable")]
         picture = axes.imshow(cells, aspect="auto", cmap=WIDTHS, vmin=0, vmax=1, interpolation="nearest")
         axes.set_facecolor("#FFE9C7")
         axes.set_yticks(range(len(columns)), [short(column, 20) for column in columns])
         axes.set_xticks([])
-        axes.set_xlabel(
-            f"{counted(files, 'file')}, in each row from the narrowest to the widest", fontsize=8.5, color=GREY
-        )
+        axes.set_xlabel(f"{counted(files, 'file')}, from the narrowest to the widest", fontsize=8.5, color=GREY)
         axes.set_title(name, loc="left", fontsize=10, weight="bold", color=INK)
         for row in range(len(columns)):
             mean = float(np.nanmean(cells[row])) if np.isfinite(cells[row]).any() else math.nan

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline import pictures, pipeline
+from zorder_pipeline.layout.importance import column_importance
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["collect"]
 
 MOST_FORMS = 12
+ZONES = "How much of each column every file spans: the fainter, the more queries skip it."
 LEVELS = {
     "delta": "whole files, by Delta's statistics",
     "row_group": "row groups, by Parquet's",
@@ -185,6 +187,13 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
                     drawn, "Files as rectangles in the plane of the two most used columns: small ones can be skipped."
                 )
             )
+    if plan.spec is not None and facts.before is None:
+        drawn = drawing.zones({"now": facts.now}, analysis.sample, plan.spec.columns)
+        if drawn is not None:
+            parts.append(Picture(drawn, ZONES))
+    if len(learned.before):
+        drawn = pictures.rows_per_query(learned.before, learned.after)
+        parts.append(Picture(drawn, "Rows that unseen queries read, as the table lies and under that layout."))
     if learned.study is not None:
         parts.append(Picture(drawing.search(learned.study), "The history of the search (Optuna)."))
         if (drawn := drawing.tried(learned.study)) is not None:
@@ -193,6 +202,9 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
                     drawn, "Parallel coordinates: a line is a layout, its height at a column the bits that it gave it."
                 )
             )
+        if importance := column_importance(learned.study):
+            drawn = pictures.column_importance(importance)
+            parts.append(Picture(drawn, "Which columns' numbers of bits decided how much a layout reads."))
     sections.append(Section("What a search finds now", list(pipeline.in_words(plan, literals)), parts))
     return sections
 
@@ -205,9 +217,7 @@ def _effect(facts: Facts) -> list[Section]:
     if facts.analysis is not None:
         drawn = drawing.zones(snapshots, facts.analysis.sample, facts.applied.spec.columns)
         if drawn is not None:
-            parts.append(
-                Picture(drawn, "How much of each column every file spans: the fainter, the more queries skip it.")
-            )
+            parts.append(Picture(drawn, ZONES))
     if facts.boxes:
         read = [drawing.shares_read(snapshot, facts.boxes) for snapshot in snapshots.values()]
         drawn = pictures.rows_per_query(read[0], read[1], labels=("before", "now"))
