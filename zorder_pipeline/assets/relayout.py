@@ -161,15 +161,14 @@ def _measured(
     hashed: bool,
 ) -> Relayout:
     """What the commits left as it was, and what the unseen queries read on either side."""
-    from zorder_pipeline.pipeline.drawing import shares_read
     from zorder_pipeline.pipeline.proof import prove
 
     promise = plan.promise
     return Relayout(
         result,
         prove(before, after, hashed),
-        read_before=shares_read(before, unseen),
-        read_after=shares_read(after, unseen),
+        read_before=before.files().zone_map().shares_read(unseen),
+        read_after=after.files().zone_map().shares_read(unseen),
         promised=promise.before - promise.after if promise.queries else None,
         promised_low=promise.low,
         target_file_rows=plan.target_file_rows,

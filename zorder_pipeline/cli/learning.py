@@ -50,6 +50,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
+@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Time budget of the search.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--sampler",

@@ -57,6 +57,7 @@ class Learned:
         history: best training cost after each trial.
         study: every trial of the search.
         seconds: time taken.
+        left_out: baselines that were not compared with, because they take as long as a search.
         computed: values and validity of those columns of the plan's key that the sample lacks.
     """
 
@@ -73,6 +74,7 @@ class Learned:
     history: npt.NDArray[np.float64]
     seconds: float
     study: optuna.Study | None = field(default=None, repr=False, compare=False)
+    left_out: tuple[str, ...] = ()
     computed: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -90,6 +92,7 @@ def learn_layout(
     progress: Progress | None = None,
     kept: npt.NDArray[np.int32] | None = None,
     searching: bool = True,
+    lies: npt.NDArray[np.float64] | None = None,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
@@ -105,8 +108,15 @@ def learn_layout(
         kept: file of each sampled row once the table's new files follow its present layout. Another layout must beat
             that, not the table as it lies.
         searching: False only tells what the table's present order reads, and keeps it.
+        lies: share of the rows that each query reads of the table as it lies, shape (queries,), where that is known;
+            else the sample tells it, as it does of every layout: too little if a present file has few rows in it.
     """
     started = time.monotonic()
+
+    def left() -> float | None:
+        """What is left of the time budget, in seconds."""
+        return None if settings.seconds is None else max(0.0, settings.seconds - (time.monotonic() - started))
+
     everything = np.arange(len(queries))
     train, select = (blocks.train, blocks.select) if blocks else (everything, everything)
 
@@ -114,12 +124,13 @@ def learn_layout(
         return Estimator.build(columns, schema, [queries[i] for i in index], table.rows)
 
     on_train, on_select = estimator(train), estimator(select)
-    stored = table.rows_read(None, on_select)
+    stored = table.rows_read(None, on_select) if lies is None else lies[select]
     stays = (kept, int(kept.max()) + 1) if kept is not None else table.blocks(None)
-    standing = on_select.rows_read(*stays) / max(1, table.rows)
+    standing = stored if kept is None else on_select.rows_read(*stays) / max(1, table.rows)
     shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
     drafts: dict[str, AnyDraft] = {}
+    left_out: list[str] = []
     if searching and table.encodings and table.files > 1:
         found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
         drafts["learned"] = found.draft
@@ -127,8 +138,9 @@ def learn_layout(
         less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
         training = Training(table, on_train, [queries[i] for i in train], weights[train], less)
         for baseline in BASELINES:
-            slow = baseline.searched and (table.rows > SLOW_ROWS or settings.seconds is not None)
-            if not slow and (draft := baseline.make(training)) is not None:
+            if baseline.searched and (table.rows > SLOW_ROWS or settings.seconds is not None):
+                left_out.append(baseline.name)
+            elif (draft := baseline.make(training)) is not None:
                 shares[baseline.name] = table.rows_read(draft, on_select)
                 drafts[baseline.name] = _applicable(draft)
     per_query = {name: table.rows_read(draft, on_select) for name, draft in drafts.items()}
@@ -142,12 +154,19 @@ def learn_layout(
         if blocks:  # the choice is made: what the select block knows may now refine it
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
-            winner = _refined(name, winner, table, known, weights[both], settings)
+            if (seconds := left()) != 0:
+                winner = _refined(name, winner, table, known, weights[both], replace(settings, seconds=seconds))
         winner, spare = deepened(winner, table, known, weights[both])
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
     on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
+
+    def promised(block: npt.NDArray[np.int32], number: int, as_stored: bool) -> npt.NDArray[np.float64]:
+        if on_promise is None or blocks is None:
+            return nothing
+        return lies[blocks.promise] if as_stored and lies is not None else whole_table_shares(on_promise, block, number)
+
     then = table.blocks(winner) if winner is not None else stays
     return Learned(
         spec=spec,
@@ -156,13 +175,14 @@ def learn_layout(
         select=_average(per_query.get(name, standing), weights[select]),
         stored_select=_average(stored, weights[select]),
         baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
-        before=whole_table_shares(on_promise, *table.blocks(None)) if on_promise else nothing,
-        after=whole_table_shares(on_promise, *then) if on_promise else nothing,
-        standing=whole_table_shares(on_promise, *stays) if on_promise else nothing,
+        before=promised(*table.blocks(None), True),
+        after=promised(*then, winner is None and kept is None),
+        standing=promised(*stays, kept is None),
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,
         study=found.study if found else None,
+        left_out=tuple(left_out),
     )
 
 

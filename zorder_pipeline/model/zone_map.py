@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,15 @@ class ZoneMap:
         if self.all_or_none:
             result |= self._lacking(boxes)
         return result & self._any(boxes, exact=True)
+
+    def shares_read(self, queries: Sequence[Boxes], total: int | None = None) -> npt.NDArray[np.float64]:
+        """Share of the rows that a reader with Delta's data skipping would read for each query, shape (queries,).
+
+        Args:
+            total: rows of the table, of which the blocks may be a part; None where they are all of it.
+        """
+        rows = max(1, int(self.rows.sum()) if total is None else total)
+        return np.array([float(self.rows[self.matching(boxes)].sum()) / rows for boxes in queries])
 
     def _any(self, boxes: Boxes, exact: bool) -> Mask:
         result = np.zeros(len(self), dtype=np.bool_)

@@ -47,7 +47,7 @@ def confirmed(
     files = snapshot.files()
     now = files.zone_map()
     total = max(1, int(files.rows.sum()))
-    present = _shares(now, queries, total)
+    present = now.shares_read(queries, total)
     if spec is None or not queries:
         return present, present
     chosen = select_files(snapshot, spec.layout_id, target_rows).rewrite
@@ -61,7 +61,7 @@ def confirmed(
     new = file_zones(cells, target_rows, snapshot.schema)
     kept = np.ones(len(files), dtype=np.bool_)
     kept[chosen] = False
-    after = _shares(new, queries, total) + _shares(_part(now, kept), queries, total)
+    after = new.shares_read(queries, total) + _part(now, kept).shares_read(queries, total)
     return present, after
 
 
@@ -121,7 +121,3 @@ def _part(zone_map: ZoneMap, kept: npt.NDArray[np.bool_]) -> ZoneMap:
     }
     physical = None if zone_map.physical_rows is None else zone_map.physical_rows[kept]
     return ZoneMap(zone_map.rows[kept], zone_map.bytes[kept], columns, physical, zone_map.all_or_none)
-
-
-def _shares(zone_map: ZoneMap, queries: Sequence[Boxes], total: int) -> Floats:
-    return np.array([float(zone_map.rows[zone_map.matching(boxes)].sum()) / total for boxes in queries])

@@ -18,7 +18,6 @@ from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import comparisons
-from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -28,7 +27,7 @@ from .records import TableAnalysis
 if TYPE_CHECKING:
     import optuna
 
-__all__ = ["asked_over_time", "graph", "layout", "layouts_compared", "plane", "search", "shares_read", "tried", "zones"]
+__all__ = ["asked_over_time", "graph", "layout", "layouts_compared", "plane", "search", "tried", "zones"]
 
 COLUMNS_SHOWN = 8
 COORDINATES = 10
@@ -112,15 +111,6 @@ def tried(study: optuna.Study) -> bytes | None:
     order = sorted(range(len(names)), key=lambda i: (-weight.get(names[i], 0.0), -int(best[i])))[:COORDINATES]
     costs = np.array([trial.value for trial in kept], dtype=np.float64)
     return pictures.parallel_bits([names[i] for i in order], bits[:, order], costs)
-
-
-def shares_read(snapshot: TableSnapshot, queries: Sequence[Boxes]) -> Floats:
-    """Share of the table's rows that each query reads, by the files' own statistics, shape (queries,)."""
-    files = snapshot.files()
-    zone_map = files.zone_map()
-    rows = np.asarray(files.rows, dtype=np.float64)
-    read = [float(rows[zone_map.matching(query)].sum()) for query in queries]
-    return np.asarray(read) / max(1.0, float(rows.sum()))
 
 
 def zones(snapshots: dict[str, TableSnapshot], sample: Sample, columns: Sequence[str]) -> bytes | None:

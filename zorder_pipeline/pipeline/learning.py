@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 __all__ = ["learn", "learn_layout_for", "learn_remembering", "study_name"]
 
 FEW_ROWS_PER_FILE = 50
+THIN = 0.5
+"""Where a present file has fewer rows in the sample than this share of what a new one has, zone maps from the sample
+would flatter the table as it lies: many small files. There the files' own statistics tell what it reads."""
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
@@ -144,6 +147,9 @@ def learn_remembering(
         study_name(snapshot.location, snapshot.table_id),
     )  # fmt: skip
     kept = kept_files(analysis, present, partition) if present is not None else None
+    present_files = snapshot.files()
+    thin = sample.rows < THIN * table.rows_per_file * len(present_files)
+    lies = present_files.zone_map().shares_read(analysis.boxes) if thin else None
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
@@ -160,7 +166,7 @@ def learn_remembering(
         unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
     learned = learn_layout(
         table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept, not unsought,
+        kept, not unsought, lies,
     )  # fmt: skip
     if learned.spec is not None:
         learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
@@ -173,6 +179,8 @@ def learn_remembering(
         notes.append(f"{UNSOUGHT}: {unsought}")
     if table.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
+    if learned.left_out:
+        notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
     stays = present if learned.name == KEPT else None
     if stays is not None and not unsought:
         notes.append(STAYS)

@@ -69,8 +69,8 @@ def collect(
     every = [*names, snapshot.location]
     facts = gather(spark, snapshot, log, every, state, settings or LearnSettings(), say)
     say("drawing")
-    read = drawing.shares_read(snapshot, facts.boxes)
-    then = drawing.shares_read(facts.before, facts.boxes) if facts.before is not None else None
+    read = snapshot.files().zone_map().shares_read(facts.boxes)
+    then = facts.before.files().zone_map().shares_read(facts.boxes) if facts.before is not None else None
     sections = [
         _asked(facts, log, literals),
         *([_columns(facts.analysis)] if facts.analysis is not None else []),
@@ -219,7 +219,7 @@ def _effect(facts: Facts) -> list[Section]:
         if drawn is not None:
             parts.append(Picture(drawn, ZONES))
     if facts.boxes:
-        read = [drawing.shares_read(snapshot, facts.boxes) for snapshot in snapshots.values()]
+        read = [snapshot.files().zone_map().shares_read(facts.boxes) for snapshot in snapshots.values()]
         drawn = pictures.rows_per_query(read[0], read[1], labels=("before", "now"))
         parts.append(Picture(drawn, "Rows that each query reads, by the files' own statistics."))
     entry = facts.entries[-1]

@@ -57,6 +57,35 @@ def test_unequal_filters_get_unequal_bits_and_unqueried_columns_none() -> None:
     assert learned.after.mean() < min(v for k, v in learned.baselines.items() if k.startswith("zorder"))
 
 
+def test_many_small_files_are_judged_by_their_own_statistics() -> None:
+    """Of a file with one row in the sample the zone map is far too narrow: such a table seems to lie well."""
+    columns, queries = sample(), ranges("ab", [30_000, 30_000], 120, 3)
+    stored = np.arange(ROWS, dtype=np.int32)
+    table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
+    blocks = split_log([str(i) for i in range(len(queries))], [None] * len(queries))
+
+    def found(lies: np.ndarray | None) -> Learned:
+        settings = SearchSettings(100, 1)
+        return learn_layout(table, columns, SCHEMA, queries, np.ones(120), blocks, settings, lies=lies)
+
+    assert found(None).spec is None
+    learned = found(np.ones(120))
+    assert learned.spec is not None
+    assert learned.baselines["stored"] == learned.before.mean() == learned.standing.mean() == 1.0
+
+
+def test_a_time_budget_bounds_what_is_searched_and_says_what_was_left_out() -> None:
+    columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
+    settings = SearchSettings(10**6, 1, seconds=0.5)
+    learned = learn_layout(
+        table, columns, SCHEMA, queries, np.ones(60), split_log([str(i) for i in range(60)], [None] * 60), settings
+    )
+    assert learned.left_out == ("seed", "qd-tree", "piecewise")
+    assert len(learned.history) < 10**5
+    assert learned.spec is not None
+
+
 def test_the_table_stays_when_it_already_lies_well() -> None:
     columns = sample()
     stored = (np.argsort(np.argsort(columns["a"][0])) * FILES // ROWS).astype(np.int32)
