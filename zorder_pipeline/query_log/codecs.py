@@ -1,8 +1,8 @@
 """Compressed streams as Spark writes its event logs, and as everybody else writes theirs.
 
 Spark's lz4 and snappy are framed by the Java libraries lz4-java (``LZ4Block``) and snappy-java, not by the standard
-frame formats; its lzf is LibLZF in blocks. A stream that ends too early yields what came before, and then raises
-`EOFError`.
+frame formats; its lzf is LibLZF in blocks. A stream that is damaged or ends too early yields what came before, and
+then raises `EOFError`.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import gzip
 import io
 import struct
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO, cast
 
@@ -67,7 +68,13 @@ def _plain(stream: BinaryIO) -> Iterator[bytes]:
 
 def _gzip(stream: BinaryIO) -> Iterator[bytes]:
     with gzip.GzipFile(fileobj=stream) as inner:
-        while chunk := inner.read1(READ):
+        while True:
+            try:
+                chunk = inner.read1(READ)
+            except (zlib.error, gzip.BadGzipFile) as error:
+                raise EOFError("the gzip stream is damaged") from error
+            if not chunk:
+                return
             yield chunk
 
 
@@ -93,6 +100,13 @@ def _exactly(stream: BinaryIO, size: int) -> bytes:
     return bytes(found)
 
 
+def _unpacked(codec: pa.Codec, data: bytes, size: int) -> bytes:
+    try:
+        return bytes(codec.decompress(data, size, asbytes=True))
+    except (OSError, pa.ArrowException) as error:
+        raise EOFError("a damaged block") from error
+
+
 def _lz4(stream: BinaryIO) -> Iterator[bytes]:
     codec = pa.Codec("lz4_raw")
     while head := stream.read(len(LZ4_MAGIC)):
@@ -103,8 +117,10 @@ def _lz4(stream: BinaryIO) -> Iterator[bytes]:
             raise EOFError("a block of impossible size")
         data = _exactly(stream, packed)
         if token & 0xF0 == LZ4_PACKED:
-            yield codec.decompress(data, size, asbytes=True)
-        elif token & 0xF0 == LZ4_RAW and data:
+            yield _unpacked(codec, data, size)
+        elif token & 0xF0 != LZ4_RAW:
+            raise EOFError("a block of a form that LZ4Block does not have")
+        elif data:
             yield data
 
 
@@ -119,7 +135,7 @@ def _snappy(stream: BinaryIO) -> Iterator[bytes]:
         if len(length) < 4 or size > MAX_BLOCK:
             raise EOFError("the stream ends in the middle of a block")
         data = _exactly(stream, size)
-        yield codec.decompress(data, _varint(data), asbytes=True)
+        yield _unpacked(codec, data, _varint(data))
 
 
 def _varint(data: bytes) -> int:

@@ -7,6 +7,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -119,11 +120,35 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
     try:
         with open_anywhere(log, log.parts[0]) as stream:
             for batch in pq.ParquetFile(stream).iter_batches(BATCH):
-                for record in batch.to_pylist():
+                for record in _records(batch):
                     number += 1
-                    yield line_of(log.source, number, record)
-    except (pa.ArrowException, OSError) as error:
+                    if isinstance(record, UnicodeDecodeError):
+                        yield LogLine(log.source, number, reason="invalid_utf8", raw=str(record))
+                    else:
+                        yield line_of(log.source, number, record)
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
         yield _damaged(log, number, error)
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | UnicodeDecodeError]:
+    """Rows of a batch; of one with a moment that Python has not, all but that, and of one with no text, the error."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError):
+        for i in range(batch.num_rows):
+            yield _record(batch, i)
+
+
+def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeError:
+    record = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            record[name] = column[row].as_py()
+        except UnicodeDecodeError as error:
+            return error
+        except (ValueError, OverflowError):
+            record[name] = None
+    return record
 
 
 def _events(log: LogFile) -> Iterator[LogLine]:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import bz2
 import gzip
+import io
 import json
+import random
 import struct
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -84,6 +87,75 @@ def test_a_truncated_stream_gives_what_can_be_read_and_says_so(tmp_path: Path, s
     assert log.quarantined.keys() & {"damaged_file", "truncated", "malformed_json"}
     if suffix != "zst":  # one block: all or nothing
         assert log.used > 1000
+
+
+def _lzf(data: bytes) -> bytes:
+    blocks = [data[i : i + 1_000] for i in range(0, len(data), 1_000)]
+    runs = [b"".join(bytes([len(b[j : j + 32]) - 1]) + b[j : j + 32] for j in range(0, len(b), 32)) for b in blocks]
+    return b"".join(b"ZV\x01" + struct.pack(">HH", len(r), len(b)) + r for b, r in zip(blocks, runs, strict=True))
+
+
+def _parquet(data: bytes) -> bytes:
+    page = io.BytesIO()
+    rows = [json.loads(line)["statement"] for line in data.splitlines()]
+    pq.write_table(pa.table({"statement": rows}), page, row_group_size=50)
+    return page.getvalue()
+
+
+PACKED: dict[str, Callable[[bytes], bytes]] = {
+    "jsonl": bytes,
+    "jsonl.gz": gzip.compress,
+    "jsonl.bz2": bz2.compress,
+    "jsonl.zst": lambda data: bytes(pa.Codec("zstd").compress(data, asbytes=True)),
+    "jsonl.lz4": lambda data: bytes(pa.Codec("lz4").compress(data, asbytes=True)),
+    "jsonl.lz4.inprogress": _lz4_java,
+    "jsonl.snappy": _snappy_java,
+    "jsonl.lzf": _lzf,
+    "parquet": _parquet,
+}
+
+
+@pytest.mark.parametrize("log_format", ["auto", "spark-events"])
+@pytest.mark.parametrize("suffix", PACKED)
+def test_a_damaged_file_is_told_and_takes_no_other_with_it(tmp_path: Path, suffix: str, log_format: str) -> None:
+    many = [{"statement": f"SELECT a FROM t WHERE a = {i} AND c = '{i * 7919 % 1000003:x}'"} for i in range(100)]
+    data = b"".join(json.dumps(record).encode() + b"\n" for record in many)
+    if log_format == "spark-events":
+        data = b'{"Event": "SparkListenerLogStart"}\n' + data
+        if suffix == "parquet":
+            pytest.skip("event logs are text")
+    whole = PACKED[suffix](data)
+    (tmp_path / "b.jsonl").write_bytes(LINES)
+    chance = random.Random(suffix)
+    told = 0
+    for _ in range(30):
+        damaged = bytearray(whole)
+        for _ in range(chance.randint(1, 4)):
+            damaged[chance.randrange(8, len(damaged))] = chance.randrange(256)
+        (tmp_path / f"a.{suffix}").write_bytes(damaged)
+        log = ingest([str(tmp_path)], log_format=log_format)
+        assert log.lines == log.used + sum(log.ignored.values()) + sum(log.quarantined.values())
+        assert log_format != "auto" or log.used >= 2  # of the other file
+        told += bool(log.quarantined)
+    assert told > (5 if log_format == "auto" else 0)
+
+
+def test_a_form_of_block_that_lz4_java_does_not_have_is_damage(tmp_path: Path) -> None:
+    packed = bytearray(_lz4_java(LINES))
+    packed[8] = 0x35
+    (tmp_path / "log.jsonl.lz4").write_bytes(packed)
+    assert ingest([str(tmp_path / "log.jsonl.lz4")]).quarantined == {"damaged_file": 1}
+
+
+def test_rows_of_parquet_that_python_cannot_hold_cost_no_others(tmp_path: Path) -> None:
+    texts = pa.array([b"SELECT a FROM t WHERE a = 1", b"\xff\xfe", b"SELECT a FROM t WHERE a = 2"])
+    offsets, data = texts.buffers()[1:]
+    moments = pa.array([2**62, 0, 0], pa.timestamp("us"))
+    rows = pa.table({"statement": pa.Array.from_buffers(pa.string(), 3, [None, offsets, data]), "ts": moments})
+    pq.write_table(rows, tmp_path / "log.parquet")
+    log = ingest([str(tmp_path / "log.parquet")])
+    assert (log.lines, log.used, log.quarantined) == (3, 2, {"invalid_utf8": 1})
+    assert [query.timestamp for query in log.queries] == [None, 0]
 
 
 def test_csv_parquet_and_scripts(tmp_path: Path) -> None:
