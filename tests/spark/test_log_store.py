@@ -109,6 +109,25 @@ def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
     assert store.purge(days=90) == {"query_log": 5, "quarantine": 0}
 
 
+def test_a_line_of_the_future_silences_no_other_also_where_a_state_holds_one(store: LogStore, tmp_path: Path) -> None:
+    (tmp_path / "log.jsonl").write_text(
+        _lines(0, 5) + json.dumps({"statement": "SELECT a FROM t WHERE a = 99", "timestamp": "9999-12-31T23:59:59Z"})
+    )
+    store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert _values(store, days=2.5) == ["a = 99", "a = 2", "a = 3", "a = 4"]
+    future = (START + 400_000 * DAY, "date'2999-01-01'")
+    for table, change in (
+        ("log_files", f"watermark = {future[0]}"),
+        ("query_log", f"query_timestamp = {future[0]}, query_date = {future[1]} WHERE query_timestamp IS NULL"),
+    ):  # as such a line was stored before
+        store.spark.sql(f"UPDATE delta.`{store.path(table)}` SET {change}")
+    assert _values(store, days=2.5) == ["a = 99", "a = 2", "a = 3", "a = 4"]
+    assert store.load().queries[0].timestamp is None
+    assert store.purge(days=90)["query_log"] == 5
+    store.spark.sql(f"UPDATE delta.`{store.path('log_files')}` SET ingested_at = timestamp'2020-01-01'")
+    assert store.purge(days=90)["query_log"] == 1
+
+
 @pytest.mark.slow
 def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 3) + json.dumps({"statement": "SELECT * FROM u WHERE b = 1"}) + "\n")

@@ -189,7 +189,9 @@ def trust(spark: SparkSession, state: str | None, table_id: str, broken: float =
 
 
 def _later(query: LoggedQuery, entry: Entry) -> bool:
-    since = entry.log_watermark if entry.log_watermark is not None else entry.committed_at
+    since = entry.committed_at
+    if entry.log_watermark is not None:
+        since = min(since, entry.log_watermark)  # older plans may have been learned from lines of the future
     return query.timestamp is not None and query.timestamp > since
 
 

@@ -1,16 +1,36 @@
-"""Dates and local times, moved by intervals as Spark moves them."""
+"""When queries ran, and dates and local times, moved by intervals as Spark moves them."""
 
 from __future__ import annotations
 
 import calendar
 import datetime as dt
+import time
 from zoneinfo import ZoneInfo
 
-__all__ = ["moved"]
+__all__ = ["asked_at", "latest", "moved"]
 
 DAY = 86_400
+FIRST = -62_135_596_800_000_000
+"""Of the year 1, before which Python has no dates."""
 SPANS = {"DAY": DAY, "WEEK": 7 * DAY, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+
+
+def latest() -> int:
+    """The last moment, in microseconds since 1970 UTC, at which a logged query can have run: clocks differ by a day."""
+    return round((time.time() + DAY) * 1e6)
+
+
+def asked_at(timestamp: int) -> int | None:
+    """``timestamp``, or None, an unknown time, where no query can have run then.
+
+    A window of days is counted back from the newest query: one line from the future would leave all others out.
+
+    >>> asked_at(1_705_312_800_000_000)
+    1705312800000000
+    >>> asked_at(253_402_300_799_000_000)  # 9999-12-31
+    """
+    return timestamp if FIRST <= timestamp <= latest() else None
 
 
 def moved(start: dt.date, count: int, unit: str, zone: str) -> dt.date | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from .moments import asked_at
 from .spark_events import Execution
 
 __all__ = ["RAW", "LogLine", "line_of"]
@@ -35,7 +36,7 @@ class LogLine:
     Attributes:
         statement: SQL text.
         execution: a query execution of a Spark event log, instead of a statement.
-        timestamp: microseconds since 1970 UTC, or None.
+        timestamp: microseconds since 1970 UTC, or None when the log has none at which a query can have run.
         failed: the log says that the statement failed.
         parameters: of a prepared statement: by name, or in order.
         reason: why the line cannot be used.
@@ -123,11 +124,11 @@ def _microseconds(value: Any) -> int | None:
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         try:
-            return round(moment.timestamp() * 1e6)
+            return asked_at(round(moment.timestamp() * 1e6))
         except (OverflowError, ValueError):
             return None
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value or abs(value) > 1e22:
         return None
     size = abs(value)
     factor = 1e6 if size < 1e11 else 1e3 if size < 1e14 else 1 if size < 1e17 else 1e-3
-    return round(value * factor)
+    return asked_at(round(value * factor))

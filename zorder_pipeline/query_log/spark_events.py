@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from .moments import asked_at
 from .plan_scans import PlanScan, counters_of, scans_of
 
 __all__ = ["Execution", "executions"]
@@ -152,7 +153,7 @@ class _Reader:
     def _closed(self, number: int, item: _Open, end: Mapping[str, Any]) -> Execution:
         start = item.start
         began, ended = start.get("time"), end.get("time")
-        timestamp = began * 1000 if isinstance(began, int) else None
+        timestamp = asked_at(began * 1000) if isinstance(began, int) else None
         changed = start.get("modifiedConfigs")
         zone = (changed.get(ZONE) if isinstance(changed, Mapping) else None) or self.zone
         plan = start.get("sparkPlanInfo")

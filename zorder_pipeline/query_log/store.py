@@ -20,6 +20,7 @@ from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
 from .intake import Known, batches, find_new, name_of
+from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, rows_of
 from .stored import Record, StoredLog, log_of, query_of, record_of
 
@@ -101,10 +102,15 @@ class LogStore:
             return QueryLog((), 0, 0)
         files = self._current_files()
         rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
+        limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
+        rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
+        everything = rows
         if tables is not None:
             rows = rows.where(F.col("table_name").isin(list(tables)))
         if days is not None:
             last = files.agg(F.max("watermark")).collect()[0][0] or 0
+            if last > limit:
+                last = everything.agg(F.max("query_timestamp")).collect()[0][0] or 0
             recent = F.col("query_timestamp") >= last - round(days * DAY)
             rows = rows.where(recent | F.col("query_timestamp").isNull())
         latest = Window.partitionBy("table_name").orderBy(
@@ -121,8 +127,8 @@ class LogStore:
     def purge(self, days: int, user: str | None = None) -> dict[str, int]:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
 
-        A quarantined line that does not say whose it is goes by its age alone. Rows of ingestions that were cut off are
-        deleted, too. Files of deleted rows stay until VACUUM.
+        A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
+        its ingestion. Rows of ingestions that were cut off are deleted, too. Files of deleted rows stay until VACUUM.
         """
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
@@ -132,13 +138,17 @@ class LogStore:
             if not self._exists(name):
                 continue
             table = DeltaTable.forPath(self.spark, self.path(name))
+            done = self._read("log_files").select("run", "ingested_at").distinct()
             if user is None:
-                condition = F.col("query_date") < F.date_sub(F.current_date(), days)
+                oldest = F.date_sub(F.current_date(), days)
+                early = [row["run"] for row in done.where(F.to_date("ingested_at") < oldest).collect()]
+                to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
+                condition = (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
             elif "user" in table.toDF().columns:
                 condition = F.coalesce(F.col("user") == user, F.lit(False))
             else:  # quarantine as it was written before its lines had users
                 condition = F.lit(False)
-            runs = [row["run"] for row in self._read("log_files").select("run").distinct().collect()]
+            runs = [row["run"] for row in done.collect()]
             condition |= ~F.col("run").isin(runs)
             deleted[name] = table.toDF().where(condition).count()
             table.delete(condition)

@@ -8,6 +8,7 @@ import io
 import json
 import random
 import struct
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -17,7 +18,10 @@ import pytest
 from deltalake import write_deltalake
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.files import LogFile
 from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.parts import Part, rows_of
 from zorder_pipeline.query_log.reader import read_log
 
 RECORDS = [
@@ -156,6 +160,25 @@ def test_rows_of_parquet_that_python_cannot_hold_cost_no_others(tmp_path: Path) 
     log = ingest([str(tmp_path / "log.parquet")])
     assert (log.lines, log.used, log.quarantined) == (3, 2, {"invalid_utf8": 1})
     assert [query.timestamp for query in log.queries] == [None, 0]
+
+
+@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", 1e21, "1" * 22, -9.9e13, 32_503_680_000_000, "soon"])
+def test_a_time_at_which_no_query_can_have_run_is_an_unknown_one(tmp_path: Path, moment: object) -> None:
+    records = [*RECORDS, {"statement": "SELECT a FROM t WHERE a = 3", "timestamp": moment}]
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
+    part = Part(LogFile(str(tmp_path / "log.jsonl"), "json", (str(tmp_path / "log.jsonl"),), 0), "UTC")
+    rows = [row for batch in rows_of([part], Catalog()) for row in batch.to_pylist()]
+    assert [row["query_timestamp"] for row in rows if row["kind"] == "query"][-1] is None
+    (file,) = (row for row in rows if row["kind"] == "file")
+    assert file["query_timestamp"] == 1_705_312_800_000_000
+    counts = json.loads(file["counts"])
+    assert (counts["lines"], counts["used"], counts["ignored"], counts["quarantined"]) == (4, 3, {"insert": 1}, {})
+
+
+def test_the_clock_of_another_machine_may_be_ahead_by_hours(tmp_path: Path) -> None:
+    ahead = round(time.time()) + 3600
+    (tmp_path / "log.jsonl").write_text(json.dumps({"statement": "SELECT a FROM t", "timestamp": ahead}))
+    assert ingest([str(tmp_path)]).queries[0].timestamp == ahead * 1_000_000
 
 
 def test_csv_parquet_and_scripts(tmp_path: Path) -> None:
