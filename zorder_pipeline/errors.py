@@ -7,6 +7,7 @@ __all__ = [
     "LogError",
     "LostRaceError",
     "PlanError",
+    "RecordError",
     "TableError",
     "UnsupportedTableError",
     "VerificationError",
@@ -44,3 +45,7 @@ class LostRaceError(ZorderError):
 
 class VerificationError(ZorderError):
     """The rewritten rows differ from the input rows, or could not be compared; the sentence says what is committed."""
+
+
+class RecordError(ZorderError):
+    """A relayout is committed and could not be recorded in the state; the sentence names the version."""

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from tests.spark.test_relayout import content, relayout, spec_for, version
 from tests.spark.test_rewritten_values import created, log_was_edited
 from zorder_pipeline import pipeline
-from zorder_pipeline.errors import TableError, UnsupportedTableError, VerificationError
+from zorder_pipeline.errors import RecordError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.judging import Rules
@@ -139,7 +139,7 @@ def test_a_state_that_cannot_be_written_is_told_with_the_version_that_was_commit
     path, state = plain(spark, tmp_path / "t"), tmp_path / "state"
     state.mkdir()
     (state / "relayouts").write_text("in its way")
-    with pytest.raises(TableError, match=r"version 2 of .* is committed, but could not be recorded in .*/state \("):
+    with pytest.raises(RecordError, match=r"version 2 of .* is committed, but could not be recorded in .*/state \("):
         pipeline.apply(spark, path, layout_by_hand(spark, path, {"k": 3}), force=True, state=str(state))
     assert version(spark, path) == 2
 

@@ -25,7 +25,7 @@ from dagster_pyspark import LazyPySparkResource
 
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
-from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
+from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +38,8 @@ POOL = "spark"
 LOST_RACE_RETRIES = 3
 NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
     (LostRaceError, "run it again when the other writer is done, or schedule it when nobody writes"),
+    (VerificationError, "look at the table's history (DESCRIBE HISTORY) before anything is run again, and report it"),
+    (RecordError, "see that the state can be written; the table itself is laid out"),
     (TableError, "correct the table's entry in tables.yaml, or the table"),
 )
 ANY_STEP = "correct what the cause names; nothing half-done was left behind, so the run can be repeated"

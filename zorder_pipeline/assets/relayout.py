@@ -1,6 +1,6 @@
 """The last stage: the Delta table in its new order, measured before and after. It is skipped when the gate declines."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,7 +20,7 @@ from dagster import (
     TableColumnLineage,
 )
 
-from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
@@ -35,6 +35,7 @@ from .records import AnalysedTable, Judged, Relayout
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.pipeline import Judgement
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["clustered_table"]
@@ -83,15 +84,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             return
         with told(context, table.name):
             before = open_table(spark.session, table.table, committer=table.layout.committer)
-            try:
-                result = pipeline.carry_out(spark.session, tonight, **relayout_options(context, shelf))
-            except LostRaceError:
-                raise
-            except Exception as error:
-                if not before.partition_columns:
-                    raise
-                context.log.warning(f"{table.name}: {first_line(error)}; going on partition by partition")
-                result = yield from separately(context, shelf, spark.session, tonight)
+            result = yield from _carried_out(context, shelf, spark.session, tonight, bool(before.partition_columns))
             if result.decision != "applied":
                 _declined(context, shelf, result, earlier)
                 return
@@ -106,6 +99,29 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         yield Output(done, metadata=facts, data_version=DataVersion(f"{after.table_id}-{result.version}"))
 
     return _clustered_table
+
+
+def _carried_out(
+    context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", tonight: "Judgement", partitioned: bool
+) -> Generator[AssetMaterialization, None, ApplyResult]:
+    """Rewrite the table, or partition by partition what a failure before the commit has left.
+
+    What is committed already would look like nothing to do, so a failure after it is the run's own.
+    """
+    from zorder_pipeline import pipeline
+
+    try:
+        return pipeline.carry_out(spark, tonight, **relayout_options(context, shelf))
+    except (LostRaceError, VerificationError, RecordError):
+        raise
+    except Exception as error:
+        if not partitioned:
+            raise
+        context.log.warning(f"{shelf.table.name}: {first_line(error)}; going on partition by partition")
+        result = yield from separately(context, shelf, spark, tonight)
+        if result.decision != "applied":
+            raise
+        return result
 
 
 def _promises(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import RecordError
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
@@ -66,7 +66,8 @@ def apply(
         PlanError: the plan does not fit the table.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
         LostRaceError: another writer changed the files meanwhile; nothing was committed.
-        VerificationError: the written rows differ; nothing was committed.
+        VerificationError: the written rows differ, or could not be compared; says what is committed.
+        RecordError: it is committed and could not be recorded in ``state``.
     """
     plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(
@@ -141,7 +142,7 @@ def carry_out(
     done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
     if state is not None and done.committed:
         if failed := record(done):
-            raise TableError(failed)
+            raise RecordError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
         keep_statistics(spark, judged.table, plan, state, progress, committer)
