@@ -20,7 +20,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
-from .failures import cause, first_line, lost_races, of_constraints, reason_of
+from .failures import cause, conflict, first_line, lost_races, of_constraints, reason_of
 from .history import history_of
 from .restoring import LOOKED_AT
 from .session_conf import set_for_a_while
@@ -153,6 +153,7 @@ class Transaction:
 
         Raises:
             LostRaceError: another writer changed an input file; nothing was committed.
+            VerificationError: whether it is committed is not known, or it may come late.
         """
         from pyspark.sql import functions as F
 
@@ -182,7 +183,12 @@ class Transaction:
                     version = int(self.txn.commit(sequence(self.spark, actions), operation, tags_of_commit))
             except Exception as error:
                 if (landed := self._landed(label, error)) is None:
-                    raise
+                    if conflict(error):
+                        raise
+                    raise VerificationError(
+                        f"{self.current.location} could not be committed ({reason_of(error)}); its log shows nothing "
+                        f"of it, but as it may come yet, the new files are left to VACUUM: {_shown(label)} if it came"
+                    ) from error
                 version = landed
                 note = f"version {version} is committed, but what Delta does after a commit failed: {reason_of(error)}"
         self.written = None
@@ -215,8 +221,7 @@ class Transaction:
             rows = [row for row in history_of(self.current, LOOKED_AT) if int(row["version"]) > self.read_version]
         except Exception:
             raise VerificationError(
-                f"whether {location} was rewritten is not known ({reason_of(error)}): DESCRIBE HISTORY shows "
-                f"{label!r} as the userMetadata of the commit if it was"
+                f"whether {location} was rewritten is not known ({reason_of(error)}): {_shown(label)} if it was"
             ) from error
         mine = [int(row["version"]) for row in rows if row["userMetadata"] == label]
         return mine[0] if mine else int(self.jlog.unsafeVolatileSnapshot().version())
@@ -255,10 +260,11 @@ class Transaction:
     def discard(self) -> None:
         """Delete files that were written but not committed, as far as that works; VACUUM takes the rest.
 
-        Once the commit was asked for, they may be part of the table whatever Python was told: an interruption leaves
-        the JVM at work, and a failure may have come after the log entry. Then only the log's answer counts.
+        Once the commit was asked for, they may be part of the table, or become it, whatever Python was told: an
+        interruption leaves the JVM at work, and a log entry whose writing failed may still come. Only a conflict with
+        another writer is an end to it, where the log shows none of the files.
         """
-        if self.written is None or (self._committing and not isinstance(sys.exception(), Exception)):
+        if self.written is None or (self._committing and not isinstance(sys.exception(), LostRaceError)):
             return
         with contextlib.suppress(Exception):
             if self._committing and self._in_log():
@@ -314,6 +320,11 @@ class Transaction:
 
     def _row_tracking(self) -> JavaObject:
         return scala_object(self.spark, "org.apache.spark.sql.delta.RowTracking")
+
+
+def _shown(label: str) -> str:
+    """Where a commit can be found, in words."""
+    return f"DESCRIBE HISTORY shows {label!r} as the userMetadata of the commit"
 
 
 def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "cause", "first_line", "lost_races", "of_constraints"]
+__all__ = ["ZONE", "answered", "cause", "conflict", "first_line", "lost_races", "of_constraints"]
 __all__ += ["reason_of", "replaced_by_another", "told_plainly"]
 
 ZONE = "spark.sql.session.timeZone"
@@ -32,17 +32,25 @@ def lost_races(location: str) -> Iterator[None]:
 
     try:
         yield
-    except Py4JJavaError as error:
-        name = error.java_exception.getClass().getName()
-        if "Concurrent" not in name and "AssertionError" not in name and "MetadataChanged" not in name:
-            raise TableError(f"{location} could not be written: {first_line(str(error.java_exception))}") from error
-        raise LostRaceError(_race(location, name)) from error
     except Exception as error:
+        if name := conflict(error):
+            raise LostRaceError(_race(location, name)) from error
+        if isinstance(error, Py4JJavaError):
+            raise TableError(f"{location} could not be written: {first_line(str(error.java_exception))}") from error
+        raise
+
+
+def conflict(error: Exception) -> str:
+    """The class by which Delta says that another writer was faster; "" of any other failure."""
+    from py4j.protocol import Py4JJavaError
+
+    if isinstance(error, Py4JJavaError):
+        name, kinds = error.java_exception.getClass().getName(), ("Concurrent", "AssertionError", "MetadataChanged")
+    else:
         found = CONNECT.match(str(error))
         name = found.group(1) if found else type(error).__name__
-        if "Concurrent" in name or "MetadataChanged" in name or "ProtocolChanged" in name:
-            raise LostRaceError(_race(location, name)) from error
-        raise
+        kinds = ("Concurrent", "MetadataChanged", "ProtocolChanged")
+    return name if any(kind in name for kind in kinds) else ""
 
 
 def answered(error: BaseException) -> bool:
