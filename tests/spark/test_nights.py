@@ -14,12 +14,15 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import judging, learning, tonight
+from zorder_pipeline.pipeline.drifting import Memory, Rival
 from zorder_pipeline.pipeline.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
+from zorder_pipeline.relayout.memory import Memories
 from zorder_pipeline.relayout.snapshot import open_table
 
 SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=500)
@@ -241,6 +244,28 @@ def test_no_layout_is_sought_again_where_none_can_pay(
     plan, done = night(spark, path, log, state, LARGE_FILES)
     assert (plan.unsought, done.decision) == ("", "applied")
     assert proved
+
+
+def test_a_remembered_layout_of_a_dropped_column_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:
+    """On a night that seeks nothing, too, though most was lost against it."""
+    path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"
+    add(spark, path, 0, 3_000)
+    present, rival, other = (
+        pipeline.layout_by_hand(spark, path, {name: 2}, settings=SETTINGS) for name in ("part", "day", "price")
+    )
+    assert pipeline.apply(spark, path, present, force=True, state=state).decision == "applied"
+    asked = [{"statement": f"SELECT part FROM t WHERE part = {i}"} for i in range(30)]
+    log.write_text("".join(json.dumps(line) + "\n" for line in asked))
+    known = {plan.spec.layout_id: Rival(plan.spec, 500) for plan in (present, rival, other) if plan.spec}
+    here, gone, left = known
+    memory = Memory(Drift(Course(1.0, here, {gone: 2.0, left: 1.0}), ()), known, counted=30, columns={"part": "int"})
+    Memories(spark, state).note(present.table_id, memory.to_json())
+    spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    spark.sql(f"ALTER TABLE delta.`{path}` DROP COLUMN day")
+    plan, _ = night(spark, path, str(log), state)
+    assert plan.unsought
+    assert {c.spec.layout_id for c in plan.candidates if c.spec is not None and c.lost} == {left}
+    assert {spec.layout_id for spec in pipeline.layouts_in_use(spark, open_table(spark, path), state)} == {here, left}
 
 
 @pytest.mark.slow

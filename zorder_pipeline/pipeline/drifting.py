@@ -20,7 +20,8 @@ from .keeping import sample_files
 from .records import TableAnalysis
 from .sizes import query_bytes
 
-__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then", "with_regret"]
+__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then"]
+__all__ += ["still_fitting", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
@@ -102,6 +103,17 @@ def fits(analysis: TableAnalysis, plan: Plan) -> bool:
     return True
 
 
+def still_fitting(analysis: TableAnalysis, memory: Memory) -> Memory:
+    """What is remembered, without layouts of which the sample lacks a column as the type they were learned for."""
+    types = {column.name: column.type for column in analysis.snapshot.schema.columns if not column.partition}
+    known = analysis.sample.columns
+
+    def usable(spec: KeySpec) -> bool:
+        return all((f.expression or types.get(f.column) == f.type) and f.column in known for f in spec.features)
+
+    return replace(memory, rivals={name: rival for name, rival in memory.rivals.items() if usable(rival.spec)})
+
+
 def missed(
     analysis: TableAnalysis,
     memory: Memory,
@@ -114,6 +126,7 @@ def missed(
     """What the present layout has lost with the queries that came in since the last night.
 
     Args:
+        memory: what is remembered, of layouts that still fit (`still_fitting`).
         present: the plan that the table lies by.
         standing: file of each sampled row as the table lies, or as it will once what is new is laid out by it.
         learned: tonight's plan, whose layout takes part with the ``unseen`` queries alone.
@@ -124,7 +137,7 @@ def missed(
     here = present.spec.layout_id
     drift, since = since_then(memory, present)
     new = _new_queries(analysis, since, memory.counted)
-    rivals = {name: rival for name, rival in memory.rivals.items() if name != here and _fits(analysis, rival)}
+    rivals = {name: rival for name, rival in memory.rivals.items() if name != here}
     fresh = learned.spec.layout_id if learned.spec is not None and learned.spec.layout_id != here else ""
     if fresh in rivals:
         fresh = ""
@@ -222,13 +235,6 @@ def _new_queries(analysis: TableAnalysis, since: int | None, counted: int) -> li
     if not timed:
         return list(range(min(counted, len(analysis.queries)), len(analysis.queries)))
     return [i for i, moment in timed if since is None or moment > since]
-
-
-def _fits(analysis: TableAnalysis, rival: Rival) -> bool:
-    """Whether the sample has every column of a layout, as the type it was learned for."""
-    types = {column.name: column.type for column in analysis.snapshot.schema.columns if not column.partition}
-    known = analysis.sample.columns
-    return all((f.expression or types.get(f.column) == f.type) and f.column in known for f in rival.spec.features)
 
 
 def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:

@@ -24,7 +24,7 @@ from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from .analysing import analyse
 from .candidates import Unseen, candidates_at_first, candidates_of
 from .confirming import confirmed
-from .drifting import Memory, fits, missed, noticed, with_regret
+from .drifting import Memory, fits, missed, noticed, still_fitting, with_regret
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .reading_layout import for_reading
@@ -130,7 +130,7 @@ def learn_remembering(
             searches always, and tells the regret in the cost model's assumptions.
     """
     settings, memory = settings or LearnSettings(), memory or Memory()
-    changes = noticed(analysis, memory, present)
+    changes, memory = noticed(analysis, memory, present), still_fitting(analysis, memory)
     present = present if present is not None and fits(analysis, present) else None
     snapshot, sample = analysis.snapshot, analysis.sample
     columns = sample.arrays
