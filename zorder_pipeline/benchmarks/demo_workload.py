@@ -18,7 +18,7 @@ from .compare import refuse_other_results
 from .data import copy_table, file_count, learn_and_apply, lineitem_table
 from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
-from .peers import NOT_RUN, PEERS, QUICK, Peer, asked_columns, peers_named
+from .peers import NAMED, NOT_RUN, PEERS, QUICK, Peer, asked_columns, peers_named
 from .workloads import tpch_logs, write_logs
 
 if TYPE_CHECKING:
@@ -46,11 +46,14 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     spark = session()
     source = options.work / "stored" / TABLE
     scale = SCALE if options.scale is None else options.scale
-    chosen = peers_named(options.against or (QUICK if options.quick else [peer.name for peer in PEERS]))
+    named = options.against
+    if named is None:
+        named = QUICK if options.quick else tuple(peer.name for peer in PEERS)
+    chosen = peers_named(named)
     progress(f"writing TPC-H lineitem at scale {scale} as {FILES} files")
     lineitem_table(spark, source, scale, FILES)
     outcomes: list[Outcome] = []
-    why = "not named by --against" if options.against else "not part of --quick"
+    why = "not named by --against" if options.against is not None else "not part of --quick"
     not_run = dict(NOT_RUN) | {peer.label: why for peer in PEERS if peer not in chosen}
     for seed in options.seeds:
         folder = options.work / f"seed-{seed}"
@@ -116,4 +119,4 @@ def _per_query(read: Evaluation) -> dict[str, npt.NDArray[np.float64]]:
     return {"rows": read.rows_per_query, "files": read.files_per_query, "bytes": read.bytes_per_query}
 
 
-WORKLOAD = Workload("demo", "TPC-H lineitem in 100 files, queries nobody has seen", run)
+WORKLOAD = Workload("demo", "TPC-H lineitem in 100 files, queries nobody has seen", run, peers=NAMED)

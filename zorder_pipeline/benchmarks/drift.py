@@ -64,7 +64,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         rows = case.rows(options.work, scale)
         for seed in options.seeds:
             for kind in QUICK_KINDS if options.quick else KINDS:
-                outcomes += _one(rows, kind, case.name, seed, seed * len(tables) + number, progress)
+                found = _one(rows, kind, case.name, seed, seed * len(tables) + number, progress)
+                outcomes += [outcome for outcome in found if options.wants(outcome.contender)]
     return outcomes
 
 
@@ -207,4 +208,9 @@ def _long_run(world: World, end: int) -> int:
     return world.learn(chosen, np.ones(len(chosen)))
 
 
-WORKLOAD = Workload("drift", "scans and rewrites together, in full scans per window of 200 queries", run)
+WORKLOAD = Workload(
+    "drift",
+    "scans and rewrites together, in full scans per window of 200 queries",
+    run,
+    peers={"default": ("stored",), **{name: (name,) for name in LABELS if name not in (OURS, "stored")}},
+)

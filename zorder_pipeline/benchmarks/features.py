@@ -72,4 +72,4 @@ def _log(rng: np.random.Generator, queries: int, names: Sequence[str]) -> list[L
     return found
 
 
-WORKLOAD = Workload("features", "the workload analysis of one table, seconds", run)
+WORKLOAD = Workload("features", "the workload analysis of one table, seconds", run, scaled=False)

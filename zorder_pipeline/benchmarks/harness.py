@@ -1,20 +1,13 @@
-"""Runs a workload over seeds and contenders and says by how much ours is better, with the spread.
+"""What a workload is and finds, and by how much ours is better, with the spread.
 
 A workload turns `Options` into `Outcome` values: what each unseen query read under each contender's layout. How it gets
-them is its own affair (Spark and real tables, or numpy on a sample); all ratios, intervals and reports are made here.
+them is its own affair (Spark and real tables, or numpy on a sample); all ratios and intervals are made here.
 """
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
-import json
-import os
-import platform
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,16 +16,15 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import ZorderError
 
-from . import find_workload
+from .vocabulary import contenders_named
 
-__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bench", "bound", "ratio"]
+__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bound", "ratio"]
 __all__ += ["summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Progress: TypeAlias = Callable[[str], None]
 OURS = "ours"
 RESAMPLES = 2000
-PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
 BOUND = "bound"
 
 
@@ -44,17 +36,23 @@ class Options:
         seeds: one repetition each: own train and unseen logs, own search.
         quick: the small version.
         scale: size of the data, None for the workload's own choice.
-        against: names of the peers, empty for the workload's own choice.
+        against: the workload's contenders that run beside ours, None for its own choice.
         work: scratch folder for tables.
         files: of each contender's table (or its row groups), None for the workload's own choice.
+        tables: names of the tables that are measured, empty for all.
     """
 
     seeds: tuple[int, ...]
     work: Path
     quick: bool = False
     scale: float | None = None
-    against: tuple[str, ...] = ()
+    against: tuple[str, ...] | None = None
     files: int | None = None
+    tables: tuple[str, ...] = ()
+
+    def wants(self, contender: str) -> bool:
+        """Whether a contender is to run; ours always is."""
+        return contender == OURS or self.against is None or contender in self.against
 
 
 @dataclass(frozen=True)
@@ -86,13 +84,51 @@ class Workload:
     """A benchmark: ``run`` yields an outcome for each seed and contender, ours among them.
 
     Attributes:
+        peers: contenders beside ours by their names in `vocabulary.NAMES`; those that no name leads to always run.
+        tables: names of its tables, if it can be told to measure some of them.
         sized: whether it can be told how many files (or row groups) a table has.
+        scaled: whether it can be told how large its data are.
     """
 
     name: str
     summary: str
     run: Callable[[Options, Progress], Sequence[Outcome]]
+    peers: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    tables: tuple[str, ...] = ()
     sized: bool = False
+    scaled: bool = True
+
+    def options(
+        self,
+        seeds: int,
+        work: Path,
+        *,
+        quick: bool = False,
+        scale: float | None = None,
+        against: Sequence[str] = (),
+        files: int | None = None,
+        tables: Sequence[str] = (),
+    ) -> tuple[Options, dict[str, str]]:
+        """What `run` is to do, and the names of ``against`` that are none of its contenders, each with that reason.
+
+        Raises:
+            ZorderError: an option is out of range, or means nothing to this workload.
+        """
+        if seeds < 1:
+            raise ZorderError(f"--seeds is {seeds}; at least 1 is needed")
+        named, missing = contenders_named(against, self.peers)
+        for option, given, known, why in (
+            ("--files", files is not None, self.sized, "which has a number of files of its own"),
+            ("--scale", scale is not None, self.scaled, "whose data have one size"),
+            ("--against", bool(against), bool(self.peers), "which has no peers to choose from"),
+            ("--tables", bool(tables), bool(self.tables), "which has no tables to choose from"),
+        ):
+            if given and not known:
+                raise ZorderError(f"{option} means nothing to workload {self.name}, {why}; leave it out")
+        if unknown := [table for table in tables if table not in self.tables]:
+            raise ZorderError(f"--tables knows no {unknown[0]!r}; it may be any of {', '.join(self.tables)}")
+        chosen = Options(tuple(range(seeds)), work, quick, scale, named if against else None, files, tuple(tables))
+        return chosen, {name: f"this workload has no such contender, only {', '.join(self.peers)}" for name in missing}
 
 
 @dataclass(frozen=True)
@@ -129,77 +165,6 @@ def ratio(ours: Sequence[Floats], peer: Sequence[Floats], seed: int = 0) -> Rati
         resampled += _log_ratio(mine[draws].mean(axis=1), theirs[draws].mean(axis=1))
     low, high = np.exp(np.percentile(resampled / len(ours), [2.5, 97.5]))
     return Ratio(float(np.exp(np.mean(logs))), float(low), float(high))
-
-
-def bench(
-    name: str,
-    *,
-    out: str | Path,
-    quick: bool = False,
-    seeds: int | None = None,
-    scale: float | None = None,
-    against: Sequence[str] = (),
-    files: int | None = None,
-    work: str | Path | None = None,
-    progress: Progress | None = None,
-) -> dict[str, Any]:
-    """Run one workload; write ``<out>/<name>.json``, ``.md`` and ``.png``; return what the JSON file holds.
-
-    Args:
-        seeds: how many repetitions; 2 when quick, else 5.
-        files: see `Options`.
-        work: scratch folder, ``<out>/work`` when None.
-
-    Raises:
-        ZorderError: the workload is unknown, or an option is out of range.
-    """
-    from .reports import markdown, plot
-
-    workload = find_workload(name)
-    count = seeds if seeds is not None else (2 if quick else 5)
-    if count < 1:
-        raise ZorderError(f"--seeds is {count}; at least 1 is needed")
-    if files is not None and not workload.sized:
-        raise ZorderError(
-            f"--files means nothing to workload {name}, which has a number of files of its own; leave it out"
-        )
-    folder = Path(out)
-    folder.mkdir(parents=True, exist_ok=True)
-    place = (Path(work) if work else folder / "work").absolute()  # in SQL Delta takes no other path for a table
-    options = Options(tuple(range(count)), place, quick, scale, tuple(against), files)
-    started = datetime.now(UTC)
-    with _alone(options.work):
-        outcomes = workload.run(options, progress or (lambda _: None))
-    report = {"workload": name, "summary": workload.summary} | summarise(outcomes)
-    report |= {
-        "quick": quick,
-        "scale": scale,
-        "files": files,
-        "started": started.isoformat(timespec="seconds"),
-        "seconds": round((datetime.now(UTC) - started).total_seconds(), 1),
-        "machine": {"cores": os.cpu_count(), "platform": platform.platform(), "python": platform.python_version()},
-        "versions": {package: version(package) for package in PACKAGES},
-    }
-    (folder / f"{name}.json").write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-    (folder / f"{name}.md").write_text(markdown(report), encoding="utf-8")
-    if (png := plot(report)) is not None:
-        (folder / f"{name}.png").write_bytes(png)
-    return report
-
-
-@contextlib.contextmanager
-def _alone(work: Path) -> Iterator[None]:
-    """Hold a scratch folder: two benchmarks in one would measure each other's tables. The system frees a dead one's."""
-    work.mkdir(parents=True, exist_ok=True)
-    held = os.open(work, os.O_RDONLY)
-    try:
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            raise ZorderError(f"another benchmark is at work in {work}; give this one another --out") from error
-        yield
-    finally:
-        os.close(held)
 
 
 def bound(matched: Floats, rows: int, files: int, seed: int, case: str = "") -> Outcome:

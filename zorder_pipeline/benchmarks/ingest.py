@@ -176,4 +176,4 @@ def _write_events(path: Path, draw: random.Random, count: int) -> None:
             stream.write("\n".join([json.dumps(start), *[noise] * 12, json.dumps(end)]) + "\n")
 
 
-WORKLOAD = Workload("ingest", "reading query logs, lines per second", run)
+WORKLOAD = Workload("ingest", "reading query logs, lines per second", run, scaled=False)

@@ -74,7 +74,7 @@ def straight_line(seconds: Mapping[int, float]) -> dict[str, float]:
 
 
 def _seed(seed: int, options: Options, progress: Progress) -> Iterator[Outcome]:
-    share = 0.1 if options.quick else options.scale or 1.0
+    share = options.scale or (0.1 if options.quick else 1.0)
     rows, queries, files = int(ROWS * share), max(20, int(QUERIES * share)), max(8, int(FILES * share))
     progress(f"seed {seed}: a sample of {2 * rows:,} rows and {2 * queries:,} queries")
     case = Case(

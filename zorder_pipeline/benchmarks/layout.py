@@ -35,6 +35,14 @@ FILES = 500
 QUERIES = 500
 TRIALS = 600
 DELTA, HINDSIGHT = "delta", "hindsight"
+PEERS: dict[str, tuple[str, ...]] = {
+    "default": ("stored",),
+    **{
+        name: tuple(baseline.name for baseline in BASELINES if baseline.name.rstrip("-234") == name)
+        for name in ("sort", "lexicographic", "equal", "zorder", "liquid", "seed", "qd-tree", "piecewise")
+    },
+    **{f"{kind}{k}": (f"{kind}-{k}",) for kind in ("zorder", "liquid") for k in (2, 3, 4)},
+}
 
 Floats = npt.NDArray[np.float64]
 
@@ -43,7 +51,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`; each case counts as much as any other in the ratios."""
     scale = options.scale or (0.25 if options.quick else 1.0)
     outcomes: list[Outcome] = []
-    for case, rows, seed in made(CASES, options.work, scale, options.seeds, progress):
+    cases = [case for case in CASES if not options.tables or case.name in options.tables]
+    for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
         outcomes += _one(case, rows, seed, scale, options, progress)
     return outcomes
 
@@ -57,7 +66,7 @@ def _one(
     learned, sampled, chosen = learn(loaded, files, seed)
     whole = loaded.whole(sampled, files)
     stored = whole.rows_read(None, unseen)
-    read = {"stored": stored}
+    read = {"stored": stored} if options.wants("stored") else {}
     training = Training(
         sampled,
         Estimator.build(loaded.part(chosen), loaded.schema, loaded.train_boxes, sampled.rows),
@@ -66,8 +75,7 @@ def _one(
         SearchSettings(TRIALS, seed),
     )
     for baseline in BASELINES:
-        wanted = not options.against or any(name in baseline.name for name in options.against)
-        if wanted and (draft := baseline.make(training)) is not None:
+        if options.wants(baseline.name) and (draft := baseline.make(training)) is not None:
             read[baseline.name] = whole.rows_read(draft, unseen)
     delta = [name for name in read if name.startswith(("zorder", "liquid"))]
     if delta:  # the best of them in hindsight: nobody knows beforehand which it is
@@ -140,4 +148,11 @@ def _selectivity(loaded: Loaded) -> float:
     return float(estimator.rows_read(np.arange(len(every), dtype=np.int32), len(every)).mean() / len(every))
 
 
-WORKLOAD = Workload("layout", "rows read by unseen queries under layouts learned and chosen", run, sized=True)
+WORKLOAD = Workload(
+    "layout",
+    "rows read by unseen queries under layouts learned and chosen",
+    run,
+    peers=PEERS,
+    tables=tuple(case.name for case in CASES),
+    sized=True,
+)

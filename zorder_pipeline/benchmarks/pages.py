@@ -68,7 +68,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     for seed in options.seeds:
         rng = np.random.default_rng(seed)
         for case in (_store_sales(count, rng), _uniform(count, 2, rng), _uniform(count, 4, rng)):
-            outcomes += _one(spark, case, seed, options.work / "pages", progress)
+            outcomes += _one(spark, case, seed, options, progress)
     return outcomes
 
 
@@ -101,8 +101,8 @@ def _uniform(rows: int, columns: int, rng: np.random.Generator) -> _Table:
     return _Table(f"uniform_{columns}", pa.table(values), names, tuple((name, name) for name in names))
 
 
-def _one(spark: SparkSession, case: _Table, seed: int, work: Path, progress: Progress) -> Iterator[Outcome]:
-    folder = work / f"{case.name}-{seed}"
+def _one(spark: SparkSession, case: _Table, seed: int, options: Options, progress: Progress) -> Iterator[Outcome]:
+    folder = options.work / "pages" / f"{case.name}-{seed}"
     source = folder / "source" / case.name
     delta_table(spark, source, case.rows, 1)
     rng = np.random.default_rng(seed)
@@ -110,6 +110,7 @@ def _one(spark: SparkSession, case: _Table, seed: int, work: Path, progress: Pro
     train = str(write_log(_log(case, asked, rng), folder / "train.jsonl"))
     page_rows = len(case.rows) // PAGES
     makers = _makers(spark, case, source, train, seed)
+    makers = {name: make for name, make in makers.items() if options.wants(name)}
     seconds: dict[str, float] = {}
     for warm in (True, False):
         for place in rng.permutation(len(makers)):
@@ -118,7 +119,7 @@ def _one(spark: SparkSession, case: _Table, seed: int, work: Path, progress: Pro
                 seconds[name] = make(folder / name / case.name)
             if warm:
                 shutil.rmtree(folder / name)
-    for name in LABELS:
+    for name in makers:
         index = PageIndex(spark, _live(folder / name / case.name))
         times, figures = {"write": seconds[name]}, {"pages_in_all": index.pages}
         for column in case.columns:
@@ -200,4 +201,9 @@ def _live(path: Path) -> list[Path]:
     return [Path(uri) for uri in DeltaTable(str(path)).file_uris()]
 
 
-WORKLOAD = Workload("pages", "seed 001: Parquet pages that point queries skip, and what sorting costs", run)
+WORKLOAD = Workload(
+    "pages",
+    "seed 001: Parquet pages that point queries skip, and what sorting costs",
+    run,
+    peers={"default": ("stored",), "sort": ("lexical",), "lexicographic": ("lexical",), "zorder": ("zorder",)},
+)

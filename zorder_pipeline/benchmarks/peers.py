@@ -18,8 +18,6 @@ from typing import TYPE_CHECKING, Protocol
 import sqlglot
 from sqlglot import exp
 
-from zorder_pipeline.errors import ZorderError
-
 from .data import copy_table, live_bytes, session_conf, started
 from .hudi import hudi
 from .iceberg import NOT_INTERLEAVED, iceberg_sort, iceberg_zorder
@@ -29,6 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "NAMED",
     "NOT_RUN",
     "PEERS",
     "Measure",
@@ -62,7 +61,7 @@ class Peer:
     """A layout to compare with.
 
     Attributes:
-        name: as in ``--against``.
+        name: of the contender; `NAMED` says by which names it is asked for.
         prepare: see `Prepare`.
         columns: how many of the most frequent columns it is given.
         label: for tables that people read.
@@ -165,6 +164,14 @@ PEERS: tuple[Peer, ...] = (
     Peer("hudi-hilbert2", hudi("hilbert"), 2, "Hudi Hilbert, 2 columns"),
     Peer("hudi-hilbert", hudi("hilbert"), 3, "Hudi Hilbert, 3 columns"),
 )
+NAMED: dict[str, tuple[str, ...]] = {
+    "default": ("stored",),
+    **{peer.name: (peer.name,) for peer in PEERS if peer.name[-1].isdigit() or peer.name.endswith("sort")},
+    **{f"{kind}3": (kind,) for kind in ("zorder", "liquid", "iceberg-zorder", "hudi-zorder", "hudi-hilbert")},
+    **{kind: (kind,) for kind in ("zorder", "liquid")},
+    **{kind: tuple(peer.name for peer in PEERS if peer.name.startswith(kind)) for kind in ("iceberg", "hudi")},
+}
+"""The peers by the names of ``--against``; those that say no number of columns are given three."""
 NOT_RUN: tuple[tuple[str, str], ...] = (
     ("Qbeast", "its runtime for Spark cannot be fetched from Maven Central here"),
     ("seed 000's method, qd-tree, a BMTree-style piecewise curve", "no shipped system has them; see workload layout"),
@@ -176,14 +183,7 @@ QUICK = ("stored", "sort", "zorder", "liquid")
 
 
 def peers_named(names: Sequence[str]) -> tuple[Peer, ...]:
-    """The peers called ``names``, in the order of `PEERS`.
-
-    Raises:
-        ZorderError: a name is unknown.
-    """
-    known = {peer.name for peer in PEERS}
-    if unknown := sorted(set(names) - known):
-        raise ZorderError(f"--against knows no {unknown[0]!r}; it may be any of {', '.join(p.name for p in PEERS)}")
+    """The peers called ``names``, in the order of `PEERS`."""
     return tuple(peer for peer in PEERS if peer.name in names)
 
 

@@ -169,8 +169,10 @@ def _one(
         progress(f"seed {seed}: relayout {done.seconds:.1f} s, gathering statistics {gathered.seconds:.1f} s")
     relayout, gathering = (float(np.median(seconds)) for seconds in zip(*spent, strict=True))
     columns = frequent_columns([str(record["statement"]) for record in train], 3)
-    zorder(spark, str(source), str(tables["zorder"]), columns, files)
-    read = {name: _ordinary(spark, path, asked) for name, path in {"stored": source, **tables}.items()}
+    if options.wants("zorder"):
+        zorder(spark, str(source), str(tables["zorder"]), columns, files)
+    wanted = [name for name in ("stored", *tables) if name == "plain" or options.wants(name)]
+    read = {name: _ordinary(spark, tables.get(name, source), asked) for name in wanted}
     best = min((name for name in read if name != OURS), key=lambda name: read[name].mean())
     scans = _scans(spark, tables[OURS], asked, state)
     figures = {
@@ -191,7 +193,7 @@ def _one(
         Outcome(OURS, "ours, scans through reading", seed, {"rows": scans}, seconds, figures),
         Outcome("ours-ordinary", "ours, ordinary readers", seed, {"rows": read[OURS]}),
         Outcome("best", "best by min/max, in hindsight", seed, {"rows": read[best]}),
-        *(Outcome(name, label, seed, {"rows": read[name]}) for name, label in labels.items()),
+        *(Outcome(name, labels[name], seed, {"rows": read[name]}) for name in labels if name in read),
     ]
 
 
@@ -235,4 +237,9 @@ def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) ->
     return np.array([report.rows_read for report in reports], dtype=np.float64)
 
 
-WORKLOAD = Workload("predicates", "TPC-H lineitem asked by predicates that min/max do not serve", run)
+WORKLOAD = Workload(
+    "predicates",
+    "TPC-H lineitem asked by predicates that min/max do not serve",
+    run,
+    peers={"default": ("stored",), "zorder": ("zorder",), "zorder3": ("zorder",)},
+)

@@ -54,6 +54,8 @@ LABELS = {
     "seed": "seed 000's method",
     OURS: "ours",
 }
+PEERS = {"default": ("default",), "sort": ("range",), "equal": ("equal",), "zorder": ("equal",), "zorder3": ("equal",)}
+PEERS |= {"seed": ("seed",)}
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Order: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
@@ -61,14 +63,14 @@ Order: TypeAlias = tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
-    """See `Workload`; a case is a table. ``against`` names contenders or tables."""
+    """See `Workload`; a case is a table."""
     from zorder_pipeline.spark import session
 
     session({"spark.master": "local[1]"})
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
-    named = [case for case in CASES if case.name in options.against]
+    cases = [case for case in CASES if not options.tables or case.name in options.tables]
     outcomes: list[Outcome] = []
-    for case, rows, seed in made(named or CASES, options.work, scale, options.seeds, progress):
+    for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
         outcomes += _one(case, rows, seed, scale, options, progress)
     return outcomes
 
@@ -82,6 +84,7 @@ def _one(
     groups = options.files or max(LEAST_GROUPS, round(len(rows) / _rows_per_group(rows)))
     learned, sampled, chosen = learn(loaded, groups, seed)
     orders = _orders(loaded, learned, sampled, chosen, groups, seed)
+    orders = {name: order for name, order in orders.items() if options.wants(name)}
     folder = options.work / f"{case.name}-{seed}"
     shutil.rmtree(folder, ignore_errors=True)
     measured: dict[str, tuple[dict[str, Floats], dict[str, float]]] = {}
@@ -210,5 +213,7 @@ WORKLOAD = Workload(
     "protocol",
     "seed 000 table 1: at least 512 row groups of at most 4 MB, queries of at most 1%, one thread",
     run,
+    peers=PEERS,
+    tables=tuple(case.name for case in CASES),
     sized=True,
 )

@@ -93,6 +93,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
                 ("nightly", f"nightly ZORDER, {COLUMNS} columns"),
                 (OURS, "ours"),
             )
+            if options.wants(name)
         ]
         _replay(spark, parts, days, timed, contenders, seed, folder, progress)
         outcomes += [_outcome(contender, seed) for contender in contenders]
@@ -206,4 +207,15 @@ def _outcome(contender: _Contender, seed: int) -> Outcome:
     )
 
 
-WORKLOAD = Workload("replay", "seed 004 chapter 6: inserts and scans replayed, with and without maintenance", run)
+WORKLOAD = Workload(
+    "replay",
+    "seed 004 chapter 6: inserts and scans replayed, with and without maintenance",
+    run,
+    peers={
+        "default": ("none",),
+        "manual": ("manual",),
+        "nightly": ("nightly",),
+        "zorder": ("manual", "nightly"),
+        "zorder3": ("manual", "nightly"),
+    },
+)

@@ -23,7 +23,7 @@ from .data import copy_table, file_count, learn_and_apply, lineitem_table, live_
 from .engines import duckdb_times, per_query, spark_times
 from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
-from .peers import NOT_RUN, PEERS, Peer, asked_columns, peers_named
+from .peers import NAMED, NOT_RUN, PEERS, Peer, asked_columns, peers_named
 from .selective import SELECTIVE_TEMPLATES
 from .workloads import two_logs, write_log, write_logs
 
@@ -68,8 +68,10 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     spark = session()
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
     source = options.work / f"stored-{scale:g}" / TABLE
-    named = tuple(peer for peer in peers_named(options.against) if peer.name != "stored")
-    able = named or tuple(peer for peer in PEERS if _kind(peer))
+    named = None
+    if options.against is not None:
+        named = tuple(peer for peer in peers_named(options.against) if peer.name != "stored")
+    able = tuple(peer for peer in PEERS if _kind(peer)) if named is None else named
     not_run = dict(NOT_RUN) | {
         peer.label: "not named by --against" for peer in PEERS if peer not in able and peer.name != "stored"
     }
@@ -96,7 +98,7 @@ def _one_seed(
     seed: int,
     source: Path,
     folder: Path,
-    named: tuple[Peer, ...],
+    named: tuple[Peer, ...] | None,
     not_run: dict[str, str],
     progress: Progress,
 ) -> Iterator[Outcome]:
@@ -115,8 +117,11 @@ def _one_seed(
         used = peer.given(asked)
         return {"rewrite": peer.prepare(spark, str(source), str(path), used, _files(scale), measure)}
 
-    chosen = [(peer.name, peer.label, peer) for peer in named if peer.label not in not_run]
-    for name, label, peer in chosen if named else _strongest(spark, scale, seed, folder / "small", progress):
+    if named is None:
+        chosen = _strongest(spark, scale, seed, folder / "small", progress)
+    else:
+        chosen = [(peer.name, peer.label, peer) for peer in named if peer.label not in not_run]
+    for name, label, peer in chosen:
         path = folder / peer.name / TABLE
         progress(f"seed {seed}: {peer.label}")
         try:
@@ -224,4 +229,4 @@ def _files(scale: float) -> int:
     return MANY_FILES if scale >= MANY_FROM else FILES
 
 
-WORKLOAD = Workload("seconds", "TPC-H lineitem: do fewer rows become seconds, in Spark and DuckDB", run)
+WORKLOAD = Workload("seconds", "TPC-H lineitem: do fewer rows become seconds, in Spark and DuckDB", run, peers=NAMED)

@@ -165,7 +165,8 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @click.option(
     "--files", type=click.IntRange(2), help="Files (or row groups) of each table; the workload's own by default."
 )
-@click.option("--against", default="", help="Peers, comma-separated: stored,sort,zorder,liquid,...")
+@click.option("--against", default="", help="Peers, comma-separated: default,sort,zorder,liquid,seed,...")
+@click.option("--tables", default="", help="Of a workload's tables those to measure, comma-separated.")
 @click.option(
     "--out", "target", default=".bench", show_default=True, type=click.Path(file_okay=False), help="Reports' folder."
 )
@@ -176,14 +177,23 @@ def bench(
     seeds: int | None,
     files: int | None,
     against: str,
+    tables: str,
     target: str,
 ) -> Payload:
     """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
-    from zorder_pipeline.benchmarks import harness, reports
+    from zorder_pipeline.benchmarks import reports, running
 
-    peers = [name.strip() for name in against.split(",") if name.strip()]
-    report = harness.bench(
-        workload, out=target, quick=quick, seeds=seeds, scale=scale, against=peers, files=files, progress=Progress()
+    peers, some = ([name.strip() for name in names.split(",") if name.strip()] for names in (against, tables))
+    report = running.bench(
+        workload,
+        out=target,
+        quick=quick,
+        seeds=seeds,
+        scale=scale,
+        against=peers,
+        files=files,
+        tables=some,
+        progress=Progress(),
     )
     out.print(reports.rich_table(report))
     out.print(f"written to {target}/{workload}.json and {target}/{workload}.md")

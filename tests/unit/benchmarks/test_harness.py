@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -8,9 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
-from zorder_pipeline.benchmarks import find_workload, harness, reports
-from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Workload
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.benchmarks import harness, reports
+from zorder_pipeline.benchmarks.harness import OURS, Outcome
 
 
 def _outcomes(seeds: Sequence[int], factor: float = 2.0) -> list[Outcome]:
@@ -62,29 +60,6 @@ def test_a_summary_needs_ours_and_every_seed() -> None:
         harness.summarise(_outcomes([0, 1])[:-1])
 
 
-def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: list[Options] = []
-
-    def run(options: Options, progress: harness.Progress) -> list[Outcome]:
-        asked.append(options)
-        progress("running")
-        return _outcomes(options.seeds)
-
-    monkeypatch.setattr(harness, "find_workload", lambda name: Workload(name, "made up", run))
-    said: list[str] = []
-    monkeypatch.chdir(tmp_path)
-    report = harness.bench("fake", out=".", quick=True, seeds=3, against=["zorder"], progress=said.append)
-    assert (asked[0].seeds, asked[0].quick, asked[0].against, said) == ((0, 1, 2), True, ("zorder",), ["running"])
-    assert asked[0].work == tmp_path / "work", "SQL takes absolute paths alone"
-    assert json.loads((tmp_path / "fake.json").read_text()) == report
-    text = (tmp_path / "fake.md").read_text()
-    assert "2.00 (2.00–2.00)" in text
-    assert "3 seeds" in text
-    console = Console(record=True, width=160)
-    console.print(reports.rich_table(report))
-    assert "Delta ZORDER" in console.export_text()
-
-
 def test_many_measures_become_several_tables_that_a_terminal_shows_whole() -> None:
     outcomes = _outcomes([0])
     measures = dict.fromkeys(name for name, _ in reports.FIGURES)
@@ -98,28 +73,6 @@ def test_many_measures_become_several_tables_that_a_terminal_shows_whole() -> No
     assert text.count("layout") == text.count("Delta ZORDER") == -(-(len(header) - 1) // reports.ACROSS) > 2
     assert "…" not in text
     assert all(cell in text for row in rows for cell in row[1:] if cell and " " not in cell)
-
-
-def test_wrong_options_are_named(tmp_path: Path) -> None:
-    with pytest.raises(ZorderError, match="--workload knows no 'nosuch'; it may be any of demo"):
-        find_workload("nosuch")
-    with pytest.raises(ZorderError, match="--seeds is 0"):
-        harness.bench("demo", out=tmp_path, seeds=0)
-    with pytest.raises(ZorderError, match="--files means nothing to workload demo"):
-        harness.bench("demo", out=tmp_path, files=8)
-
-
-def test_two_benchmarks_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def run(options: Options, progress: harness.Progress) -> list[Outcome]:
-        if len(options.seeds) == 2:
-            with pytest.raises(ZorderError, match="another benchmark is at work in "):
-                harness.bench("fake", out=tmp_path, seeds=1)
-            harness.bench("fake", out=tmp_path / "other", seeds=1)
-        return _outcomes(options.seeds)
-
-    monkeypatch.setattr(harness, "find_workload", lambda name: Workload(name, "made up", run))
-    harness.bench("fake", out=tmp_path, seeds=2)
-    harness.bench("fake", out=tmp_path, seeds=1)  # the folder is free again
 
 
 def test_cases_are_told_apart_and_count_alike() -> None:

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from zorder_pipeline.benchmarks import find_workload, kernel
-from zorder_pipeline.benchmarks.harness import OURS, bench
+from zorder_pipeline.benchmarks.harness import OURS
+from zorder_pipeline.benchmarks.running import bench
 
 
 def test_the_workload_measures_each_part_apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
