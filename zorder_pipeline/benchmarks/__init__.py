@@ -48,7 +48,7 @@ def find_workload(name: str) -> Workload:
     module = dict(WORKLOADS).get(name)
     if module is None:
         raise ZorderError(
-            f"--workload knows no {name!r}; it may be any of {', '.join(known for known, _ in WORKLOADS)}"
+            f"--workload knows no {name!r}; it may be any of {', '.join(known for known, _ in WORKLOADS)}, all"
         )
     found: Workload = import_module(f"{__name__}.{module}").WORKLOAD
     return found

@@ -41,8 +41,17 @@ NIGHTS, QUICK_NIGHTS = 200, 20
 HEAP = "2g"
 NEW = 0.05
 COLUMNS = 3
-PEERS = {name: (name,) for name in ("sort", "zorder", "zorder3", "liquid", "liquid3", "ours-hash", "appends", "larger")}
-PEERS |= {"default": ("stored",), "zorder3": ("zorder",), "liquid3": ("liquid",)}
+PEERS = {
+    "default": ("stored",),
+    "sort": ("sort",),
+    "zorder": ("zorder",),
+    "zorder3": ("zorder",),
+    "liquid": ("liquid",),
+    "liquid3": ("liquid",),
+    "ours-hash": ("ours-hash",),
+    "appends": ("appends",),
+    "larger": ("larger",),
+}
 
 Contender = tuple[str, str, Callable[[Path], float]]
 """Name, label, and what rewrites a table at a new path; returns its seconds without what it started from."""

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .harness import OURS
+from .harness import OURS, Workload
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["beside", "markdown", "plot", "rich_table", "table_rows"]
+__all__ = ["beside", "index", "markdown", "plot", "rich_table", "table_rows"]
 
 ACROSS = 6
 """Columns beside the first of a table on the terminal."""
@@ -122,6 +122,22 @@ def markdown(report: Mapping[str, Any]) -> str:
         f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
         "seeds with a paired bootstrap interval over queries.\n"
     )
+
+
+def index(runs: Sequence[Mapping[str, Any]], workloads: Sequence[Workload]) -> str:
+    """A list of workloads as Markdown: links to the reports of those that ran, the time each took, why one failed."""
+    done = {run["workload"]: run for run in runs}
+    lines = ["| workload | what it measures | minutes | |", "| --- | --- | ---: | --- |"]
+    for workload in workloads:
+        run = done.get(workload.name)
+        name, time, what = workload.name, "", "not run yet"
+        if run is not None:
+            time, what = f"{run['seconds'] / 60:.1f}", f"failed: {run['error']}".replace("|", "\\|")
+            if not run["error"]:
+                name, what = f"[{name}]({name}.md)", f"[every figure]({name}.json)"
+        lines.append(f"| {name} | {workload.summary} | {time} | {what} |")
+    minutes = sum(run["seconds"] for run in runs) / 60
+    return "# Benchmarks\n\n" + "\n".join(lines) + f"\n\n{minutes:.1f} minutes in all.\n"
 
 
 def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:

@@ -7,6 +7,9 @@ import fcntl
 import json
 import os
 import platform
+import subprocess
+import sys
+import time
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -15,12 +18,14 @@ from typing import Any
 
 from zorder_pipeline.errors import ZorderError
 
-from . import find_workload
-from .harness import Progress, summarise
-from .reports import markdown, plot
+from . import WORKLOADS, find_workload
+from .harness import Progress, Workload, summarise
+from .reports import index, markdown, plot
+from .vocabulary import canonical
 
-__all__ = ["bench"]
+__all__ = ["ALL", "INDEX", "bench", "bench_all"]
 
+ALL, INDEX = "all", "index.md"
 PACKAGES = ("pyspark", "delta-spark", "numpy", "optuna", "duckdb")
 
 
@@ -80,6 +85,60 @@ def bench(
     if (png := plot(report)) is not None:
         (folder / f"{name}.png").write_bytes(png)
     return report
+
+
+def bench_all(
+    *,
+    out: str | Path,
+    quick: bool = False,
+    seeds: int | None = None,
+    scale: float | None = None,
+    against: Sequence[str] = (),
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Run every workload in turn, each in a process of its own, and go on when one fails.
+
+    Writes what `bench` writes, and ``<out>/index.md`` anew after each workload; options that a workload does not know
+    are not given to it.
+
+    Returns:
+        ``runs`` with the workload, its seconds and its error, None when it went well; and the ``index``.
+
+    Raises:
+        ZorderError: an option is wrong, then nothing has run; or workloads failed, then all others have run.
+    """
+    canonical(against)
+    folder, say, runs = Path(out), progress or (lambda _: None), list[dict[str, Any]]()
+    workloads = [find_workload(name) for name, _ in WORKLOADS]
+    common = [*(["--quick"] if quick else []), *([f"--seeds={seeds}"] if seeds is not None else [])]
+    folder.mkdir(parents=True, exist_ok=True)
+    for number, workload in enumerate(workloads, 1):
+        say(f"workload {number} of {len(workloads)}: {workload.name}")
+        given = [f"--scale={scale}"] if scale is not None and workload.scaled else []
+        given += [f"--against={','.join(against)}"] if against and workload.peers else []
+        start = time.monotonic()
+        error = _apart(workload, [f"--out={folder}", *common, *given], say)
+        runs.append({"workload": workload.name, "seconds": round(time.monotonic() - start, 1), "error": error})
+        (folder / INDEX).write_text(index(runs, workloads), encoding="utf-8")
+    if failed := [run["workload"] for run in runs if run["error"]]:
+        raise ZorderError(
+            f"{len(failed)} of {len(runs)} workloads failed: {', '.join(failed)}; {folder / INDEX} says why, and links "
+            "the reports of the others"
+        )
+    return {"workload": ALL, "runs": runs, "index": str(folder / INDEX)}
+
+
+def _apart(workload: Workload, options: Sequence[str], say: Progress) -> str | None:
+    """Run one workload in a process, as settings of a JVM hold until it ends; returns why it failed."""
+    command = [sys.executable, "-m", "zorder_pipeline", "bench", f"--workload={workload.name}", *options]
+    said = ""
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        for line in process.stderr:
+            if line.strip():
+                said = line.strip()
+                say(f"{workload.name}: {said}")
+    return None if process.returncode == 0 else said.removeprefix("zorder: ") or f"it ended with {process.returncode}"
 
 
 @contextlib.contextmanager

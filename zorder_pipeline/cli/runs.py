@@ -158,7 +158,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 
 
 @command
-@click.option("--workload", default="demo", show_default=True, help="What to run.")
+@click.option("--workload", default="demo", show_default=True, help="What to run; all: one after the other.")
 @click.option("--quick", is_flag=True, help="The small version.")
 @click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
 @click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
@@ -184,6 +184,13 @@ def bench(
     from zorder_pipeline.benchmarks import reports, running
 
     peers, some = ([name.strip() for name in names.split(",") if name.strip()] for names in (against, tables))
+    if workload == running.ALL:
+        for option, given in (("--files", files), ("--tables", some)):
+            if given:
+                raise ZorderError(f"{option} means nothing to all workloads; name one, or leave it out")
+        done = running.bench_all(out=target, quick=quick, seeds=seeds, scale=scale, against=peers, progress=Progress())
+        out.print(f"written to {done['index']}")
+        return done
     report = running.bench(
         workload,
         out=target,

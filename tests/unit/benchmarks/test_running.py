@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
+import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from rich.console import Console
 
-from zorder_pipeline.benchmarks import find_workload, reports, running
+from zorder_pipeline.benchmarks import WORKLOADS, find_workload, reports, running
 from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Progress, Workload
+from zorder_pipeline.cli.runs import bench
 from zorder_pipeline.errors import ZorderError
 
 
@@ -75,3 +80,48 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(running, "find_workload", lambda name: Workload(name, "made up", run))
     running.bench("fake", out=tmp_path, seeds=2)
     running.bench("fake", out=tmp_path, seeds=1)  # the folder is free again
+
+
+def _all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, program: str, **options: Any
+) -> tuple[list[list[str]], list[str], dict[str, Any]]:
+    """Every workload run by a made-up program; returns what it was told, what was said, and what came of it."""
+    told, said = tmp_path / "told", list[str]()
+    python = tmp_path / "python"
+    python.write_text(f'#!/bin/sh\nshift 3\necho "$@" >> {told}\necho working >&2\n{program}\n')
+    python.chmod(0o755)
+    monkeypatch.setattr(sys, "executable", str(python))
+    found = running.bench_all(out=tmp_path / "out", progress=said.append, **options)
+    return [line.split() for line in told.read_text().splitlines()], said, found
+
+
+def test_all_workloads_run_in_turn_with_the_options_they_know(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, said, found = _all(tmp_path, monkeypatch, "true", quick=True, seeds=1, scale=0.5, against=["sort", "none"])
+    names = [name for name, _ in WORKLOADS]
+    assert [call[0] for call in calls] == [f"--workload={name}" for name in names]
+    for name, call in zip(names, calls, strict=True):
+        workload = find_workload(name)
+        assert {f"--out={tmp_path / 'out'}", "--quick", "--seeds=1"} <= set(call)
+        assert ("--scale=0.5" in call, "--against=sort,none" in call) == (workload.scaled, bool(workload.peers))
+    assert said[:2] == [f"workload 1 of {len(names)}: {names[0]}", f"{names[0]}: working"]
+    text = (tmp_path / "out" / running.INDEX).read_text()
+    assert all(f"| [{name}]({name}.md) | {find_workload(name).summary} | 0.0 |" in text for name in names)
+    assert [run["workload"] for run in found["runs"]] == names
+
+
+def test_all_goes_on_when_one_fails_and_says_so_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = 'case "$*" in *=guard*) echo "zorder: no | space" >&2; exit 1;; *=drift*) exit 7;; esac'
+    with pytest.raises(ZorderError, match=r"^2 of \d+ workloads failed: guard, drift; .*index.md says why"):
+        _all(tmp_path, monkeypatch, program)
+    text = (tmp_path / "out" / running.INDEX).read_text()
+    assert re.search(r"^\| guard \| .* \| failed: no \\\| space \|$", text, re.MULTILINE)
+    assert f"[{WORKLOADS[-1][0]}]" in text
+
+
+def test_all_refuses_a_mistyped_peer_before_anything_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ZorderError, match="--against knows no 'zordr'"):
+        _all(tmp_path, monkeypatch, "true", against=["zordr"])
+    assert not (tmp_path / "told").exists()
+    runner = CliRunner()
+    refused = runner.invoke(bench, ["--workload", "all", "--files", "8", "--out", str(tmp_path / "out")])
+    assert str(refused.exception) == "--files means nothing to all workloads; name one, or leave it out"
