@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from decimal import Decimal
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -336,6 +337,15 @@ def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: P
     assert content(spark, path) == before
     assert relayout(spark, path, spec_for("k")).committed == (moment != "committed")
     assert content(spark, path) == before
+
+
+def test_raw_bits_by_hand_are_those_that_tell_the_tables_values_apart(spark: SparkSession, tmp_path: Path) -> None:
+    """The first bits of a bigint are the same for all values that a table of a million rows has."""
+    path = str(tmp_path / "t")
+    spark.range(1_000_000, 1_001_000, numPartitions=2).write.format("delta").save(path)
+    plan = pipeline.layout_by_hand(spark, path, {"id": 4}, encoding="bits")
+    assert plan.spec is not None
+    assert [b - a for a, b in pairwise(plan.spec.features[0].breakpoints)] == [128] * 14
 
 
 @pytest.mark.slow

@@ -22,6 +22,7 @@ import math
 import struct
 from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import Any, Literal
 
 import numpy as np
@@ -35,6 +36,8 @@ __all__ = ["MAX_RAW_BITS", "compare_z_order", "most_significant_dimension", "raw
 
 MAX_RAW_BITS = 12
 """Raw bits become one breakpoint per code, so their number is bounded."""
+STRING_BYTES = 2
+"""Bytes of a string or of binary that raw bits are taken from."""
 _PREFIX = 16  # bytes of the widest form
 _DTYPES: dict[int, type] = {32: np.uint32, 64: np.uint64, 128: object}
 
@@ -151,10 +154,15 @@ def compare_z_order(left: Sequence[int], right: Sequence[int]) -> int:
     return int(left[dimension] > right[dimension]) - int(left[dimension] < right[dimension])
 
 
-def raw_encoding(column: str, type_name: str, bits: int) -> FeatureCodes:
+def raw_encoding(column: str, type_name: str, bits: int, known: tuple[Value, Value] | None = None) -> FeatureCodes:
     """The ``bits`` most significant bits of the type's unsigned form, as a feature; nulls have the smallest code.
 
     A code's breakpoint is the smallest value whose code it is. Codes that no value has are left out.
+
+    Args:
+        known: the smallest and the largest value that there are. The bits in which these agree are passed over, with a
+            string's first characters: of a type's first bits the values of a column rarely use one. Values outside have
+            the first code and the last.
 
     Raises:
         PlanError: the type has no order, or more than 12 bits are asked for.
@@ -162,6 +170,8 @@ def raw_encoding(column: str, type_name: str, bits: int) -> FeatureCodes:
     >>> raw_encoding("x", "string", 3)
     FeatureCodes(column='x', type='string', breakpoints=(' ', '@', '`', '\\x80', '\\u0800'),
                  codes=(0, 1, 2, 3, 6, 7), bits=3, null_code=0, high=None, ...)
+    >>> raw_encoding("x", "int", 2, (0, 99)).breakpoints
+    (32, 64, 96)
     """
     value_type = ValueType.parse(type_name)
     if not value_type.orderable:
@@ -170,18 +180,40 @@ def raw_encoding(column: str, type_name: str, bits: int) -> FeatureCodes:
         raise PlanError(f"{column}:{bits} asks for more than {MAX_RAW_BITS} raw bits; use --encoding rank")
     if bits < 1:
         raise PlanError(f"{column}:{bits} asks for no bits; give 1 to {MAX_RAW_BITS}, or leave the column out")
+    passed, lead, text = _agreed(value_type, known, bits) if known is not None else (0, 0, "")
     codes: dict[Value, int] = {}
     for code in range(1 << bits):
-        if (first := _first_value(value_type, code, bits)) is not None:
-            codes[first] = code  # of the codes that begin at one value only the last has values
-    return FeatureCodes(column, type_name, tuple(codes)[1:], tuple(codes.values()), bits)
+        if (first := _first_value(value_type, lead << bits | code, passed + bits)) is not None:
+            codes[text + first if isinstance(first, str) else first] = code  # of codes with one start the last has it
+    high = known[1] if known is not None else None
+    return FeatureCodes(column, type_name, tuple(codes)[1:], tuple(codes.values()), bits, high=high)
+
+
+def _agreed(value_type: ValueType, known: tuple[Value, Value], bits: int) -> tuple[int, int, str]:
+    """The first bits in which two values agree, their number first, as far as ``bits`` more follow them.
+
+    Of strings those after the characters that they have in common, which come last.
+    """
+    text, size = "", _size(value_type)
+    first, last = known
+    if isinstance(first, str) and isinstance(last, str):
+        text = "".join(a for a, _ in takewhile(lambda pair: pair[0] == pair[1], zip(first, last, strict=False)))
+        size = 8 * STRING_BYTES
+        first, last = first[len(text) :], last[len(text) :]
+    values = np.empty(2, dtype=value_type.numpy_dtype)
+    values[:] = first, last
+    low, high = (int(form) for form in unsigned_form(values, np.ones(2, dtype=np.bool_), value_type, 128))
+    passed = max(0, min(128 - (low ^ high).bit_length(), size - bits))
+    return passed, low >> (128 - passed), text
 
 
 def _first_value(value_type: ValueType, code: int, bits: int) -> Value | None:
     """The smallest value whose form begins with ``code`` or more, in ``bits`` bits; None if there is none."""
     size, family, zero = _size(value_type), value_type.family, _zero(value_type)
     if family in ("string", "binary"):
-        start = (code << (16 - bits)).to_bytes(2, "big").rstrip(b"\0")  # x and x, 0 have one form: x is smaller
+        start = (
+            (code << (8 * STRING_BYTES - bits)).to_bytes(STRING_BYTES, "big").rstrip(b"\0")
+        )  # x and x, 0 have one form: x is smaller
         return start if family == "binary" else _first_string(start)
     form = -(-(code << size) >> bits)  # rounded up where the type has fewer bits
     if family == "float":

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import PlanError, TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
@@ -15,6 +17,7 @@ from zorder_pipeline.layout.interleave import round_robin
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec, most_bits
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.values import Value, order_key
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .records import LearnSettings
@@ -41,7 +44,8 @@ def layout_by_hand(
 
     Args:
         bits: bits per column.
-        encoding: ``rank`` (breakpoints from a sample) or ``bits`` (the raw value's most significant bits).
+        encoding: ``rank`` (breakpoints from a sample) or ``bits`` (a value's own most significant bits, after those in
+            which the table's smallest and largest value agree).
         present: the plan that the table lies by; where it has these bits in this order, its key is taken over. Ranks
             from a sample of today would make another layout, and a nightly run would rewrite everything again.
         committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
@@ -67,7 +71,9 @@ def layout_by_hand(
     rows: int | None = int(snapshot.files().rows.sum())
     timed = [column.name for column in columns if column.value_type.family in TIMES]
     if encoding == "bits":
-        features = [raw_encoding(c.name, c.type, count) for c, count in zip(columns, counts, strict=True)]
+        features = [
+            raw_encoding(c.name, c.type, count, _bounds(snapshot, c)) for c, count in zip(columns, counts, strict=True)
+        ]
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
         features, rows = known.features, known.rows
     else:
@@ -131,6 +137,15 @@ def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:
             raise TableError(f"column {name} cannot be part of a layout: {why}")
         columns.append(column)
     return columns
+
+
+def _bounds(snapshot: TableSnapshot, column: Column) -> tuple[Value, Value] | None:
+    """A column's smallest and largest value by the files' statistics; None where a file has none, or none has."""
+    zones = snapshot.files().zone_map().columns.get(column.name)
+    if zones is None or not zones.known.any() or not np.all(zones.known | (zones.null_count > 0)):
+        return None
+    low, high = zones.low[zones.known].tolist(), zones.high[zones.known].tolist()
+    return min(low, key=order_key), max(high, key=order_key)
 
 
 def _ranked(

@@ -310,6 +310,33 @@ def test_raw_booleans_and_more_bits_than_a_type_has() -> None:
     assert raw("tinyint", 12).codes == tuple(range(0, 4096, 16))
 
 
+@settings(deadline=None, max_examples=20)
+@pytest.mark.parametrize("type_name", [name for name in CASES if name != "binary"])
+@given(st.data(), st.integers(1, 12))
+def test_bits_in_which_all_values_agree_are_passed_over(type_name: str, data: st.DataObject, bits: int) -> None:
+    """What is left still comes in the values' order, and parts the smallest from the largest."""
+    values = data.draw(st.lists(CASES[type_name][1], min_size=1, max_size=20))
+    ordered = sorted(values, key=lambda value: order_key(canonical([value], type_name)[0].tolist()[0]))
+    array, valid = canonical(ordered, type_name)
+    low, high = array.tolist()[0], array.tolist()[-1]
+    feature = raw_encoding("x", type_name, bits, (low, high))
+    found = codes_of(feature, array, valid)
+    assert (np.diff(found) >= 0).all()
+    if bits > 1 and order_key(low) < order_key(high) and type_name not in ("string", "float", "double"):
+        assert found[0] < found[-1]
+
+
+def test_ordinary_columns_have_raw_bits_that_tell_their_values_apart() -> None:
+    days = np.arange(8766, 10957)  # 1994 to 1999
+    feature = raw_encoding("day", "date", 4, (8766, 10956))
+    assert len(np.unique(codes_of(feature, days, np.ones(len(days), bool)))) > 8
+    assert feature.high == 10956
+    keys = [f"Customer#{i:09d}" for i in range(0, 20000, 7)]
+    found = codes_of(raw_encoding("name", "string", 12, (keys[0], keys[-1])), *canonical(keys, "string"))
+    assert len(np.unique(found)) == 20  # thousands: of ten digits each has bits of its own
+    assert raw_encoding("x", "int", 3, (5, 5)).high == 5
+
+
 def test_raw_encoding_refuses_what_it_cannot_do() -> None:
     with pytest.raises(PlanError, match="array<int> has no order and so no raw bits; leave it out"):
         raw_encoding("tags", "array<int>", 4)
