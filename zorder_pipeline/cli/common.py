@@ -15,6 +15,7 @@ from rich.console import Console
 from rich.control import Control
 from rich.segment import ControlType
 from rich.table import Table
+from rich.text import Text
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
@@ -52,8 +53,21 @@ Payload = dict[str, Any]
 
 DIALECTS = click.Choice(["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"])
 LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
-err = Console(stderr=True, highlight=False)
-out = Console(highlight=False, width=None if sys.stdout.isatty() else 120)
+
+
+class _Screen(Console):
+    """A console on which text is what it is, as names and statements come from logs; when quiet, it renders nothing."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(highlight=False, markup=False, emoji=False, **options)
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        if not self.quiet:
+            super().print(*objects, **options)
+
+
+err = _Screen(stderr=True)
+out = _Screen(width=None if sys.stdout.isatty() else 120)
 
 
 class Progress:
@@ -67,7 +81,8 @@ class Progress:
         live = err.is_terminal and text.startswith("trial ")
         if err.is_terminal:
             err.control(Control((ControlType.ERASE_IN_LINE, 2)))
-        err.print(f"[dim]{time.monotonic() - self.started:6.1f}s[/] {text}", end="\r" if live else "\n", soft_wrap=True)
+        line = Text.assemble((f"{time.monotonic() - self.started:6.1f}s", "dim"), f" {text}")
+        err.print(line, end="\r" if live else "\n", soft_wrap=True)
 
 
 def command(function: Callable[..., Payload]) -> click.Command:
@@ -96,7 +111,7 @@ def start_spark(app: str) -> SparkSession:
     """
     from zorder_pipeline.spark import session
 
-    err.print(f"[dim]starting Spark for {app}[/]")
+    err.print(f"starting Spark for {app}", style="dim")
     conf = dict(pair.split("=", 1) for pair in os.environ.get("ZORDER_SPARK_CONF", "").split(";") if "=" in pair)
     return session(conf, f"zorder {app}")
 
@@ -224,7 +239,7 @@ def learn_settings(target_file_rows: int | None, target_file_bytes: int | None, 
 
 def _print_title(title: str) -> None:
     """A table's own title is wrapped to the table's width, which may be a word."""
-    out.print(title, soft_wrap=True, markup=False, style="italic")
+    out.print(title, soft_wrap=True, style="italic")
 
 
 def print_figures(title: str, rows: Iterable[tuple[str, str]]) -> None:
@@ -232,7 +247,7 @@ def print_figures(title: str, rows: Iterable[tuple[str, str]]) -> None:
     _print_title(title)
     table = Table(show_header=False, box=None, padding=(0, 2, 0, 0))
     for name, value in rows:
-        table.add_row(f"[bold]{name}[/]", value)
+        table.add_row(Text(name, "bold"), Text(value))
     out.print(table)
 
 
@@ -248,7 +263,7 @@ def print_columns(
     _print_title(title)
     table = Table()
     for place, name in enumerate(columns):
-        table.add_column(name, justify="left" if place < left else "right")
+        table.add_column(Text(name), justify="left" if place < left else "right")
     for cells in rows:
-        table.add_row(*cells, style="bold green" if cells[0] == best else None)
+        table.add_row(*map(Text, cells), style="bold green" if cells[0] == best else None)
     out.print(table)

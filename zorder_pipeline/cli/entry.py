@@ -84,5 +84,5 @@ def main() -> None:
 
 
 def _fail(sentence: str, code: int) -> NoReturn:
-    err.print(f"zorder: {' '.join(sentence.split())}", soft_wrap=True, markup=False)
+    err.print(f"zorder: {' '.join(sentence.split())}", soft_wrap=True)
     sys.exit(code)

@@ -63,7 +63,7 @@ def report(
         Path(target).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ZorderError(f"cannot write the report to {target}: {error.strerror}") from error
-    out.print(found.lead, soft_wrap=True, markup=False)
+    out.print(found.lead, soft_wrap=True)
     out.print(f"written to {target}", soft_wrap=True)
     sections = [section.title for section in found.sections]
     return {"file": target, "lead": found.lead, "sections": sections, "bytes": len(text.encode())}

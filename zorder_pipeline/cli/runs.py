@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from zorder_pipeline.errors import ConfigError, ZorderError
 
@@ -51,13 +52,12 @@ def _show_demo(found: DemoResult) -> None:
     ]
     header = ("layout", "files", "rows", "share of the rows", "MB")
     print_columns(f"What {found.queries:,} unseen queries read on average", header, rows, best="ours")
-    out.print(
-        f"Ours reads [bold]{found.ratio:.2f}[/] of the rows that are read after ZORDER; every result is the same."
-    )
-    out.print("\n[bold]The layout[/]")
+    after = " of the rows that are read after ZORDER; every result is the same."
+    out.print(Text.assemble("Ours reads ", (f"{found.ratio:.2f}", "bold"), after))
+    out.print("\nThe layout", style="bold")
     for sentence in found.layout:
         out.print(f"  {sentence}", soft_wrap=True)
-    out.print(f"\n[bold]The gate[/]: {found.decision['decision'].replace('_', ' ')}")
+    out.print(Text.assemble(("\nThe gate", "bold"), f": {_spoken(found.decision['decision'])}"))
     for sentence in found.decision["reasons"]:
         out.print(f"  {sentence}", soft_wrap=True)
     assumed = found.decision.get("gate", {}).get("assumptions", {})
@@ -66,8 +66,8 @@ def _show_demo(found: DemoResult) -> None:
         out.print(f"  it assumed {rate} and a horizon of {assumed['horizon_days']:g} days", soft_wrap=True)
     costs = {"learn": "learning", "ours": "our rewrite", "zorder": "OPTIMIZE ZORDER on the copy"}
     spent = [f"{costs[name]} {seconds:.1f} s" for name, seconds in found.costs.items() if name in costs]
-    out.print(f"\n[bold]What it cost[/]: {', '.join(spent)}")
-    out.print("\n[bold]Where things are[/]")
+    out.print(Text.assemble(("\nWhat it cost", "bold"), f": {', '.join(spent)}"))
+    out.print("\nWhere things are", style="bold")
     for name, place in found.places.items():
         out.print(f"  {name}: {place}", soft_wrap=True)
 
@@ -153,7 +153,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
         if target is not None:
             write_metrics(instance, config, target)
     if target is None:
-        out.print(text, end="", soft_wrap=True, markup=False)
+        out.print(text, end="", soft_wrap=True)
     return {"figures": sum(not line.startswith("#") for line in text.splitlines()), "file": target}
 
 
@@ -220,5 +220,5 @@ def ui(workdir: str, port: int) -> None:
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     program = Path(sys.executable).with_name("dagster")
     words = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
-    err.print(f"the UI will be at [bold]http://127.0.0.1:{port}[/], Ctrl-C ends it")
+    err.print(Text.assemble("the UI will be at ", (f"http://127.0.0.1:{port}", "bold"), ", Ctrl-C ends it"))
     os.execve(words[0], words, environment)

@@ -40,15 +40,13 @@ def triage(
     columns = ("table", "queries", "MB", "files", "read now", "learned", "at best", "saves MB a day", "cluster by")
     print_columns("Tables, the one with most to gain first", columns, [_cells(item) for item in known])
     for item in known:
-        out.print(f"\n[bold]{item.table}[/]")
+        out.print(f"\n{item.table}", style="bold", soft_wrap=True)
         for sentence in (*item.advice, *item.statements):
-            out.print(f"- {sentence}", soft_wrap=True, markup=False)
+            out.print(f"- {sentence}", soft_wrap=True)
     if unknown := [item for item in found if item.problem is not None]:
-        out.print("\n[bold]Nothing to say of[/]")
+        out.print("\nNothing to say of", style="bold")
         for item in unknown:
-            out.print(
-                f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True, markup=False
-            )
+            out.print(f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True)
     if picture is not None and known:
         Path(picture).write_bytes(_drawn(known))
         out.print(f"\npicture written to {picture}", soft_wrap=True)
