@@ -1,7 +1,11 @@
-"""A Spark session's JVM: classes and objects by their whole names, collections without a call for each step."""
+"""A Spark session's JVM: classes and objects by their whole names, collections without a call for each step.
+
+Also what it fails with, in one line.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
@@ -14,18 +18,28 @@ if TYPE_CHECKING:
 __all__ = [
     "beside",
     "carried",
+    "cause",
     "class_name",
+    "first_line",
     "has_jvm",
     "items",
     "java_class",
     "jvm",
     "nothing",
+    "reason_in",
+    "reason_of",
     "scala_object",
     "sequence",
 ]
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
+
+CALLING = "An error occurred while calling "
+"""How py4j begins to tell a Java exception: what it says itself comes on the lines after that."""
+RAISED = re.compile(r"^(?:: |Caused by: )(?:[\w$]+\.)+(?P<name>[\w$]+)(?:: (?P<said>.*\S))?", re.MULTILINE)
+WORKER = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?P<said>\S.*)", re.MULTILINE)
+"""How Spark tells what a Python worker raised."""
 
 _namer: tuple[Any, Any] = (None, None)
 """A connection to a JVM, and what tells class names there: to look that up is a call of its own."""
@@ -112,3 +126,43 @@ def items(found: Any) -> list[Any]:
     Of other collections ask for ``found.toSeq()``.
     """
     return [found.apply(i) for i in range(found.size())]
+
+
+def cause(error: JavaObject) -> str:
+    """What a Java exception says at its root."""
+    while (deeper := error.getCause()) is not None:
+        error = deeper
+    return first_line(str(error.getMessage() or error.getClass().getName()))
+
+
+def first_line(text: str, most: int = 300) -> str:
+    """The first line of a message, at most so many characters of it."""
+    return (text.strip().splitlines() or ["no message"])[0][:most]
+
+
+def reason_in(text: str, most: int = 300) -> str:
+    """What the message of a failure of Spark's says in one line: of a Java exception the root cause, not the call.
+
+    >>> reason_in("An error occurred while calling o55.collect.\\n: a.b.IOError: No space left\\n\\tat a.b(C:1)")
+    'No space left'
+    """
+    if CALLING in text.partition("\n")[0] and (raised := list(RAISED.finditer(text))):
+        return first_line(raised[-1]["said"] or raised[-1]["name"], most)
+    told = list(WORKER.finditer(text))
+    return first_line(told[-1]["said"] if told else text, most)
+
+
+def reason_of(error: BaseException, most: int = 300) -> str:
+    """What a failure of Spark's says in one line.
+
+    Args:
+        most: characters, at most.
+    """
+    from py4j.protocol import Py4JError, Py4JJavaError
+
+    if isinstance(error, Py4JJavaError):
+        try:
+            return cause(error.java_exception)[:most]
+        except Py4JError:  # Java is gone, and with it what it said
+            return first_line(str(error.errmsg), most)
+    return reason_in(str(error), most)

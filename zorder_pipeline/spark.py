@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ZorderError
+from .java import reason_of
 from .versions import delta_package
 
 if TYPE_CHECKING:
@@ -74,9 +75,10 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     """The running session, or a new one with `spark_conf`.
 
     Raises:
-        ZorderError: Spark cannot be started (no Java, no jars).
+        ZorderError: Spark cannot be started (no Java, no jars, a setting that it refuses).
     """
-    from pyspark.errors import PySparkRuntimeError
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     _quiet_queries()
@@ -98,8 +100,8 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
         builder = builder.config(key, value)
     try:
         return builder.getOrCreate()
-    except PySparkRuntimeError as error:
-        raise ZorderError(f"Spark could not be started ({error}); check JAVA_HOME and spark.conf") from error
+    except (PySparkException, Py4JError) as error:
+        raise ZorderError(f"Spark could not be started ({reason_of(error)}); check JAVA_HOME and spark.conf") from error
 
 
 def _quiet_queries() -> None:

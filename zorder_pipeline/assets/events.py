@@ -7,6 +7,8 @@ from typing import Any
 
 from dagster import AssetMaterialization, AssetObservation, DagsterEvent
 
+from zorder_pipeline.java import reason_in
+
 __all__ = ["figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
 
 _AS_APPLY = {"delta_version": "version", "rows_rewritten": "rows", "files_left_alone": "skipped_files"}
@@ -29,7 +31,7 @@ def sentence_of(event: DagsterEvent) -> str:
     error = failure.error
     while error is not None and error.cause is not None:
         error = error.cause
-    return (error.message if error else "unknown failure").strip().splitlines()[0]
+    return reason_in(error.message, 600) if error else "unknown failure"
 
 
 def reasons_of(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]:

@@ -16,6 +16,7 @@ from dagster import (
 )
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
@@ -253,4 +254,4 @@ def _run(context: AssetExecutionContext) -> dict[str, str]:
 
 
 def first_line(error: Exception | None) -> str:
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:600]
+    return reason_of(error, 600) if error is not None and str(error).strip() else type(error).__name__

@@ -10,6 +10,7 @@ import click
 
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.java import reason_of
 
 from .common import err
 from .costs import calibrate, savings
@@ -79,8 +80,7 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("ZORDER_DEBUG"):
             raise
-        first = (str(error).strip().splitlines() or ["no message"])[0][:300]
-        _fail(f"unexpected {type(error).__name__}: {first} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
+        _fail(f"unexpected {type(error).__name__}: {reason_of(error)} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

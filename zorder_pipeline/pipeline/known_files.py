@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
@@ -21,7 +22,6 @@ from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
-from zorder_pipeline.relayout.failures import reason_of
 from zorder_pipeline.relayout.session_conf import UNPREPARED, reads_otherwise, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.java import has_jvm
+from zorder_pipeline.java import has_jvm, reason_of
 from zorder_pipeline.model.places import local_path
 from zorder_pipeline.query_log.recorder import Recorder
 from zorder_pipeline.query_log.spool import RECORDED, moved_to
@@ -108,9 +108,9 @@ class Recording:
         try:
             self.stop()
         except (ZorderError, OSError, Py4JError, PySparkException) as problem:  # the work recorded is done
-            first = (str(problem).strip().splitlines() or ["no message"])[0]
             waits = f"it waits in {self.recorder.spool} and the next recording takes it up"
-            warnings.warn(f"what was recorded is not in {self.state}/query_log yet ({first}); {waits}", stacklevel=2)
+            why = reason_of(problem)
+            warnings.warn(f"what was recorded is not in {self.state}/query_log yet ({why}); {waits}", stacklevel=2)
 
 
 def record(

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import RecordError
 from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_condition
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
-from zorder_pipeline.relayout.failures import reason_of
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table

@@ -17,7 +17,7 @@ from zorder_pipeline.features.candidates import query_weights
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
-from zorder_pipeline.java import beside
+from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
@@ -208,8 +208,8 @@ def keep_statistics(
         mine = [str(p) for p, layout in zip(files.path, files.layout, strict=True) if layout == plan.spec.layout_id]
         return gather_statistics(spark, snapshot, plan.statistics, state, paths=mine, progress=say)
     except (ZorderError, Py4JError, PySparkException) as error:
-        first = (str(error).strip().splitlines() or ["no message"])[0]
-        say(f"statistics of the new files could not be kept ({first}); run zorder stats --table {table} to try again")
+        why = reason_of(error)
+        say(f"statistics of the new files could not be kept ({why}); run zorder stats --table {table} to try again")
         return None
 
 

@@ -15,12 +15,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
-from zorder_pipeline.java import java_class, jvm, nothing, scala_object, sequence
+from zorder_pipeline.java import cause, first_line, java_class, jvm, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
-from .failures import cause, conflict, first_line, lost_races, of_constraints, reason_of
+from .failures import conflict, lost_races, of_constraints
 from .history import history_of
 from .restoring import LOOKED_AT
 from .session_conf import set_for_a_while

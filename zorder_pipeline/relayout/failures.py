@@ -8,13 +8,12 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError
+from zorder_pipeline.java import first_line, reason_of
 
 if TYPE_CHECKING:
-    from py4j.java_gateway import JavaObject
     from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "cause", "conflict", "first_line", "lost_races", "of_constraints"]
-__all__ += ["reason_of", "replaced_by_another", "told_plainly"]
+__all__ = ["ZONE", "answered", "conflict", "lost_races", "of_constraints", "replaced_by_another", "told_plainly"]
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -71,25 +70,6 @@ def _race(location: str, name: str) -> str:
 def replaced_by_another(location: str) -> str:
     """That a table was dropped and made anew, in words."""
     return f"{location} was replaced by another table during the relayout; nothing was committed, learn a plan for it"
-
-
-def cause(error: JavaObject) -> str:
-    """What a Java exception says at its root."""
-    while (deeper := error.getCause()) is not None:
-        error = deeper
-    return first_line(str(error.getMessage() or error.getClass().getName()))
-
-
-def first_line(text: str) -> str:
-    """The first line of a message, at most 300 characters of it."""
-    return (text.strip().splitlines() or ["no message"])[0][:300]
-
-
-def reason_of(error: BaseException) -> str:
-    """What a failure of Spark's says in one line."""
-    from py4j.protocol import Py4JJavaError
-
-    return cause(error.java_exception) if isinstance(error, Py4JJavaError) else first_line(str(error))
 
 
 def of_constraints(conf: Mapping[str, str], struct: StructType | None) -> str:

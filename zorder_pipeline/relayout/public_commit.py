@@ -7,11 +7,12 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError, ZorderError
+from zorder_pipeline.java import first_line
 from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
-from .failures import answered, first_line, lost_races, of_constraints
+from .failures import answered, lost_races, of_constraints
 from .history import history_of
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql

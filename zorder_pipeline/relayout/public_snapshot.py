@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.java import first_line
 
-from .failures import first_line
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError
+from zorder_pipeline.java import reason_of
 
-from .failures import lost_races, reason_of
+from .failures import lost_races
 from .history import history_of, rewrote, run_of
 from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table
