@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.cli import common, main
+from zorder_pipeline.assets import definitions
+from zorder_pipeline.cli import common, main, runs
+from zorder_pipeline.errors import ConfigError
 
 
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
@@ -119,3 +121,20 @@ def test_without_a_command_the_help_is_shown(
     told = refused(capsys, monkeypatch)
     assert told.startswith("Usage: zorder")
     assert "\n  learn " in told
+
+
+def test_a_table_that_is_not_there_stops_no_run_of_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "tables.yaml"
+    place.write_text("query_logs: [{path: nolog}]\ntables: [{name: a, location: nowhere}]\n")
+    assert [table.name for table in runs._configuration(str(place)).tables] == ["a"]
+    monkeypatch.setenv("ZORDER_CONFIG", str(place))
+    assert runs._configuration(None).tables[0].location == f"{tmp_path}/nowhere"
+
+
+def test_of_the_example_it_is_said_that_it_is_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "tables.yaml").write_text("tables: [{name: a, location: nowhere}]\n")
+    for name in ("ZORDER_CONFIG", "DAGSTER_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(definitions, "config_file", lambda: tmp_path / "tables.yaml")
+    with pytest.raises(ConfigError, match="which does not exist; that is the example of zorder demo"):
+        runs._configuration(None)

@@ -18,7 +18,7 @@ from dagster import (
 
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
-from zorder_pipeline.errors import ConfigError, TableError
+from zorder_pipeline.errors import ConfigError, LogError, TableError
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.stored import StoredLog
@@ -85,7 +85,12 @@ def read_logs(
 ) -> tuple[StoredLog, QueryLog]:
     """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
 
-    A table that cannot be opened is left to its own assets to complain about.
+    A table that cannot be opened is left to its own assets to complain about; a log that cannot be read, to the next
+    night, as long as there is another.
+
+    Raises:
+        ConfigError: no log is configured.
+        LogError: no log can be read.
     """
     from zorder_pipeline import pipeline
     from zorder_pipeline.relayout.snapshot import open_table
@@ -100,10 +105,19 @@ def read_logs(
             context.log.warning(f"{table.name}: {error}")
             continue
         known[table.name] = (snapshot, pipeline.names_of(table.table, snapshot, table.names))
-    sources = [pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone) for log in config.query_logs]
-    added = pipeline.ingest_into(spark.session, config.state, sources, known, config.views, context.log.info)
+    added, unread = [], []
+    for log in config.query_logs:
+        source = pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone)
+        try:
+            new = pipeline.ingest_into(spark.session, config.state, [source], known, config.views, context.log.info)
+            added.append(new)
+        except LogError as error:
+            unread.append(error)
+            context.log.warning(f"{error}; going on without what is new there")
+    if unread and not added:
+        raise unread[0]
     names = [table.name for table in config.tables]
-    return added, pipeline.stored_log(spark.session, config.state, names, config.retention_days)
+    return StoredLog.merged(added), pipeline.stored_log(spark.session, config.state, names, config.retention_days)
 
 
 def _version(log: QueryLog) -> str:

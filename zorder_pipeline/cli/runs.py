@@ -113,7 +113,7 @@ def _told(outcome: TableOutcome) -> Payload:
 
 
 def _configuration(given: str | None) -> PipelineConfig:
-    """The configuration of ``--config``, else the one that was found.
+    """The configuration of ``--config``, else the one that was found; a table that is not there fails on its own.
 
     Raises:
         ConfigError: it is wrong; of the shipped example, whose data may not be there yet, it is said that it is that.
@@ -121,10 +121,11 @@ def _configuration(given: str | None) -> PipelineConfig:
     from zorder_pipeline.assets.definitions import config_file
     from zorder_pipeline.config import load_config
 
+    example = not given and not {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys()
     try:
-        return load_config(given or config_file())
+        return load_config(given or config_file(), check_paths=example)
     except ConfigError as error:
-        if given or {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys():
+        if not example:
             raise
         raise ConfigError(f"{error}; that is the example of zorder demo: name your own with --config") from error
 

@@ -1,0 +1,53 @@
+"""What is read of several logs, some of which are not there."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from zorder_pipeline import pipeline
+from zorder_pipeline.assets.query_log import read_logs
+from zorder_pipeline.config import load_config
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.query_log.files import list_logs
+from zorder_pipeline.query_log.stored import StoredLog
+from zorder_pipeline.relayout import snapshot
+
+
+@pytest.fixture
+def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Reads logs of these names, of which there are those that were written, and tells what was warned of."""
+
+    def ingested(_spark: object, _state: str, sources: list[pipeline.LogSource], *_: object) -> StoredLog:
+        return StoredLog(QueryLog((), 0, 0), files=sum(len(list_logs(source.path)) for source in sources))
+
+    monkeypatch.setattr(pipeline, "ingest_into", ingested)
+    monkeypatch.setattr(pipeline, "stored_log", lambda *_: QueryLog((), 0, 0))
+    monkeypatch.setattr(snapshot, "open_table", lambda *_, **__: SimpleNamespace(location="/t"))
+
+    def reading(*names: str) -> tuple[StoredLog, list[str]]:
+        logs = ", ".join(f"{{path: {name}}}" for name in names)
+        (tmp_path / "tables.yaml").write_text(f"query_logs: [{logs}]\ntables: [{{name: a, location: a}}]\n")
+        config = load_config(tmp_path / "tables.yaml", check_paths=False)
+        warned: list[str] = []
+        context: Any = SimpleNamespace(log=SimpleNamespace(info=print, warning=warned.append))
+        spark: Any = SimpleNamespace(session=None)
+        return read_logs(context, spark, config)[0], warned
+
+    return reading
+
+
+def test_a_log_that_is_not_there_costs_no_other(read: Any, tmp_path: Path) -> None:
+    (tmp_path / "b.sql").write_text("SELECT 1")
+    added, (warning,) = read("nowhere", "b.sql")
+    assert added.files == 1
+    assert warning.startswith(f"query log {tmp_path}/nowhere does not exist")
+
+
+def test_no_log_at_all_is_an_error(read: Any) -> None:
+    with pytest.raises(LogError, match="nowhere does not exist"):
+        read("nowhere", "nor_here")
