@@ -147,6 +147,7 @@ def missed(
     read = {here: spent.of(standing, range(len(new)))}
     read |= {name: spent.of(block_of(analysis, rival), range(len(new))) for name, rival in rivals.items()}
     prices = {name: _price(analysis, len(rival.spec.columns), costs) for name, rival in rivals.items()}
+    prices[here] = _price(analysis, len(present.spec.columns), costs)  # of courses on paper that have left it
     tested = [len(new) + place for place, i in enumerate(unseen) if i in set(new)] if candidate is not None else []
     part: dict[str, dict[str, float]] = {}
     if candidate is not None:

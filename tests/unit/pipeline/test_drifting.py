@@ -1,0 +1,98 @@
+"""What nights remember of a table: what the present layout has lost, and the courses that are followed on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline import drifting
+from zorder_pipeline.pipeline.drifting import DAY, Memory, Rival, block_of, missed
+
+ROWS, FILES = 400, 4
+SCHEMA = TableSchema((Column("a", "int"), Column("b", "int")))
+A, B = (KeySpec((FeatureCodes(name, "int", (100, 200, 300), (0, 1, 2, 3), 2),), (0, 0)) for name in "ab")
+PLAN = Plan("t", "id", "hash", 0, A, "learned", ROWS // FILES)
+PRICE = 10.0
+COSTS: Any = SimpleNamespace(
+    scans=lambda work, _: SimpleNamespace(expected=work.bytes), relayout=lambda *_: SimpleNamespace(expected=PRICE)
+)
+"""A scan of the whole table costs 1."""
+
+
+@pytest.fixture(autouse=True)
+def _sizes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drifting, "query_bytes", lambda _, queries: np.ones(len(queries)))
+
+
+def asked(column: str, day: int, count: int = 20) -> list[LoggedQuery]:
+    """Look-ups of a day, which read a quarter of the table by its own layout and all of it by the other."""
+    values = [Literal("number", str(value)) for value in range(0, ROWS, ROWS // count)]
+    return [
+        LoggedQuery("t", Comparison(column, "=", (value,)), (column,), column, day * DAY + i)
+        for i, value in enumerate(values)
+    ]
+
+
+def analysis_of(queries: Sequence[LoggedQuery]) -> Any:
+    """A table of two columns that know nothing of each other, and its log."""
+    number = np.arange(ROWS)
+    values = {"a": number, "b": number * 7 % ROWS}
+    arrays = {name: (column, np.ones(ROWS, dtype=np.bool_)) for name, column in values.items()}
+    files = np.ones(FILES)
+
+    class Files:
+        bytes = files
+
+        def __len__(self) -> int:
+            return FILES
+
+    snapshot = SimpleNamespace(schema=SCHEMA, table_id="id", files=Files)
+    sample = SimpleNamespace(arrays=arrays, columns=arrays, rows=ROWS, total_rows=ROWS)
+    boxes = [to_boxes(query.predicate, SCHEMA) for query in queries]
+    return SimpleNamespace(snapshot=snapshot, sample=sample, queries=tuple(queries), boxes=boxes)
+
+
+def nights(days: str, kept: int = 1000) -> list[Memory]:
+    """What is remembered after each night, the table lying by layout A: one letter names what a day asks for."""
+    log: list[LoggedQuery] = []
+    memory, found = Memory(rivals={B.layout_id: Rival(B, ROWS // FILES)}), []
+    for day, column in enumerate(days):
+        log = [*log, *asked(column, day)][-kept:]
+        analysis = analysis_of(log)
+        standing = block_of(analysis, Rival(A, ROWS // FILES))
+        memory = missed(analysis, memory, PLAN, standing, PLAN, [], COSTS)
+        found.append(memory)
+    return found
+
+
+def test_a_course_on_paper_returns_to_the_table_s_own_layout() -> None:
+    """Else a patience would not pay for the way back, and look better than it is."""
+    memories = nights("bbaaaa")
+    courses = [memory.drift.paper[0] for memory in memories if memory.drift is not None]
+    here, there = A.layout_id, B.layout_id
+    assert [course.present for course in courses] == [there, there, here, here, here, here]
+    assert (courses[-1].changes, courses[-1].spent) == (2, pytest.approx(20 + 5 + 20 + 3 * 5 + 2 * PRICE, rel=0.05))
+    for memory in memories:
+        assert memory.drift is not None
+        assert memory.drift.real.present == here
+        assert memory.drift.real.due({here: 0.0, there: 1e9}) is None, "the table lies by it"
+
+
+def test_what_the_present_layout_has_lost_grows_by_what_is_new() -> None:
+    first, second, third = (memory.drift for memory in nights("bba"))
+    assert first is not None
+    assert second is not None
+    assert third is not None
+    lost = [drift.real.regret[B.layout_id] for drift in (first, second, third)]
+    assert lost[0] == pytest.approx(15.0, rel=0.1)
+    assert lost == [pytest.approx(times * lost[0], rel=0.1) for times in (1, 2, 1)]
