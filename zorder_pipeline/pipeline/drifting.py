@@ -21,7 +21,7 @@ from .records import TableAnalysis
 from .sizes import query_bytes
 
 __all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then"]
-__all__ += ["still_fitting", "with_regret"]
+__all__ += ["still_fitting", "uncounted", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
@@ -174,8 +174,8 @@ def missed(
 
 def most_lost(
     analysis: TableAnalysis, memory: Memory, present: Plan, standing: npt.NDArray[np.int32], costs: CostModel
-) -> tuple[float, float]:
-    """What the present layout can have lost at most, against any other, and for how many days queries are uncounted.
+) -> float:
+    """What the present layout can have lost at most, against any other.
 
     Against a layout that was never learned that is all that the new queries cost, as if it read nothing; against one
     that is remembered, what was lost before comes to it. Nothing is counted: what is not looked at tonight counts on a
@@ -186,9 +186,16 @@ def most_lost(
     """
     drift, since = since_then(memory, present)
     new = _new_queries(analysis, since, memory.counted)
-    lost = max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
-    times = [moment for i in new if (moment := analysis.queries[i].timestamp) is not None]
-    return lost, (max(times) - min(times)) / DAY if times else 0.0
+    return max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
+
+
+def uncounted(analysis: TableAnalysis, memory: Memory, present: Plan) -> tuple[float, float]:
+    """Days from the first to the last of the queries that are not counted yet, and of all that the log still has."""
+    new = _new_queries(analysis, since_then(memory, present)[1], memory.counted)
+    chosen = ([analysis.queries[i] for i in new], analysis.queries)
+    times = [[query.timestamp for query in some if query.timestamp is not None] for some in chosen]
+    waited, held = ((max(some) - min(some)) / DAY if some else 0.0 for some in times)
+    return waited, held
 
 
 def since_then(memory: Memory, present: Plan) -> tuple[Drift, int | None]:

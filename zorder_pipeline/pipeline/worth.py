@@ -17,7 +17,7 @@ from zorder_pipeline.gate.drift import PATIENCES
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .drifting import Memory, most_lost
+from .drifting import Memory, most_lost, uncounted
 from .records import LearnSettings, TableAnalysis
 from .volumes import FileVolumes
 
@@ -26,7 +26,9 @@ __all__ = ["least_cost", "may_pay", "why_not_search"]
 SLACK = 1.5
 """What all rows prove of a layout is nearer than this to what a sample tells of it."""
 LONGEST_DAYS = 7.0
-"""Queries wait no longer to be counted, or the log may have forgotten them by then."""
+"""Queries wait no longer to be counted."""
+MOST_OF_LOG = 0.9
+"""Nor longer than until they make up this share of the time that the log goes back: then it begins to forget them."""
 
 
 def why_not_search(
@@ -55,9 +57,10 @@ def why_not_search(
     if present is not None and present.spec is not None:
         if not gate.change_layout:
             return "the table keeps its layout: layout.keep is set"
-        lost, days = most_lost(analysis, memory, present, standing, costs)
+        lost = most_lost(analysis, memory, present, standing, costs)
         change = min(PATIENCES) * least_cost(snapshot, costs)
-        if lost < change and days < LONGEST_DAYS:
+        waited, held = uncounted(analysis, memory, present)
+        if lost < change and not 0 < waited >= min(LONGEST_DAYS, MOST_OF_LOG * held):
             return (
                 f"the present layout can have lost {lost:,.1f} core-seconds at most since it is in force, and a change "
                 f"costs at least {change:,.1f}"

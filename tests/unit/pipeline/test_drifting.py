@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.drift import Drift
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
@@ -16,7 +18,9 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline import drifting
-from zorder_pipeline.pipeline.drifting import DAY, Memory, Rival, block_of, missed
+from zorder_pipeline.pipeline.drifting import DAY, Memory, Rival, block_of, missed, uncounted
+from zorder_pipeline.pipeline.records import LearnSettings
+from zorder_pipeline.pipeline.worth import why_not_search
 
 ROWS, FILES = 400, 4
 SCHEMA = TableSchema((Column("a", "int"), Column("b", "int")))
@@ -62,12 +66,12 @@ def analysis_of(queries: Sequence[LoggedQuery]) -> Any:
     return SimpleNamespace(snapshot=snapshot, sample=sample, queries=tuple(queries), boxes=boxes)
 
 
-def nights(days: str, kept: int = 1000) -> list[Memory]:
+def nights(days: str) -> list[Memory]:
     """What is remembered after each night, the table lying by layout A: one letter names what a day asks for."""
     log: list[LoggedQuery] = []
     memory, found = Memory(rivals={B.layout_id: Rival(B, ROWS // FILES)}), []
     for day, column in enumerate(days):
-        log = [*log, *asked(column, day)][-kept:]
+        log += asked(column, day)
         analysis = analysis_of(log)
         standing = block_of(analysis, Rival(A, ROWS // FILES))
         memory = missed(analysis, memory, PLAN, standing, PLAN, [], COSTS)
@@ -96,3 +100,29 @@ def test_what_the_present_layout_has_lost_grows_by_what_is_new() -> None:
     lost = [drift.real.regret[B.layout_id] for drift in (first, second, third)]
     assert lost[0] == pytest.approx(15.0, rel=0.1)
     assert lost == [pytest.approx(times * lost[0], rel=0.1) for times in (1, 2, 1)]
+
+
+@pytest.mark.parametrize(("holds", "every"), [(1, 1), (3, 3), (5, 5), (90, 8)])
+def test_queries_are_counted_before_the_log_forgets_them(holds: int, every: int) -> None:
+    """Nights on which nothing is ever lost that a change would pay for, with a log that holds so many days."""
+    dear: Any = SimpleNamespace(scans=COSTS.scans, relayout=lambda *_: SimpleNamespace(expected=1e9))
+    memory, log, counted = Memory(columns={"a": "int"}), list[LoggedQuery](), list[int]()
+    for day in range(30):
+        log = [query for query in [*log, *asked("a", day)] if (query.timestamp or 0) >= (day + 1 - holds) * DAY]
+        analysis = analysis_of(log)
+        standing = block_of(analysis, Rival(A, ROWS // FILES))
+        gate = GateSettings(costs=dear)
+        if not why_not_search(analysis, LearnSettings(), memory, PLAN, standing, None, 1000, gate):
+            memory = missed(analysis, memory, PLAN, standing, PLAN, [], dear)
+            counted.append(day)
+    assert counted == list(range(0, 30, every))
+    assert memory.drift is not None
+    assert memory.drift.real.spent == pytest.approx(5.0 * (counted[-1] + 1)), "every query once"
+
+
+def test_without_times_or_without_new_queries_nothing_waits() -> None:
+    seen = analysis_of(asked("a", 3))
+    assert uncounted(seen, Memory(), PLAN) == (pytest.approx(0, abs=1e-6), pytest.approx(0, abs=1e-6))
+    known = Memory(Drift.begin(A.layout_id), watermark=4 * DAY)
+    assert uncounted(analysis_of([*asked("a", 1), *asked("a", 3)]), known, PLAN) == (0.0, pytest.approx(2.0))
+    assert uncounted(analysis_of([LoggedQuery("t", asked("a", 0)[0].predicate)]), known, PLAN) == (0.0, 0.0)

@@ -91,15 +91,20 @@ def test_the_first_look_and_whoever_asks_for_it_searches_all_the_same(given: dic
 def test_a_table_that_lies_by_a_layout_waits_until_it_may_have_lost_what_a_change_costs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    now, told = volumes(1e8, 4), [90.0, 1.0]
-    monkeypatch.setattr(worth, "most_lost", lambda *_: tuple(told))
+    now, told = volumes(1e8, 4), [90.0, 1.0, 30.0]
+    monkeypatch.setattr(worth, "most_lost", lambda *_: told[0])
+    monkeypatch.setattr(worth, "uncounted", lambda *_: told[1:])
     assert "can have lost 90.0 core-seconds at most" in why(now, 1000, PLAN)
     assert why(None, 1000, PLAN)
     told[0] = 150.0
     assert why(now, 1000, PLAN) == ""
     assert "layout.keep" in why(now, 1000, PLAN, change_layout=False)
-    told[:] = [90.0, worth.LONGEST_DAYS]  # or the log forgets the queries before they count
+    told[:] = [90.0, worth.LONGEST_DAYS, 30.0]
     assert why(now, 1000, PLAN) == ""
+    told[:] = [90.0, 2.8, 3.0]  # or the log forgets the queries before they count
+    assert why(now, 1000, PLAN) == ""
+    told[:] = [90.0, 0.0, 0.0]
+    assert why(now, 1000, PLAN), "nothing is new, or nothing has a time"
 
 
 def test_a_promise_is_proved_where_the_gate_may_accept_it_in_whatever_files() -> None:
