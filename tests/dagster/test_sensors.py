@@ -77,6 +77,15 @@ def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
         assert not third.asset_events
 
 
+@pytest.mark.parametrize("label", ["zorder layout 00", "zorder compaction"])
+def test_what_we_rewrite_is_no_new_data(tmp_path: Path, label: str) -> None:
+    append(tmp_path / "t", ["1"])
+    append(tmp_path / "t", ["1"] * 50, metadata=f"{label} 5f1c")
+    seen = look(configured(tmp_path).tables[0])
+    assert (seen.version, seen.data_version) == (1, 0)
+    assert seen.new_share(seen.relaid_at) == 0.0
+
+
 def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
     append(tmp_path / "t", ["1"] * 50)
     append(tmp_path / "t", ["1"], metadata="zorder layout 00")

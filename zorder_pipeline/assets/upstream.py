@@ -14,7 +14,7 @@ from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.model.places import local_path
-from zorder_pipeline.relayout.history import OURS
+from zorder_pipeline.relayout.history import COMPACTED, OURS
 
 __all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
 
@@ -31,9 +31,10 @@ class Upstream:
 
     Attributes:
         version: its newest version.
-        data_version: its newest version that is neither a relayout of ours nor a VACUUM: what a layout was learned
-            from is out of date when this one changes, not when the layout itself is written.
-        relaid_at: time of our newest relayout among the last commits, milliseconds since 1970, 0 without one.
+        data_version: its newest version that is neither a relayout or compaction of ours nor a VACUUM: what a layout
+            was learned from is out of date when this one changes, not when the layout itself is written.
+        relaid_at: time of our newest relayout or compaction among the last commits, milliseconds since 1970, 0 without
+            one.
         partitions: keys of its partitions, in order; empty for a table without.
         sizes, written_at: bytes and time (milliseconds since 1970) of its files, shape (files,).
     """
@@ -73,7 +74,7 @@ def look(table: TableConfig) -> Upstream:
         raise TableError(
             f"delta-rs cannot read {table.location} ({reason}); the nightly run, which uses Spark, checks it"
         ) from error
-    ours = [commit for commit in history if str(commit.get("userMetadata") or "").startswith(OURS)]
+    ours = [commit for commit in history if str(commit.get("userMetadata") or "").startswith((OURS, COMPACTED))]
     theirs = [c for c in history if c not in ours and c.get("operation") not in UPKEEP]
     newest = theirs[0] if theirs else history[-1]
     return Upstream(
