@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,13 +14,16 @@ from dagster import DagsterInstance
 from deltalake import write_deltalake
 
 from tests.dagster.conftest import write_log
-from zorder_pipeline.assets.layout import _plan_facts
+from zorder_pipeline import pictures
+from zorder_pipeline.assets.layout import _plan_facts, _plane_facts
 from zorder_pipeline.assets.run import run_tables
 from zorder_pipeline.config import load_config
+from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.pipeline import in_words
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.pipeline import TableAnalysis, in_words
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -48,6 +53,32 @@ def test_names_of_predicates_tell_no_literal() -> None:
     assert "Jane" not in told
     assert "Jane" in " ".join(in_words(plan))
     assert shown["layout id"] == spec.layout_id
+
+
+@pytest.mark.parametrize(
+    ("name", "redact", "axes"),
+    [
+        ("note LIKE '%Jane%'", False, ["note LIKE '%Jane%'", "day"]),
+        ("note LIKE '%Jane%'", True, None),  # learned before literals were redacted
+        ("<predicate over note, 1f2e>", True, ["<predicate over note, 1f2e>", "day"]),
+    ],
+)
+def test_axes_of_the_plane_tell_no_literal(
+    monkeypatch: pytest.MonkeyPatch, name: str, redact: bool, axes: list[str] | None
+) -> None:
+    drawn: list[Mapping[str, Any]] = []
+    monkeypatch.setattr(pictures, "blocks_2d", lambda codes, _: drawn.append(codes) or b"")
+    values = {name: np.arange(40) % 2, "day": np.arange(40)}
+    columns = {key: SampleColumn(column, np.ones(40, dtype=np.bool_)) for key, column in values.items()}
+    sample = Sample(columns, np.arange(40, dtype=np.int32) // 10, 40, 40)
+    snapshot: Any = SimpleNamespace(schema=TableSchema((Column("note", "string"), Column("day", "int"))))
+    nothing: Any = None
+    analysis = TableAnalysis(snapshot, (), sample, nothing, 0, (), {})
+    learned: Any = SimpleNamespace(computed={})
+    codes = FeatureCodes(name, "boolean", (1,), (0, 1), 1, expression="note LIKE '%Jane%'")
+    spec = KeySpec((codes, FeatureCodes("day", "int", (20,), (0, 1), 1)), (0, 1))
+    _plane_facts(analysis, Plan("/t", "id", "hash", 0, spec, "learned", 10), learned, redact)
+    assert [list(codes) for codes in drawn] == ([axes] if axes else [])
 
 
 @pytest.mark.spark

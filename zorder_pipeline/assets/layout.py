@@ -78,8 +78,10 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 plan, learned = pipeline.learn_tonight(
                     spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
                 )
-                facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned) | _search_facts(plan, learned)
-                if plan.unsought and earlier:  # the next search starts from it
+                facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned, redact)
+                facts |= _search_facts(plan, learned)
+                # the next search starts from it, unless it is of expressions, whose names may tell literals
+                if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
             sentences = pipeline.in_words(plan, literals=not redact)
             for sentence in sentences:
@@ -119,11 +121,15 @@ def _earlier(context: AssetExecutionContext, shelf: Shelf) -> list[list[str]]:
     return [order] if isinstance(order, list) and all(isinstance(name, str) for name in order) else []
 
 
-def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned") -> dict[str, Any]:
-    """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told."""
-    from zorder_pipeline.pipeline import drawing
+def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", redact: bool) -> dict[str, Any]:
+    """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told.
 
-    drawn = drawing.plane(analysis.with_computed(learned.computed), plan)
+    Nothing where ``redact`` hides a column of the layout, whose name was given before literals were redacted.
+    """
+    from zorder_pipeline.pipeline import drawing
+    from zorder_pipeline.pipeline.words import without_literals
+
+    drawn = drawing.plane(analysis.with_computed(learned.computed), without_literals(plan) if redact else plan)
     return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
 
 
