@@ -254,7 +254,8 @@ class PipelineConfig(Model):
     redact_literals: bool = False
     """Hide the literals of queries wherever they are shown: they can be personal data."""
     retention_days: Positive = 90
-    """Days that the state keeps query logs, quarantine and measurements."""
+    """Days before the newest logged query from which queries are used; older ones stay in the state until zorder purge
+    deletes them."""
 
     def table(self, name: str) -> TableConfig:
         """The table called ``name``.
