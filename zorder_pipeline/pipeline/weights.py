@@ -16,10 +16,13 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 from .records import LearnSettings
 from .sizes import query_bytes
 
-__all__ = ["OPENING_BYTES", "layout_weights", "scanned_shares"]
+__all__ = ["LEAST_WEIGHT", "OPENING_BYTES", "layout_weights", "scanned_shares"]
 
 OPENING_BYTES = 4 << 20
 """What opening a file costs, as bytes that could be read meanwhile: Spark's ``spark.sql.files.openCostInBytes``."""
+
+LEAST_WEIGHT = 1e-6
+"""Of a query, where the mean is 1: too little to count beside others."""
 
 
 def layout_weights(
@@ -29,12 +32,14 @@ def layout_weights(
     settings: LearnSettings,
     files: int,
 ) -> npt.NDArray[np.float64]:
-    """Weight of each query in a layout's cost, with mean 1, shape (queries,).
+    """Weight of each query in a layout's cost, positive and with mean 1 (but for `LEAST_WEIGHT`), shape (queries,).
 
     A layout costs the weighted sum of the shares of the table that the queries read, so a query's weight is what
     the whole table would cost it: the same for all (``rows``), in proportion to the columns it filters by
     (``filtered``, the cost of seed 000), or the bytes of the columns it reads and `OPENING_BYTES` per file
-    (``bytes``). A query that is asked again counts again; older ones count less where ``half_life_days`` is set.
+    (``bytes``). A query that is asked again counts again; older ones count less where ``half_life_days`` is set. One
+    that weighs nothing, as it filters by nothing or is very old, weighs `LEAST_WEIGHT`, as a block of the log may hold
+    only such ones.
 
     Args:
         boxes: the ranges that each query asks for.
@@ -46,7 +51,7 @@ def layout_weights(
     elif settings.cost == "bytes":
         weights *= query_bytes(snapshot, queries) + OPENING_BYTES * files
     mean = weights.mean() if len(weights) else 0.0
-    return weights / mean if mean > 0 else np.ones(len(queries))
+    return np.maximum(weights / mean, LEAST_WEIGHT) if mean > 0 else np.ones(len(queries))
 
 
 def scanned_shares(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[float]:

@@ -1,10 +1,12 @@
 """What the whole table would cost a query is its weight when layouts are compared."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -55,3 +57,20 @@ def test_without_filters_or_queries_nothing_breaks() -> None:
     nothing = LoggedQuery("t", And(()), ("a",))
     assert weigh([nothing], cost="filtered").tolist() == [1.0]
     assert weigh([]).tolist() == []
+
+
+@pytest.mark.parametrize("block", ["train", "select", "promise"])
+@pytest.mark.parametrize("case", ["unfiltered", "old"])
+def test_a_block_of_queries_that_weigh_nothing_is_averaged_all_the_same(block: str, case: str) -> None:
+    """Each of a quarter of the distinct queries filters by nothing, or is older than any float can halve."""
+    distinct = [replace(query("a"), template=str(i)) for i in range(40)]
+    blocks = split_log([one.fingerprint for one in distinct], [one.timestamp for one in distinct])
+    chosen = getattr(blocks, block)
+    for i in chosen:
+        distinct[i] = replace(distinct[i], **({"predicate": And(())} if case == "unfiltered" else {"timestamp": 0}))
+    found = weigh(distinct, cost="filtered", half_life_days=1e-3)
+    assert (found > 0).all()
+    assert found.mean() == pytest.approx(1)
+    assert found[chosen].sum() < 1e-3
+    shares = np.linspace(0, 1, len(chosen))
+    assert np.average(shares, weights=found[chosen]) == pytest.approx(0.5)
