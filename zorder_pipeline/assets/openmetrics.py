@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterInstance
+from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterInstance, EventLogRecord
 from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
 
 from zorder_pipeline.config import PipelineConfig
@@ -94,13 +94,9 @@ def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iter
         yield _Sample("zorder_analysed_timestamp_seconds", label, judged.timestamp)
     key = shelf.key("clustered_table")
     relaid = instance.get_latest_materialization_event(key)
-    found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=1).records
-    noted = found[0] if found else None
-    unasked = instance.fetch_observations(
-        AssetRecordsFilter(asset_key=shelf.key("feature_candidates")), limit=1
-    ).records
+    noted, unasked = _observed(instance, key), _observed(instance, shelf.key("feature_candidates"))
     moments = {"applied": relaid.timestamp if relaid else 0.0}
-    moments["not_asked"] = unasked[0].timestamp if unasked else 0.0
+    moments["not_asked"] = unasked.timestamp if unasked else 0.0
     if noted is not None and noted.asset_observation is not None:
         decision = str(_facts(noted.asset_observation).get("decision", "declined")).replace(" ", "_")
         moments[decision] = noted.timestamp
@@ -117,7 +113,7 @@ def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iter
         yield from _check(instance, key, check, label)
 
 
-def _observed(instance: DagsterInstance, key: AssetKey) -> Any:
+def _observed(instance: DagsterInstance, key: AssetKey) -> EventLogRecord | None:
     """The newest observation of an asset."""
     found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=1).records
     return found[0] if found else None

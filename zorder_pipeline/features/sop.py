@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import networkx as nx
 import numpy as np
@@ -19,15 +19,11 @@ from zorder_pipeline.model.file_stats import Feature
 
 from .correlation import contingency
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
 __all__ = [
     "MAX_BITS",
     "Sop",
     "Vectors",
     "chosen_bits",
-    "count_vectors",
     "file_zeros",
     "ordered",
     "partition",
@@ -158,15 +154,6 @@ def vector_sql(features: Sequence[Feature]) -> str:
     """A row's bit vector as a number; a predicate that is null is not true."""
     bits = [f"IF(coalesce({feature.sql}, false), {1 << j}L, 0L)" for j, feature in enumerate(features)]
     return "(" + " + ".join(bits) + ")" if bits else "0L"
-
-
-def count_vectors(rows: DataFrame, features: Sequence[Feature]) -> Vectors:
-    """The vectors of all rows, counted on Spark: only distinct ones reach the driver."""
-    from pyspark.sql import functions as F
-
-    counted = rows.select(F.expr(vector_sql(features)).alias("vector")).groupBy("vector").count().toArrow()
-    codes = counted["vector"].to_numpy().astype(np.int64)
-    return Vectors.of_codes(codes, counted["count"].to_numpy().astype(np.int64), len(features))
 
 
 def vectors_of(truth: Sequence[Bits]) -> Counts:

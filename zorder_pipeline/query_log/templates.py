@@ -22,7 +22,7 @@ from .dialects import dialect_of
 from .recipe import Recipe, Scan
 from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement, scans_of
 
-__all__ = ["Parser", "Template", "template_of"]
+__all__ = ["Parser", "Template"]
 
 CACHED = 5_000
 LITERAL = (TokenType.STRING, TokenType.NUMBER)
@@ -152,12 +152,6 @@ class Parser:
                         slots.setdefault(slot, []).append(node)
         template = Template(recipes, slots)
         return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
-
-
-def template_of(statement: str, dialect: str = "spark") -> str:
-    """Hash of the statement without its literals, comments and layout; "" when it cannot be cut into tokens."""
-    tokens = _tokens(statement, dialect)
-    return _hash(_key(tokens)) if tokens else ""
 
 
 @lru_cache(maxsize=16)
