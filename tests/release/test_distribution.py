@@ -61,6 +61,15 @@ def test_the_sdist_makes_the_same_wheel(built: Path, tmp_path: Path) -> None:
     assert {n: first.read(n) for n in first.namelist()} == {n: second.read(n) for n in second.namelist()}
 
 
+def test_the_sdist_holds_what_its_tests_read(built: Path, tmp_path: Path) -> None:
+    with tarfile.open(built / f"{STEM}.tar.gz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    root = tmp_path / STEM
+    assert not [name for name in (".ci/run", "requirements.lock", "Makefile") if not (root / name).is_file()]
+    done = run(sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_documents.py", cwd=root)
+    assert done.returncode == 0, done.stdout
+
+
 @pytest.mark.slow
 @pytest.mark.spark
 @pytest.mark.timeout(1800)
