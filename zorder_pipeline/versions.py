@@ -11,7 +11,8 @@ from .errors import UnsupportedTableError, ZorderError
 __all__ = ["SUPPORTED", "check_pair", "delta_package", "minor", "supported_text"]
 
 SUPPORTED: Mapping[str, tuple[str, ...]] = MappingProxyType({"4.0": ("4.4",), "4.1": ("4.4",), "4.2": ("4.4",)})
-"""Spark's minor version -> the minor versions of Delta that the tests passed with; docs/versions.md says how."""
+"""Spark's minor version -> the minor versions of Delta that keys, commits and relayouts were tested with;
+docs/versions.md says how far."""
 
 SCALA = "2.13"
 
