@@ -20,6 +20,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("ingest", "ingest"),
     ("features", "features"),
     ("layout", "layout"),
+    ("sop", "sop"),
     ("guard", "guard"),
     ("drift", "drift"),
     ("relayout", "relayout"),

@@ -14,7 +14,7 @@ import subprocess
 import sysconfig
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
     from zorder_pipeline.pipeline import LearnSettings
 
-__all__ = ["copy_table", "delta_table", "file_count", "lineitem_table", "live_bytes"]
+__all__ = ["copy_table", "delta_table", "denormalised_lineitem", "file_count", "lineitem_table", "live_bytes"]
 __all__ += [
     "learn_and_apply",
     "orders_lineitem",
@@ -80,18 +80,35 @@ def write_lineitem(folder: str | Path, scale: float, parts: int = 1) -> list[Pat
 
 def orders_lineitem(folder: str | Path, scale: float) -> Path:
     """Orders joined with their line items, denormalised: 24 columns in the order of order keys, as one Parquet file."""
+    what = "o.*, l.* EXCLUDE (l_orderkey) FROM lineitem l JOIN orders o ON l_orderkey = o_orderkey"
+    return _joined(Path(folder), scale, ("lineitem", "orders"), what, "orders_lineitem")
+
+
+def denormalised_lineitem(folder: str | Path, scale: float) -> Path:
+    """Line items with what TPC-H's queries ask of their order, customer, supplier and part: 28 columns, else as
+    `orders_lineitem`; nations and regions of customer and supplier by their names."""
+    what = (
+        "l.* EXCLUDE (l_comment), o_custkey, o_orderdate, o_orderpriority, o_shippriority, c_mktsegment, "
+        "cn.n_name AS c_nation, cr.r_name AS c_region, sn.n_name AS s_nation, sr.r_name AS s_region, "
+        "p_brand, p_type, p_size, p_container FROM lineitem l JOIN orders ON l_orderkey = o_orderkey "
+        "JOIN customer ON o_custkey = c_custkey JOIN supplier ON l_suppkey = s_suppkey "
+        "JOIN part ON l_partkey = p_partkey JOIN nation cn ON c_nationkey = cn.n_nationkey "
+        "JOIN region cr ON cn.n_regionkey = cr.r_regionkey "
+        "JOIN nation sn ON s_nationkey = sn.n_nationkey JOIN region sr ON sn.n_regionkey = sr.r_regionkey"
+    )
+    tables = ("lineitem", "orders", "customer", "supplier", "part", "nation", "region")
+    return _joined(Path(folder), scale, tables, what, "denormalised_lineitem")
+
+
+def _joined(root: Path, scale: float, tables: Sequence[str], what: str, name: str) -> Path:
+    """TPC-H tables joined into one Parquet file, in the order of line items."""
     import duckdb
 
-    root = Path(folder)
-    orders, items = (write_tpch(root, scale, table)[0] for table in ("orders", "lineitem"))
-    target = root / "orders_lineitem.parquet"
+    target = root / f"{name}.parquet"
     with duckdb.connect() as db:
-        joined = (
-            "SELECT o.*, l.* EXCLUDE (l_orderkey) FROM read_parquet($items) l JOIN read_parquet($orders) o"
-            " ON l.l_orderkey = o.o_orderkey ORDER BY l.l_orderkey, l.l_linenumber"
-        )
-        names = {"items": str(items), "orders": str(orders)}
-        db.sql(joined, params=names).write_parquet(str(target))
+        for table in tables:
+            db.read_parquet(str(write_tpch(root, scale, table)[0])).create_view(table)
+        db.sql(f"SELECT {what} ORDER BY l_orderkey, l_linenumber").write_parquet(str(target))
     return target
 
 

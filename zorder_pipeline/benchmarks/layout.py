@@ -8,11 +8,10 @@ but a measure of how much more there is to be had by tables of files with zone m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import analyse
@@ -26,10 +25,10 @@ from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 
-from .cases import CASES, Case, Loaded, load, made
+from .cases import CASES, Loaded, load, made
 from .harness import OURS, Options, Outcome, Progress, Workload
 
-__all__ = ["FILES", "WORKLOAD", "applied", "learn"]
+__all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulated"]
 
 FILES = 500
 QUERIES = 500
@@ -45,6 +44,8 @@ PEERS: dict[str, tuple[str, ...]] = {
 }
 
 Floats = npt.NDArray[np.float64]
+Beside = Callable[[Loaded, npt.NDArray[np.int64], int], Iterator[tuple[str, str, Floats]]]
+"""Further contenders' names, labels and shares, from the sample's rows and a number of files."""
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -53,15 +54,22 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     outcomes: list[Outcome] = []
     cases = [case for case in CASES if not options.tables or case.name in options.tables]
     for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
-        outcomes += _one(case, rows, seed, scale, options, progress)
+        loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
+        files = options.files or max(16, int(FILES * scale))
+        outcomes += simulated(case.name, loaded, files, seed, options, progress)
     return outcomes
 
 
-def _one(
-    case: Case, rows: pa.Table, seed: int, scale: float, options: Options, progress: Progress
+def simulated(
+    name: str,
+    loaded: Loaded,
+    files: int,
+    seed: int,
+    options: Options,
+    progress: Progress,
+    beside: Beside | None = None,
 ) -> Iterator[Outcome]:
-    loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
-    files = options.files or max(16, int(FILES * scale))
+    """What the unseen queries of the case ``name`` read of its table under each contender's layout."""
     unseen = loaded.estimator(loaded.unseen_boxes)
     learned, sampled, chosen = learn(loaded, files, seed)
     whole = loaded.whole(sampled, files)
@@ -74,20 +82,23 @@ def _one(
         np.ones(len(loaded.train)),
         SearchSettings(TRIALS, seed),
     )
+    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored", HINDSIGHT: "a tree of the unseen queries"}
     for baseline in BASELINES:
         if options.wants(baseline.name) and (draft := baseline.make(training)) is not None:
             read[baseline.name] = whole.rows_read(draft, unseen)
-    delta = [name for name in read if name.startswith(("zorder", "liquid"))]
+    delta = [own for own in read if own.startswith(("zorder", "liquid"))]
     if delta:  # the best of them in hindsight: nobody knows beforehand which it is
-        read[DELTA] = min((read[name] for name in delta), key=lambda shares: float(shares.mean()))
+        read[DELTA] = min((read[own] for own in delta), key=lambda shares: float(shares.mean()))
+    for own, label, shares in beside(loaded, chosen, files) if beside is not None else ():
+        if options.wants(own):
+            read[own], labels[own] = shares, label
     read[HINDSIGHT] = whole.rows_read(_in_hindsight(loaded, sampled, chosen), unseen)
     ours = stored if learned.spec is None else applied(loaded, learned.spec, files, unseen)
     figures = _kept(loaded, learned, files) | {"layout": learned.name, "selectivity": _selectivity(loaded)}
-    progress(f"{case.name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
-    yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, case.name)
-    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored", HINDSIGHT: "a tree of the unseen queries"}
-    for name, shares in read.items():
-        yield Outcome(name, labels.get(name, name), seed, {"share": shares}, case=case.name)
+    progress(f"{name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
+    yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, name)
+    for own, shares in read.items():
+        yield Outcome(own, labels.get(own, own), seed, {"share": shares}, case=name)
 
 
 def learn(

@@ -31,6 +31,7 @@ NAMES: Mapping[str, Name] = MappingProxyType(
         **{f"liquid{k}": Name(f"liquid clustering by {k} columns", (f"liquid-{k}",)) for k in (2, 3, 4)},
         "seed": Name("the method of seed 000"),
         "qd-tree": Name("a greedy tree of the workload's cuts", ("qdtree",)),
+        "sop": Name("skipping-oriented partitioning, read by its bits"),
         "piecewise": Name("a BMTree-style piecewise curve", ("bmtree",)),
         "iceberg": Name("every form of Iceberg's `rewrite_data_files`"),
         "iceberg-sort": Name("Iceberg sorted by 2 columns"),

@@ -32,6 +32,7 @@ SHIPPED = ["stored", "sort", "zorder", "liquid"]
 CHOSEN: dict[str, list[str]] = {
     "demo": SHIPPED,
     "layout": ["stored", "sort", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4)), "seed"],
+    "sop": ["stored", "sort", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4)), "seed"],
     "guard": ["stored"],
     "drift": ["stored"],
     "relayout": SHIPPED,
@@ -46,6 +47,7 @@ OWN: dict[str, set[str]] = {
     "demo": {peer.name for peer in peers.PEERS},
     "seconds": {peer.name for peer in peers.PEERS},
     "layout": {"stored", *(baseline.name for baseline in BASELINES)},
+    "sop": {"stored", *(baseline.name for baseline in BASELINES), "sop"},
     "drift": {*drift.LABELS} - {OURS},
     "protocol": {*protocol.LABELS} - {OURS},
     "pages": {*pages.LABELS} - {OURS},
