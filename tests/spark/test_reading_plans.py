@@ -147,6 +147,18 @@ SMALLER = [
 ]
 
 
+BOUNDS = "a.id > (SELECT min(id) FROM planes) AND b.id < (SELECT max(id) FROM planes)"
+
+
+def test_a_copied_relation_s_condition_is_none_of_a_merged_subquery(
+    spark: SparkSession, table: tuple[str, str]
+) -> None:
+    with_q = f"WITH q AS (SELECT id FROM planes WHERE {LATE})"
+    with session_conf(spark, UTC):
+        statement = f"{with_q} SELECT a.id FROM q a JOIN q b ON a.id = b.id WHERE {BOUNDS}"
+        assert len(same_answer(spark, statement, table[1])) == 20
+
+
 @pytest.mark.parametrize("statement", SMALLER)
 def test_tables_behind_names_and_in_subqueries_are_read_in_part(
     spark: SparkSession, table: tuple[str, str], statement: str

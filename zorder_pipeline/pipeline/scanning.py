@@ -238,7 +238,8 @@ def _conditions(
             predicate = Conditions(known.meanings, scan.node.output(), known.names).all_of(scan.conditions)
             for number in alike:
                 found.setdefault(number, []).append(predicate)
-    return found
+    own = {scan.number for scan in scanned}  # which scan stands for a relation that is not there, nobody knows
+    return {number: predicates for number, predicates in found.items() if number in own}
 
 
 def _whatever(read: Callable[[], _T]) -> _T | None:
