@@ -176,7 +176,9 @@ def test_one_table_is_read_otherwise_in_each_place(spark: SparkSession, table: t
 
 SUMS = """SELECT id, IF(id < 10, 0.1D, 9D) x, IF(id < 10, 0.2D, 9D) y, IF(id < 10, 0.3D, 9D) z,
  IF(id < 10, '\U0001f600x', 'abc') t, named_struct('l', IF(id < 10, 'late', 'no'), 'f', CAST(id AS INT), 'n', id) s,
- CAST(id AS INT) a, CAST(40 - id AS INT) b, timestamp_seconds(1704067200 + 3600 * id) ts FROM range(40)"""
+ CAST(id AS INT) a, CAST(40 - id AS INT) b, timestamp_seconds(1704067200 + 3600 * id) ts,
+ CAST(id AS TINYINT) t1, CAST(id AS SMALLINT) t2, CAST(id / 10 AS FLOAT) t4 FROM range(40)"""
+ELEVEN = ", ".join(map(str, range(11)))  # more than Spark keeps as a list
 FOUND = [  # what is kept, a condition of the same meaning, files that it reads
     ("x + y + z = 1", "x + (y + z) = 0.6", 4),
     ("x + y + z = 2", "x + y + z = 18", 0),
@@ -191,6 +193,11 @@ FOUND = [  # what is kept, a condition of the same meaning, files that it reads
     ("s.l LIKE '%at%'", "s.l LIKE '%at%'", 1),
     ("t LIKE 'a%c'", "t LIKE 'a%c'", 3),
     ("hour(ts) BETWEEN 1 AND 3", "t LIKE 'a%c' OR hour(ts) BETWEEN 1 AND 3", 4),
+    ("t1 = 1", f"t1 IN ({ELEVEN}) AND id < 10", 1),
+    ("t2 = 1", f"t2 IN ({ELEVEN}) OR t2 = 35", 3),
+    ("t4 = 1", "t4 IN (0.1F, 0.2F, 0.3F, 0.4F, 0.5F, 0.6F, 0.7F, 0.8F, 0.9F, 1.1F, 1.2F)", 2),
+    ("id = 1", f"id IN ({ELEVEN}, NULL)", 2),
+    ("s.n = 1", f"s.n IN ({ELEVEN}) AND NOT id IN ({ELEVEN})", 2),
 ]
 
 

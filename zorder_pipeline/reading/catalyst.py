@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.java import class_name, items, java_class
+from zorder_pipeline.java import class_name, items
 from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
@@ -140,19 +140,21 @@ class Conditions:
         values = tree.hset()
         if values.size() > MOST_LISTED:
             return None
-        make = java_class(self.meanings.spark, "org.apache.spark.sql.catalyst.expressions.Literal")
-        of_type = tree.child().dataType()
-        listed = [make(item, of_type) for item in items(values.toSeq()) if item is not None]
-        return self._comparison(tree.child(), "in", listed)
+        return self._compared_with(tree.child(), "in", [item for item in items(values.toSeq()) if item is not None])
 
     def _comparison(self, subject: Tree, op: str, constants: Sequence[Tree]) -> Predicate | None:
         """``subject op constants``, if the subject is a column or a feature and the constants are of its very type."""
         own = str(subject.dataType().catalogString())
-        if not constants or any(str(constant.dataType().catalogString()) != own for constant in constants):
+        if any(str(constant.dataType().catalogString()) != own for constant in constants):
             return None
-        found = [_literal(constant.value(), own) for constant in constants]
+        return self._compared_with(subject, op, [constant.value() for constant in constants])
+
+    def _compared_with(self, subject: Tree, op: str, values: Sequence[Any]) -> Predicate | None:
+        """The same with values of the subject's type, as Catalyst keeps them."""
+        own = str(subject.dataType().catalogString())
+        found = [_literal(value, own) for value in values]
         literals = tuple(item for item in found if item is not None)
-        if len(literals) < len(found):
+        if not literals or len(literals) < len(found):
             return None
         if (name := self._column(subject)) is not None:
             return Comparison(name[0], op, literals) if name[1] == own else None
