@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.java import class_name, items, java_class, sequence
+from zorder_pipeline.java import class_name, items, java_class, scala_object, sequence
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -54,12 +54,29 @@ class Scan:
 
 
 def analysed(rows: DataFrame) -> JavaObject | None:
-    """The plan of a query, if its result does not depend on how rows lie in files; else None."""
-    plan = rows._jdf.queryExecution().analyzed()
-    plans = _with_subqueries(plan)
+    """The plan of a query, asked at this moment, if its result does not depend on how rows lie in files; else None."""
+    plan = _at_this_moment(rows.sparkSession, rows._jdf.queryExecution().analyzed())
+    plans = _with_subqueries(plan) if plan is not None else []
     if any(bool(one.isStreaming()) or not bool(one.deterministic()) for one in plans):
         return None
     return None if any(class_name(node) in _UNSURE for one in plans for node in _nodes(one)) else plan
+
+
+def _at_this_moment(spark: SparkSession, plan: JavaObject) -> JavaObject | None:
+    """A plan with its clock stopped: files are chosen now, rows later. None where it asks for more than the clock.
+
+    Spark looks at the clock when it optimizes a plan, which it does again for each action.
+    """
+    rules = "org.apache.spark.sql.catalyst.optimizer"
+    asking = scala_object(spark, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    if plan.containsPattern(asking):
+        plan = scala_object(spark, f"{rules}.ComputeCurrentTime").apply(plan)
+        if plan.containsPattern(asking):  # the current schema
+            return None
+    special = scala_object(spark, f"{rules}.SpecialDatetimeValues")  # CAST('now' AS TIMESTAMP)
+    if any(not special.apply(one).fastEquals(one) for one in items(plan.subqueriesAll())):
+        return None
+    return special.apply(plan)
 
 
 def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
