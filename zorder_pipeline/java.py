@@ -22,6 +22,7 @@ __all__ = [
     "class_name",
     "first_line",
     "has_jvm",
+    "is_a",
     "items",
     "java_class",
     "jvm",
@@ -80,6 +81,13 @@ def class_name(found: JavaObject) -> str:
         told = JavaClass("org.apache.commons.lang3.ClassUtils", client).getSimpleName
         _namer = (client, told)
     return str(told(found))
+
+
+def is_a(spark: SparkSession, found: Any, name: str) -> bool:
+    """Whether something is a Java object of a class, or an interface, by its whole name."""
+    from py4j.java_gateway import JavaObject, is_instance_of
+
+    return isinstance(found, JavaObject) and bool(is_instance_of(spark.sparkContext._gateway, found, name))
 
 
 def scala_object(spark: SparkSession, name: str) -> Any:

@@ -32,6 +32,30 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[tuple[str, str]]:
         spark.catalog.dropTempView("ids")
 
 
+def test_a_view_of_a_frame_is_read_as_it_is_now(spark: SparkSession, table: tuple[str, str]) -> None:
+    path, state = table
+    spark.read.format("delta").load(path).createOrReplaceTempView("v")
+    spark.read.format("delta").option("versionAsOf", 1).load(path).createOrReplaceTempView("v1")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (30, 'late30', now(), NULL)")
+    both = f"SELECT count(*), (SELECT count(*) FROM delta.`{path}`), (SELECT count(*) FROM v1) FROM v"
+    found = [zorder_pipeline.sql(spark, f"{both}{more}", state=state) for more in ("", f" WHERE {LATE}")]
+    assert files_of(found[1]) < files_of(spark.sql(f"{both} WHERE {LATE}"))
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (31, 'late31', now(), NULL)")
+    assert [one.collect() for one in found] == [[(20, 20, 10)], [(6, 20, 10)]]
+
+
+def test_a_view_of_another_schema_is_left_to_spark(spark: SparkSession, table: tuple[str, str]) -> None:
+    path, state = table
+    spark.read.format("delta").load(path).createOrReplaceTempView("v")
+    spark.sql(f"ALTER TABLE delta.`{path}` ADD COLUMNS (e INT)")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES (30, 'late30', now(), NULL, 1)")
+    statement = f"SELECT * FROM v WHERE {LATE}"
+    found, plain = zorder_pipeline.sql(spark, statement, state=state), spark.sql(statement)
+    assert (rows_of(found), found.schema) == (rows_of(plain), plain.schema)
+    assert len(rows_of(found)) == 6
+
+
 NOW = ["ts < now()", "n < localtimestamp()", "ts < 'now'", "n < CAST('now' AS TIMESTAMP_NTZ)"]
 
 
@@ -73,3 +97,29 @@ def test_what_a_query_asks_of_the_session_is_asked_when_it_runs(spark: SparkSess
     finally:
         spark.sql("USE default")
         spark.sql("DROP SCHEMA late3")
+
+
+PLACES = [
+    "SELECT count(*) FROM {t} t JOIN {u} u ON t.id = u.id AND u.id NOT IN (SELECT id FROM {t} WHERE id > 5)",
+    "SELECT count(*) FROM {t} t LEFT JOIN {u} u ON t.id = u.id AND u.id IN (SELECT id FROM {t}) WHERE u.id IS NOT NULL",
+    "SELECT sum(n) FROM ids, LATERAL (SELECT count(*) n FROM {t} t WHERE t.id = ids.id)",
+    "SELECT id FROM ids ORDER BY ids.id > (SELECT count(*) FROM {t}), id DESC",
+    "SELECT count(*) FROM ids GROUP BY ids.id > (SELECT count(*) FROM {t}) ORDER BY 1",
+    "SELECT max((SELECT max(id) FROM {t} t WHERE t.id >= (SELECT count(*) FROM {t}) - 1)) FROM ids",
+    "SELECT DISTINCT count(*) OVER (PARTITION BY id > (SELECT count(*) FROM {t})) n FROM ids ORDER BY n",
+    "SELECT count(*) FROM ids WHERE EXISTS (SELECT 1 FROM {t} t JOIN {u} u ON t.id = u.id AND t.id = ids.id)",
+]
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_every_place_of_a_query_sees_the_same_version(
+    spark: SparkSession, table: tuple[str, str], tmp_path: Path, place: str
+) -> None:
+    path, state = table
+    spark.range(20).write.format("delta").save(f"{tmp_path}/u")
+    statement = place.format(t=f"delta.`{path}`", u=f"delta.`{tmp_path}/u`")
+    found = zorder_pipeline.sql(spark, statement, state=state)
+    expected = spark.sql(statement).collect()
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id > 8")
+    spark.sql(f"INSERT INTO delta.`{tmp_path}/u` SELECT id FROM range(20)")
+    assert found.collect() in (expected, spark.sql(statement).collect())

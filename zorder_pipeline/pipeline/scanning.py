@@ -19,13 +19,12 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.catalyst import Conditions
 from zorder_pipeline.reading.prune import Excluded
+from zorder_pipeline.reading.rebuilding import pinned, reading
 from zorder_pipeline.reading.relations import (
     Relation,
     analysed,
     numbers,
     optimized,
-    pinned,
-    reading,
     relations,
     scans,
     table_of,
@@ -196,10 +195,14 @@ def _skipping(plain: DataFrame, state: str | None) -> DataFrame:
 def _with_fewer_files(rows: DataFrame, state: str | None) -> DataFrame | None:
     """The query at its tables' versions, with fewer files where Delta itself would read more; None of one without."""
     spark, plan = rows.sparkSession, analysed(rows)
+    every = relations(plan) if plan is not None else []
     tables: dict[int, tuple[Relation, KnownFiles]] = {}
-    for relation in relations(plan) if plan is not None else ():
+    newest: dict[str, TableSnapshot] = {}
+    for relation in every:
         if relation.number not in tables:
-            tables[relation.number] = relation, known_files(spark, _snapshot_of(spark, relation), state)
+            if (snapshot := _snapshot_of(spark, relation, newest)) is None:
+                return None
+            tables[relation.number] = relation, known_files(spark, snapshot, state)
     if plan is None or not tables:
         return None
     asked = _conditions(spark, plan, {number: pair for number, pair in tables.items() if pair[0].replaceable})
@@ -208,12 +211,23 @@ def _with_fewer_files(rows: DataFrame, state: str | None) -> DataFrame | None:
         mask = _fewer(item, asked[number]) if number in asked else None
         fewer = item.chosen.index(item.snapshot.files().path[mask].tolist()) if mask is not None else None
         replaced[number] = relation.node, fewer or pinned(relation.node, item.snapshot.jsnapshot)
-    return reading(spark, plan, replaced)
+    return reading(spark, plan, replaced, len(every))
 
 
-def _snapshot_of(spark: SparkSession, relation: Relation) -> TableSnapshot:
-    newest = open_table(spark, relation.location)
-    return newest if newest.version == relation.version else open_table(spark, relation.location, relation.version)
+def _snapshot_of(spark: SparkSession, relation: Relation, newest: dict[str, TableSnapshot]) -> TableSnapshot | None:
+    """What a relation reads at this moment; None where that is no longer what it was analysed for.
+
+    Args:
+        newest: of each table, by location, what one statement reads of it.
+    """
+    location, version = relation.table.location, relation.table.version
+    found = newest.get(location) or open_table(spark, location)
+    newest[location] = found
+    if found.version == version:
+        return found
+    if relation.table.stays:
+        return open_table(spark, location, version)
+    return found if relation.fits(found.jsnapshot) else None
 
 
 def _conditions(
@@ -230,7 +244,7 @@ def _conditions(
         alike = [scan.number] if scan.number in tables else []
         if scan.number not in every:  # one that the optimizer has copied may be of any relation of its table
             table = table_of(scan.node)
-            alike = [number for number, (one, _) in tables.items() if (one.location, one.version) == table]
+            alike = [number for number, (one, _) in tables.items() if one.table == table]
             if not alike:
                 return {}
         if alike:

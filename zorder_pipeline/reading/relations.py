@@ -1,25 +1,37 @@
-"""Delta tables in Spark's plans: which conditions each scan of one has, and plans that read fewer files of it."""
+"""Delta tables in Spark's plans, and which conditions each scan of one has."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.java import class_name, items, java_class, scala_object, sequence
+from zorder_pipeline.java import class_name, items, java_class, scala_object
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Relation", "Scan", "analysed", "numbers", "optimized", "pinned", "reading", "relations", "scans"]
-__all__ += ["table_of"]
+__all__ = ["Relation", "Scan", "Table", "analysed", "frame_of", "number_of", "numbers", "optimized", "relations"]
+__all__ += ["scans", "table_of"]
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
-_ASKING = {"Filter": 0, "Project": 0, "Aggregate": 1}
-"""Nodes whose subqueries are replaced, and the place of the expressions that hold these."""
-_SUBQUERIES = ("ScalarSubquery", "Exists", "ListQuery")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A Delta table as a relation knows it.
+
+    Attributes:
+        location: of the table.
+        version: that it had when the relation was analysed.
+        stays: whether that version is read, as in time travel, and not the newest one.
+    """
+
+    location: str
+    version: int
+    stays: bool
 
 
 @dataclass(frozen=True)
@@ -28,16 +40,23 @@ class Relation:
 
     Attributes:
         number: what its scans in the optimized plan are known by.
-        location, version: of the table.
+        table: the table.
         node: the relation.
         replaceable: whether it reads the whole table, and nothing of its files but their columns.
     """
 
     number: int
-    location: str
-    version: int
+    table: Table
     node: JavaObject
     replaceable: bool
+
+    def fits(self, snapshot: JavaObject) -> bool:
+        """Whether the relation, as it was analysed, reads a version of its table just as one made for that would."""
+        then = self.node.relation().location().snapshotAtAnalysis()
+        return all(
+            bool(old.equals(new))
+            for old, new in ((then.metadata(), snapshot.metadata()), (then.protocol(), snapshot.protocol()))
+        )
 
 
 @dataclass(frozen=True)
@@ -89,7 +108,7 @@ def _with_subqueries(plan: JavaObject) -> list[JavaObject]:
     return [plan, *items(plan.subqueriesAll())]
 
 
-def _number(node: JavaObject) -> int | None:
+def number_of(node: JavaObject) -> int | None:
     """What a relation is known by; None of other nodes."""
     output = items(node.output()) if class_name(node) == "LogicalRelation" else ()
     return int(output[0].exprId().id()) if output else None
@@ -99,27 +118,29 @@ def _numbered(plan: JavaObject) -> Iterator[tuple[int, JavaObject]]:
     """The relations of a plan and its subqueries, by their numbers."""
     for one in _with_subqueries(plan):
         for node in items(one.collectLeaves()):
-            if (number := _number(node)) is not None:
+            if (number := number_of(node)) is not None:
                 yield number, node
 
 
 def relations(plan: JavaObject) -> list[Relation]:
-    """The Delta tables that an analysed plan and its subqueries read."""
+    """The Delta tables that an analysed plan and its subqueries read, each as often as it stands there."""
     found = []
     for number, node in _numbered(plan):
         if (table := table_of(node)) is not None:
+            index = node.relation().location()
+            whole = str(index.path().toString()) == table.location and not index.partitionFilters().nonEmpty()
             plain = node.output().size() == node.relation().schema().size()  # no columns of metadata
-            found.append(Relation(number, *table, node, plain))
+            found.append(Relation(number, table, node, whole and plain))
     return found
 
 
-def table_of(node: JavaObject) -> tuple[str, int] | None:
-    """Location and version of a relation that is a whole Delta table."""
+def table_of(node: JavaObject) -> Table | None:
+    """The Delta table that a relation reads, or a part of."""
     index = node.relation().location() if _is_of_files(node.relation()) else None
-    if index is None or class_name(index) != "TahoeLogFileIndex" or index.partitionFilters().nonEmpty():
+    if index is None or class_name(index) != "TahoeLogFileIndex":
         return None
-    place = str(index.deltaLog().dataPath().toString())
-    return (place, int(index.snapshotAtAnalysis().version())) if str(index.path().toString()) == place else None
+    location = str(index.deltaLog().dataPath().toString())
+    return Table(location, int(index.snapshotAtAnalysis().version()), bool(index.isTimeTravelQuery()))
 
 
 def _is_of_files(relation: JavaObject) -> bool:
@@ -135,10 +156,11 @@ def numbers(plan: JavaObject) -> set[int]:
 
 def optimized(spark: SparkSession, plan: JavaObject) -> JavaObject:
     """An analysed plan as Spark's optimizer leaves it."""
-    return _frame(spark, plan).queryExecution().optimizedPlan()
+    return frame_of(spark, plan).queryExecution().optimizedPlan()
 
 
-def _frame(spark: SparkSession, plan: JavaObject) -> JavaObject:
+def frame_of(spark: SparkSession, plan: JavaObject) -> JavaObject:
+    """Spark's own Dataset of a plan."""
     return java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
 
 
@@ -155,77 +177,7 @@ def _visit(node: JavaObject, conditions: tuple[JavaObject, ...], found: list[Sca
     if class_name(node) == "Filter":
         _visit(node.child(), (*conditions, node.condition()), found)
         return
-    if (number := _number(node)) is not None:
+    if (number := number_of(node)) is not None:
         found.append(Scan(number, node, conditions))
     for child in items(node.children()):
         _visit(child, (), found)
-
-
-def reading(spark: SparkSession, plan: JavaObject, replaced: Mapping[int, tuple[JavaObject, JavaObject]]) -> DataFrame:
-    """The query of an analysed plan with other file indexes for some of its relations.
-
-    Args:
-        replaced: the relation's node and its new file index, by the relation's number.
-    """
-    from pyspark.sql import DataFrame
-
-    new = {number: _with_index(spark, node, index) for number, (node, index) in replaced.items()}
-    return DataFrame(_frame(spark, _rebuilt(spark, plan, new) or plan), spark)
-
-
-def pinned(node: JavaObject, snapshot: JavaObject) -> JavaObject:
-    """The file index of a relation that is to stay at its version, as those of time travel do."""
-    index = node.relation().location()
-    names = (str(index.productElementName(i)) for i in range(index.productArity()))
-    parts = dict(zip(names, _elements(index), strict=True))
-    return index.copy(*(parts | {"snapshotAtAnalysis": snapshot, "isTimeTravelQuery": True}).values())
-
-
-def _elements(node: JavaObject) -> list[JavaObject]:
-    """What an object of a case class is made of."""
-    return [node.productElement(i) for i in range(node.productArity())]
-
-
-def _rebuilt(spark: SparkSession, node: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
-    """A plan with new relations by their numbers; None when there are none in it."""
-    if (number := _number(node)) is not None:
-        return new.get(number)
-    found = _with_children(spark, node, [_rebuilt(spark, child, new) for child in items(node.children())])
-    place = _ASKING.get(class_name(node)) if node.subqueries().nonEmpty() else None
-    if place is None:
-        return found
-    parts = _elements(found or node)
-    many = class_name(node) != "Filter"
-    asked = items(parts[place]) if many else [parts[place]]
-    changed = [_asking(spark, expression, new) for expression in asked]
-    if all(one is None for one in changed):
-        return found
-    kept = [one or old for one, old in zip(changed, asked, strict=True)]
-    parts[place] = sequence(spark, kept) if many else kept[0]
-    again = node.copy(*parts)
-    again.copyTagsFrom(node)
-    return again
-
-
-def _asking(spark: SparkSession, tree: JavaObject, new: Mapping[int, JavaObject]) -> JavaObject | None:
-    """An expression with new relations in its subqueries; None when there are none in it."""
-    found = _with_children(spark, tree, [_asking(spark, child, new) for child in items(tree.children())])
-    if class_name(tree) not in _SUBQUERIES or (plan := _rebuilt(spark, tree.plan(), new)) is None:
-        return found
-    return (found or tree).withNewPlan(plan)
-
-
-def _with_children(spark: SparkSession, node: JavaObject, changed: list[JavaObject | None]) -> JavaObject | None:
-    """A plan or an expression with other children where there are any; None when there are none."""
-    if all(child is None for child in changed):
-        return None
-    kept = [one or old for one, old in zip(changed, items(node.children()), strict=True)]
-    return node.withNewChildren(sequence(spark, kept))
-
-
-def _with_index(spark: SparkSession, node: JavaObject, index: JavaObject) -> JavaObject:
-    """The relation, reading the files of another index."""
-    old = node.relation()
-    parts = (old.partitionSchema(), old.dataSchema(), old.bucketSpec(), old.fileFormat(), old.options())
-    relation = old.copy(index, *parts, spark._jsparkSession)
-    return node.copy(relation, *_elements(node)[1:])
