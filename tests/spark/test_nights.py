@@ -280,3 +280,51 @@ def test_a_dropped_column_is_named_and_its_layout_given_up(spark: SparkSession, 
     plan, _ = night(spark, path, log, state)
     assert "column part is now string, it was int" in plan.notes
     assert "column colour is new (string)" in plan.notes
+
+
+@pytest.mark.slow
+def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: SparkSession, tmp_path: Path) -> None:
+    """Queries look up parts in the newest three days: twelve cold ones stay as they were written, night after night."""
+    path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"
+    costs = CostModel(scan=1e4, per_opened_file=0.0)
+
+    def day(number: int) -> None:
+        columns = ("id", f"DATE'2026-01-{number:02d}' AS day", "pmod(hash(id), 10000) AS part")
+        frame = spark.range(number * 4_000, (number + 1) * 4_000).selectExpr(*columns).repartition(4)
+        frame.write.format("delta").partitionBy("day").mode("append").save(path)
+        with log.open("a") as file:
+            for i in range(120 if number > 14 else 0):
+                where = f"day = DATE'2026-01-{number - i % 3:02d}' AND part = {(i * 167 + number) % 10000}"
+                stamp = f"2026-01-{number + 1:02d}T{i // 60:02d}:00:{i % 60:02d}Z"
+                file.write(json.dumps({"statement": f"SELECT * FROM t WHERE {where}", "timestamp": stamp}) + "\n")
+
+    def laid_out() -> dict[str | None, set[str]]:
+        files = open_table(spark, path).files()
+        pairs = list(zip(files.partitions, files.layout, strict=True))
+        return {day: {layout for (other,), layout in pairs if other == day} for (day,), layout in pairs if layout}
+
+    for number in range(1, 16):
+        day(number)
+    plan, done = night(spark, path, str(log), state, costs)
+    hot = [f"2026-01-{number}" for number in (13, 14, 15)]
+    assert (done.decision, done.rows, sorted(laid_out())) == ("applied", 12_000, hot), done.reasons
+    assert any(reason.startswith("3 of 15 partitions pay for their own rewrite") for reason in done.reasons)
+    (entry,) = Ledger(spark, state).entries()
+    assert entry.credited == pytest.approx(1.0, abs=0.01), "all that was promised, by a fifth of the bytes"
+    assert plan.spec is not None
+    here = {plan.spec.layout_id}
+
+    plan, done = night(spark, path, str(log), state, costs, replace(SETTINGS, always_search=True))
+    assert done.decision != "applied", done.reasons
+    remembered = tonight._remembered(Memories(spark, state).newest(plan.table_id))
+    assert remembered.drift is not None
+    assert {remembered.drift.real.present} == here, "the nights are counted from the first one on"
+
+    day(16)
+    plan, done = night(spark, path, str(log), state, costs)
+    assert (done.decision, done.rows, done.gate["action"]) == ("applied", 4_000, INCREMENTAL), done.reasons
+    assert laid_out() == dict.fromkeys([*hot, "2026-01-16"], here)
+    version = done.version
+    for _ in range(2):
+        assert night(spark, path, str(log), state, costs)[1].decision != "applied"
+    assert open_table(spark, path).version == version

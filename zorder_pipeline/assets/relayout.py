@@ -90,7 +90,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 return
             after = open_table(spark.session, table.table, committer=table.layout.committer)
             yield from noted_changes(context, shelf, result, before, after)
-            done = _measured(tonight.plan, result, before, after, analysed.unseen, table.layout.verify == "hash")
+            done = _measured(tonight, result, before, after, analysed.unseen, table.layout.verify == "hash")
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
             facts |= _promises(context, spark.session, shelf, analysed.unseen_queries, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
@@ -169,7 +169,7 @@ def _declined(
 
 
 def _measured(
-    plan: Plan,
+    judged: "Judgement",
     result: ApplyResult,
     before: "TableSnapshot",
     after: "TableSnapshot",
@@ -179,14 +179,14 @@ def _measured(
     """What the commits left as it was, and what the unseen queries read on either side."""
     from zorder_pipeline.pipeline.proof import prove
 
-    promise = plan.promise
+    plan, promise = judged.plan, judged.plan.promise
     return Relayout(
         result,
         prove(before, after, hashed),
         read_before=before.files().zone_map().shares_read(unseen),
         read_after=after.files().zone_map().shares_read(unseen),
-        promised=promise.before - promise.after if promise.queries else None,
-        promised_low=promise.low,
+        promised=(promise.before - promise.after) * judged.credited if promise.queries else None,
+        promised_low=promise.low * judged.credited,
         target_file_rows=plan.target_file_rows,
     )
 

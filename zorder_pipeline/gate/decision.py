@@ -7,13 +7,16 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zorder_pipeline.model.decision import APPROVE, CAUSES, DECLINE, POSTPONE, Decision, Option
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, KEPT, Plan, Promise
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
+from zorder_pipeline.model.wording import counted
 
 from .accounts import BROKEN
 from .benefit import saving
 from .cost import GIGABYTE, CostModel, RelayoutWork
+from .proposal import Proposal, narrowed
+from .regression import Estimate
 
-__all__ = ["UNSOUGHT", "GateSettings", "Proposal", "decide", "judge", "postponed"]
+__all__ = ["UNSOUGHT", "GateSettings", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
@@ -52,41 +55,6 @@ class GateSettings:
     change_layout: bool = True
 
 
-@dataclass(frozen=True)
-class Proposal:
-    """Something that could be done, and what doing it means for the table as it lies.
-
-    Attributes:
-        plan: the plan with this candidate as its choice.
-        work: what its cost follows from.
-        table_bytes: of the whole table.
-        new_bytes: of the files that do not lie by the layout it has.
-        credited: share of the promised saving that this work brings, 0 to 1.
-        lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
-            its present one; None when it lies by none.
-        patience: the present layout must have lost so many times what the change costs.
-        why_not: what else speaks against it; "" for nothing.
-        made: files that it would make; 0 when that is not known.
-        laid_out: whether the table lies by a layout of ours now.
-    """
-
-    plan: Plan
-    work: RelayoutWork
-    table_bytes: float
-    new_bytes: float = 0.0
-    credited: float = 1.0
-    lost: float | None = None
-    patience: float = 1.0
-    why_not: str = ""
-    made: int = 0
-    laid_out: bool = False
-
-    @property
-    def action(self) -> str:
-        """What would be done, in one or two words."""
-        return self.plan.action or (INCREMENTAL if self.plan.origin == KEPT else ANOTHER)
-
-
 def judge(
     plan: Plan,
     rewrite_bytes: float,
@@ -111,7 +79,8 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     The saving of each is what a promise query no longer reads, times query rate, times horizon. What gains most at
     least (lower end of the saving less cost) is approved if that is more than nothing; a layout that is to replace one
     of ours must besides have been missed long enough (`zorder_pipeline.gate.drift`), and a table that keeps its layout
-    waits for enough new data. Otherwise the reason is that of the layout which came nearest.
+    waits for enough new data. Otherwise the reason is that of the layout which came nearest. Of a partitioned table
+    each is weighed without the partitions whose own saving, at least, does not pay for their own rewrite.
 
     Returns:
         The decision, and the proposal it is about; None when there was none with anything to do.
@@ -120,6 +89,7 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     able = [proposal for proposal in proposals if proposal.plan.spec is not None or proposal.plan.action]
     if not able:
         return Decision(DECLINE, *_as_it_is(proposals)), None
+    able = [_where_it_pays(proposal, settings) for proposal in able]
     weighed = [_weigh(proposal, settings) for proposal in able]
 
     def rank(i: int) -> tuple[bool, bool, float]:  # of what is declined, a layout is what people want to hear of
@@ -168,10 +138,9 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     if not promised.queries:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
         return Decision(DECLINE, "too_few_queries", (f"{why}; apply it with --force if you know better",), action)
-    rate = settings.queries_per_day if settings.queries_per_day is not None else promised.queries_per_day
+    rate = _rate(plan, settings)
     cost = costs.relayout(proposal.work, plan.table_id)
-    scans = rate * settings.horizon_days * proposal.credited
-    saved = saving(promised, costs, scans, plan.table_id, settings.enriched_share, settings.widening)
+    saved = _saving(plan, settings, proposal.credited)
     read = (
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
@@ -188,6 +157,10 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         balance += f"; an earlier promise was broken, so the least is at most the expected / {settings.widening:.1f}"
     if costs.price_per_core_hour:
         balance += f"; that is {costs.money(saved.low - cost.expected):+.2f} in money"
+    if proposal.left_out:
+        most = counted(proposal.left_out + len(proposal.partitions), "partition")
+        rest = "the others cost more than they save and stay as they are"
+        read = f"{len(proposal.partitions):,} of {most} pay for their own rewrite, {rest}; {read}"
     found = Decision(
         DECLINE,
         "not_worth_it",
@@ -225,6 +198,23 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     return replace(found, verdict=APPROVE, cause="worth_it")
 
 
+def _rate(plan: Plan, settings: GateSettings) -> float:
+    return settings.queries_per_day if settings.queries_per_day is not None else plan.promise.queries_per_day
+
+
+def _saving(plan: Plan, settings: GateSettings, credited: float = 1.0) -> Estimate:
+    """Core-seconds that a plan saves within the horizon, or the part of it that is ``credited``."""
+    scans = _rate(plan, settings) * settings.horizon_days * credited
+    return saving(plan.promise, settings.costs, scans, plan.table_id, settings.enriched_share, settings.widening)
+
+
+def _where_it_pays(proposal: Proposal, settings: GateSettings) -> Proposal:
+    """The proposal without partitions that cost more than they save; all of it where the gate does not ask."""
+    if not settings.enabled or not proposal.partitions or not proposal.plan.promise.queries:
+        return proposal
+    return narrowed(proposal, _saving(proposal.plan, settings).low, settings.costs)
+
+
 def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple[str, str]:
     """Why a change of layout is too early, "" when it is not."""
     if proposal.action != ANOTHER or proposal.lost is None:
@@ -250,8 +240,9 @@ def _too_little(proposal: Proposal, settings: GateSettings, cost: float, daily: 
     if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:
         return "", ""
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
+    whole = "what is laid out" if proposal.left_out else "the table"
     why = (
-        f"too little new data: {proposal.new_bytes / 1e6:,.1f} MB ({share:.1%} of the table), "
+        f"too little new data: {proposal.new_bytes / 1e6:,.1f} MB ({share:.1%} of {whole}), "
         f"the gate waits for {least / 1e6:,.1f} MB"
     )
     return "too_little_new_data", why

@@ -121,6 +121,7 @@ class Plan:
         origin: ``learned``, ``kept`` (the table's present layout, for what is new) or ``manual``.
         action: what is done with the table by it, see `Candidate`; "" leaves that to what the files need.
         candidates: what else could be done, this plan's own choice included; the gate decides between them.
+        partitions: keys of the partitions that are rewritten; empty for all.
         lost, patience: see `Candidate`.
         target_file_rows: rows per file to aim for.
         promise: see `Promise`.
@@ -158,6 +159,7 @@ class Plan:
     lost: float | None = None
     patience: float = 1.0
     unsought: str = ""
+    partitions: tuple[str, ...] = ()
 
     @property
     def plan_id(self) -> str:
@@ -170,6 +172,13 @@ class Plan:
     def promises_part(self) -> bool:
         """Whether the promise is of the files that need the rewrite, and not of the whole table laid out anew."""
         return self.origin == KEPT or self.action == COMPACTION
+
+    @property
+    def saving_by_partition(self) -> Mapping[str, float]:
+        """Share of the promised saving by partition, see `Candidate`; empty when it is not known."""
+        mine = (self.action, self.spec, self.target_file_rows)
+        same = (c.partitions for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
+        return next(same, {})
 
     def choosing(self, candidate: Candidate) -> Plan:
         """This plan with ``candidate`` as its choice."""
@@ -226,6 +235,7 @@ class Plan:
             fields["promise"] = Promise(**fields["promise"])
             fields["notes"] = tuple(fields["notes"])
             fields["statistics"] = tuple(Feature.from_json(item) for item in fields.get("statistics", ()))
+            fields["partitions"] = tuple(fields.get("partitions", ()))
             fields["candidates"] = tuple(map(Candidate.from_json, fields.get("candidates", ())))
             return Plan(**fields)
         except (KeyError, TypeError) as error:

@@ -2,8 +2,8 @@
 
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
 the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, `learning`, `by_hand`, `costs`,
-`calibration`, `previews`, `judging`, `nightly`, `approving`, `rewriting`, `compacting`, `accounting`, `measure`,
-`first_look`, `words`.
+`calibration`, `previews`, `judgements`, `asking`, `judging`, `nightly`, `approving`, `rewriting`, `compacting`,
+`accounting`, `measure`, `first_look`, `words`.
 """
 
 from zorder_pipeline.gate.decision import judge
@@ -16,7 +16,8 @@ from .calibration import calibrate
 from .compacting import compact
 from .costs import cost_model
 from .first_look import triage
-from .judging import Judgement, Rules, hold_now, judge_table
+from .judgements import Judgement, Rules
+from .judging import hold_now, judge_table
 from .keeping import present_plan
 from .learning import learn, learn_layout_for
 from .logs import ingest, ingest_into, names_of, purge, stored_log

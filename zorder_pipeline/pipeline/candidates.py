@@ -65,20 +65,29 @@ class Unseen:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
         return whole_table_shares(self._estimator, block, int(block.max()) + 1)
 
-    def partitions(self, block: Blocks) -> dict[str, float]:
-        """Share of the saving by partition when the sampled rows lie in these files; empty without partitions."""
+    def partitions(self, block: Blocks, merged: bool = False) -> dict[str, float]:
+        """Share of the saving by partition when the sampled rows lie in these files; empty without partitions.
+
+        What opens fewer files without reading fewer rows saves where rows are read now.
+
+        Args:
+            merged: whether files are only merged, which is of that kind.
+        """
         sample, columns = self.analysis.sample, self.analysis.snapshot.partition_columns
         values = self.analysis.snapshot.files().partitions
         if not columns or not len(self.unseen):
             return {}
         keys = [partition_key(columns, values[i]) if i >= 0 else "" for i in sampled_files(self.analysis)]
         names, number = np.unique(np.array(keys), return_inverse=True)
-        member, estimator, saved = number.ravel()[sample.file], self._estimator, {}
+        member, estimator = number.ravel()[sample.file], self._estimator
+        saved, read = dict[str, float](), dict[str, float]()
         for i, name in enumerate(names.tolist()):
             rows = np.flatnonzero(member == i)
             part = estimator.of_rows(rows)
-            read = [_read(part, blocks[rows]) for blocks in (sample.file, block)]
-            saved[name] = max(0.0, float((read[0] - read[1]).sum()))
+            now, then = (_read(part, blocks[rows]) for blocks in (sample.file, block))
+            saved[name], read[name] = max(0.0, float((now - then).sum())), float(now.sum())
+        if merged or not any(saved.values()):
+            saved = read
         total = sum(saved.values())
         return {name: share / total for name, share in saved.items()} if total else {}
 
@@ -99,10 +108,10 @@ class Unseen:
 def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
     """What could be done with a table that lies by no layout of ours: the learned one, or merging small files.
 
-    Empty when there is only ``plan``.
+    Empty when there is only ``plan``, and nothing is known of it partition by partition.
     """
     learned, merged = _learned(proof, plan), _compaction(proof, plan)
-    if merged is None and len(learned) < 2:
+    if merged is None and len(learned) < 2 and not any(one.partitions for one in learned):
         return ()  # the plan alone
     return (*learned, merged) if merged is not None else tuple(learned)
 
@@ -171,7 +180,7 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     block = compacted_files(proof.analysis, target)
     if block is None or not len(proof.unseen):
         return None
-    alone = Candidate(COMPACTION, None, target, Promise(), proof.partitions(block))
+    alone = Candidate(COMPACTION, None, target, Promise(), proof.partitions(block, merged=True))
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 

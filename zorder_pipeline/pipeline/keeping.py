@@ -27,23 +27,39 @@ if TYPE_CHECKING:
 __all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files", "sampled_files"]
 
 MOST = 0.5
-"""Share of the rows that must lie by a layout for it to be the table's."""
+"""Share of a partition's rows that must lie by a layout for it to be the partition's."""
 
 
 def layout_of(snapshot: TableSnapshot) -> str:
-    """Id of the layout that most of the table's rows lie by; "" when there is none."""
-    files = snapshot.files()
-    rows: dict[str, int] = {}
-    for layout, count in zip(files.layout, files.rows.tolist(), strict=True):
-        rows[layout] = rows.get(layout, 0) + count
-    most = max(rows, key=rows.__getitem__, default="")
-    return most if rows and rows[most] >= MOST * sum(rows.values()) else ""
+    """Id of the layout that the table lies by, or the newest of those that partitions of it lie by; "" without one.
+
+    Most of the rows lie by it, of the table or of a partition: the partitions that nobody asks for stay as they were
+    written, and those that are asked for have a layout all the same.
+    """
+    return next(iter(_layouts(snapshot)), "")
 
 
 def present_plan(spark: SparkSession, snapshot: TableSnapshot, state: str) -> Plan | None:
-    """The plan that most of the table lies by, from the state; None when that is no plan known there."""
-    layout = layout_of(snapshot)
-    return Ledger(spark, state).latest(snapshot.table_id, layout) if layout else None
+    """The plan that the table lies by (`layout_of`), from the state; None when it knows of no such plan."""
+    ledger = Ledger(spark, state)
+    plans = (ledger.latest(snapshot.table_id, layout) for layout in _layouts(snapshot))
+    return next((plan for plan in plans if plan is not None), None)
+
+
+def _layouts(snapshot: TableSnapshot) -> list[str]:
+    """Layouts that most rows of a partition lie by, the newest first."""
+    files = snapshot.files()
+    part = files.partition_codes
+    size = int(part.max(initial=-1)) + 1
+    rows = np.bincount(part, weights=files.rows, minlength=size)
+    newest: dict[str, int] = {}
+    for layout in set(files.layout) - {""}:
+        mine = files.lies_by(layout)
+        here = np.bincount(part[mine], weights=files.rows[mine], minlength=size)
+        its = mine & ((here > 0) & (here >= MOST * rows))[part]
+        if its.any():
+            newest[layout] = int(files.generation[its].max())
+    return sorted(newest, key=lambda layout: (-newest[layout], layout))
 
 
 def kept_files(

@@ -8,7 +8,7 @@ from dataclasses import replace
 from zorder_pipeline.gate.budget import Choice, allot
 from zorder_pipeline.gate.decision import postponed
 
-from .judging import Judgement
+from .judgements import Judgement
 
 __all__ = ["share_budget"]
 

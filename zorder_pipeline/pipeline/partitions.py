@@ -11,7 +11,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
-from .judging import Judgement
+from .judgements import Judgement
 from .records import Progress, silent
 from .rewriting import apply, carry_out
 

@@ -8,6 +8,7 @@ import numpy.typing as npt
 from zorder_pipeline.layout.cells import Cuts, cut_cells
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
+from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import COMPACTION, FULL, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.clustering import Clustering
@@ -16,7 +17,7 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.routing import Cutter
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .records import Preview
+from .records import PartitionPreview, Preview
 
 __all__ = ["cutter_of", "job_of", "preview", "result_of"]
 
@@ -55,20 +56,33 @@ def preview(snapshot: TableSnapshot, plan: Plan, *, where: str | None = None, fu
     job = job_of(plan, full)
     chosen = job.select(snapshot, where)
     whole = chosen if where is None else job.select(snapshot, None)
+    if plan.partitions:
+        columns, wanted = snapshot.partition_columns, set(plan.partitions)
+        codes = np.unique(files.partition_codes[chosen], return_index=True)
+        named = {int(code): files.partitions[chosen[i]] for code, i in zip(*codes, strict=True)}
+        here = [code for code, values in named.items() if partition_key(columns, values) in wanted]
+        chosen = chosen[np.isin(files.partition_codes[chosen], here)]
+    counts: dict[tuple[str | None, ...], int] = {}
     sizes: dict[tuple[str | None, ...], int] = {}
     rows: dict[tuple[str | None, ...], int] = {}
     for i in chosen:
-        sizes[files.partitions[i]] = sizes.get(files.partitions[i], 0) + int(files.bytes[i])
-        rows[files.partitions[i]] = rows.get(files.partitions[i], 0) + int(files.rows[i])
+        values = files.partitions[i]
+        counts[values] = counts.get(values, 0) + 1
+        sizes[values] = sizes.get(values, 0) + int(files.bytes[i])
+        rows[values] = rows.get(values, 0) + int(files.rows[i])
+    parts = {
+        values: PartitionPreview(counts[values], max(1, round(rows[values] / target)) if rows[values] else 0, size)
+        for values, size in sizes.items()
+    }
     return Preview(
         version=snapshot.version,
         files_removed=len(chosen),
-        files_added=sum(max(1, round(count / target)) for count in rows.values() if count),
+        files_added=sum(part.files_added for part in parts.values()),
         bytes_rewritten=sum(sizes.values()),
         rows=sum(rows.values()),
         skipped_files=len(files) - len(chosen),
         bytes_unrestricted=int(files.bytes[whole].sum()),
-        partition_bytes=sizes,
+        partitions=parts,
     )
 
 

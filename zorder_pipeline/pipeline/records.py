@@ -16,7 +16,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["LearnSettings", "LogSource", "Preview", "Progress", "TableAnalysis", "silent"]
+__all__ = ["LearnSettings", "LogSource", "PartitionPreview", "Preview", "Progress", "TableAnalysis", "silent"]
 
 Progress = Callable[[str], None]
 """Called with a sentence about what is being done."""
@@ -115,6 +115,15 @@ class TableAnalysis:
 
 
 @dataclass(frozen=True)
+class PartitionPreview:
+    """What a relayout would do to one partition: files that it would replace and write, and the bytes it replaces."""
+
+    files_removed: int
+    files_added: int
+    bytes: int
+
+
+@dataclass(frozen=True)
 class Preview:
     """What a relayout would do.
 
@@ -125,7 +134,7 @@ class Preview:
         rows: rows it would rewrite.
         skipped_files: files it would leave as they are.
         bytes_unrestricted: the same as ``bytes_rewritten`` without a condition on partitions.
-        partition_bytes: ``bytes_rewritten`` by partition values; of a table without partitions under ``()``.
+        partitions: what it would do by partition values; to a table without partitions under ``()``.
     """
 
     version: int
@@ -135,4 +144,4 @@ class Preview:
     rows: int = 0
     skipped_files: int = 0
     bytes_unrestricted: int = 0
-    partition_bytes: Mapping[tuple[str | None, ...], int] = field(default_factory=dict)
+    partitions: Mapping[tuple[str | None, ...], PartitionPreview] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
-from zorder_pipeline.model.partition_key import partition_condition
+from zorder_pipeline.model.partition_key import partition_values, partitions_condition
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.approvals import Approvals
@@ -20,7 +20,8 @@ from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .costs import relayout_work
-from .judging import Judgement, Rules, judge_table, why_held
+from .judgements import Judgement, Rules
+from .judging import judge_table, why_held
 from .previews import job_of, preview, result_of
 from .records import Progress, silent
 from .statistics import keep_statistics
@@ -109,11 +110,12 @@ def carry_out(
     snapshot = open_table(spark, judged.table, committer=committer)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
-    if judged.partitions is not None:
+    chosen = plan.partitions if judged.partitions is None else judged.partitions
+    if chosen:
         types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
         types = {name: types[name] for name in snapshot.partition_columns}
-        chosen = " OR ".join(f"({partition_condition(key, types)})" for key in judged.partitions)
-        where = chosen if where is None else f"({where}) AND ({chosen})"
+        these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
+        where = these if where is None else f"({where}) AND ({these})"
     would = preview(snapshot, plan, where=where, full=full)
     work = relayout_work(snapshot, plan, would, verify)
 
@@ -122,8 +124,7 @@ def carry_out(
         assert state is not None
         known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
         known["replaced_version"] = snapshot.version
-        promised = would.bytes_unrestricted if plan.promises_part else float(snapshot.files().bytes.sum())
-        known["credited"] = min(1.0, done.bytes_rewritten / max(1.0, promised))
+        known["credited"] = judged.credited * min(1.0, done.bytes_rewritten / max(1, would.bytes_rewritten))
         layout = plan.spec.layout_id if plan.spec else ""
         try:
             Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)

@@ -101,10 +101,16 @@ def may_pay(analysis: TableAnalysis, plan: Plan, now: FileVolumes, scans: float,
 def least_cost(snapshot: TableSnapshot, costs: CostModel, layout: str = "") -> float:
     """Core-seconds that no rewrite of a table costs less than: by one column, and as if it wrote no file.
 
+    Of a partitioned table the gate may choose any partitions, so that is the cheapest one's.
+
     Args:
         layout: id of the layout that it is to lie by; files that do already may stay.
     """
     files = snapshot.files()
     others = ~files.lies_by(layout) if layout else np.ones(len(files), dtype=np.bool_)
-    work = RelayoutWork(float(files.bytes[others].sum()), files=int(np.count_nonzero(others)))
+    part = files.partition_codes[others]
+    if not len(part):
+        return costs.relayout(RelayoutWork(0.0), snapshot.table_id).expected
+    counts, sizes = np.bincount(part), np.bincount(part, weights=files.bytes[others])
+    work = RelayoutWork(float(sizes[counts > 0].min()), files=int(counts[counts > 0].min()))
     return costs.relayout(work, snapshot.table_id).expected

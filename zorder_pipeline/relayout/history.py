@@ -53,25 +53,33 @@ def run_of(row: Row) -> str:
     return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
 
 
+def _rows_written(row: Row) -> int:
+    """Rows that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
+    laid_out = str(row["userMetadata"] or "").startswith(OURS)
+    return int((row["operationMetrics"] or {}).get("numOutputRows", 0)) if laid_out else 0
+
+
 def undone_by(snapshot: TableSnapshot) -> str | None:
     """A sentence that names the job which keeps undoing our layouts, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
-    of the table's rows lie by one now. Answering each with a rewrite would go on for ever.
+    of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
     """
     files = snapshot.files()
-    ours = sum(int(rows) for rows, layout in zip(files.rows, files.layout, strict=True) if layout)
-    if snapshot.version < 2 * TIMES or ours >= STILL * int(files.rows.sum()):
+    ours, rows = int(files.rows[~files.lies_by("")].sum()), int(files.rows.sum())
+    if snapshot.version < 2 * TIMES or ours >= STILL * rows:
         return None  # its history, which takes a job, need not be asked
     undone: list[Row] = []
     relaid = False
+    written: dict[str, int] = {}
     for row in reversed(history_of(snapshot, LOOKED_AT)):
         if is_ours(row):
             relaid = True
+            written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)
         elif row["operation"] == "OPTIMIZE" and relaid:
             undone.append(row)
             relaid = False
-    if len(undone) < TIMES:
+    if len(undone) < TIMES or ours >= STILL * min(rows, max(written.values()) or rows):
         return None
     last = undone[-1]
     automatic = (last["operationParameters"] or {}).get("auto") == "true"

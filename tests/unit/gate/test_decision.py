@@ -1,13 +1,16 @@
 """The gate: approves what pays, declines the rest with the right reason."""
 
 import dataclasses
+import json
+from typing import Any
 
 import numpy as np
 import pytest
 
 from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
-from zorder_pipeline.gate.decision import GateSettings, Proposal, decide, judge
+from zorder_pipeline.gate.decision import GateSettings, decide, judge
+from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan
@@ -86,6 +89,66 @@ def test_a_part_of_the_table_is_credited_with_that_part_of_the_saving() -> None:
     job = CostModel().per_job
     assert part.cost_core_seconds - job == pytest.approx(0.1 * (whole.cost_core_seconds - job))
     assert part.cost_low < part.cost_core_seconds < part.cost_high
+
+
+def days(hot: int, cold: int, **others: Any) -> Proposal:
+    """A table of a partition a day, 1 GB each, whose saving lies in the hot ones."""
+    parts = tuple(
+        PartitionWork(f"day={i:04d}", 1 / hot if i >= cold else 0.0, 1e9, 20, 1e9, 10) for i in range(cold + hot)
+    )
+    size = 1e9 * len(parts)
+    plan = dataclasses.replace(PLAN, **{name: value for name, value in others.items() if name in ("origin", "action")})
+    rest = {name: value for name, value in others.items() if name not in ("origin", "action")}
+    work = RelayoutWork(size, 3, files=20 * len(parts))
+    return Proposal(plan, work, size, size, partitions=parts, made=10 * len(parts), **rest)
+
+
+def test_only_the_partitions_that_pay_are_rewritten() -> None:
+    proposal = days(7, 1000)
+    assert decide([dataclasses.replace(proposal, partitions=())])[0].cause == "not_worth_it"
+    decision, chosen = decide([proposal])
+    assert decision.approved
+    assert chosen is not None
+    assert chosen.plan.partitions == tuple(f"day={i:04d}" for i in range(1000, 1007))
+    assert (chosen.work, chosen.made, chosen.credited) == (RelayoutWork(7e9, 3, files=140), 70, pytest.approx(1.0))
+    assert decision.cost_core_seconds == pytest.approx(CostModel().relayout(chosen.work).expected)
+    assert decision.reasons[1].startswith("7 of 1,007 partitions pay for their own rewrite")
+    assert Plan.from_json(json.loads(json.dumps(chosen.plan.to_json()))) == chosen.plan
+
+
+def test_a_partition_has_to_pay_by_the_lower_end_of_its_saving() -> None:
+    """Half of the table's saving in each of two partitions: it pays by what is expected, or surely."""
+    proposal = days(2, 10)
+    low, expected = (getattr(judge(PLAN, 1e9, 1e9), name) / 2 for name in ("saving_low", "saving_core_seconds"))
+    job = CostModel().per_job
+    costs = [CostModel(base=(low + expected) / 2, per_feature=1e-9, per_written_file=1e-9, per_job=job)]
+    costs += [dataclasses.replace(costs[0], base=0.99 * low)]
+    wide, sure = (decide([proposal], GateSettings(costs=model))[1] for model in costs)
+    assert wide is proposal, "none pays: all of it is what the reason tells of"
+    assert sure is not None
+    assert sure.plan.partitions == ("day=0010", "day=0011")
+
+
+def test_what_no_partition_pays_for_is_declined_as_a_whole_and_a_switched_off_gate_takes_all() -> None:
+    proposal = days(7, 1000)
+    decision, chosen = decide([proposal], GateSettings(queries_per_day=0.1))
+    assert (decision.approved, chosen) == (False, proposal)
+    decision, chosen = decide([proposal], GateSettings(enabled=False))
+    assert (decision.approved, chosen) == (True, proposal)
+    assert decide([days(7, 0)])[1] == days(7, 0), "all of them pay"
+
+
+def test_what_is_lost_and_what_is_new_count_in_the_partitions_that_pay() -> None:
+    decision, chosen = decide([days(7, 1000, action=ANOTHER, lost=1e4)])
+    assert (decision.cause, chosen is not None and chosen.lost) == ("worth_it", pytest.approx(1e4))
+    half = days(4, 1000, action=ANOTHER, lost=800.0)
+    cold = tuple(dataclasses.replace(one, credited=5e-4) for one in half.partitions[:1000])
+    hot = tuple(dataclasses.replace(one, credited=0.125) for one in half.partitions[1000:])
+    decision, _ = decide([dataclasses.replace(half, partitions=cold + hot)])
+    assert decision.cause == "not_lost_enough"
+    assert "cost 400.0 core-seconds more" in decision.reasons[0], "half of it was lost in partitions that stay"
+    waiting = decide([days(1, 1000, origin=KEPT)], GateSettings(payback_days=0.0, min_new_data_bytes=2e9))[0]
+    assert waiting.reasons[0].startswith("too little new data: 1,000.0 MB (100.0% of what is laid out)")
 
 
 @pytest.mark.parametrize(("lost", "told"), [(None, "the plan's layout in 8 files"), (5.0, "another layout in 8 files")])

@@ -9,7 +9,7 @@ import pytest
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import rewriting
-from zorder_pipeline.pipeline.judging import Judgement
+from zorder_pipeline.pipeline.judgements import Judgement
 from zorder_pipeline.pipeline.records import Preview
 
 PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000)

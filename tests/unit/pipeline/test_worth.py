@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -46,6 +47,14 @@ def analysis_of(files: int = 4, size: float = 1e9, layout: str = "") -> Any:
     )
     schema = TableSchema((Column("a", "int"), Column("b", "int")))
     return SimpleNamespace(snapshot=SimpleNamespace(files=lambda: listed, table_id="id", schema=schema))
+
+
+def test_a_partitioned_table_is_held_against_its_cheapest_partition() -> None:
+    snapshot = analysis_of().snapshot
+    split = replace(snapshot.files(), bytes=np.array([6e8, 1e8, 2e8, 1e8]).astype(np.int64), partitions=tuple("abbb"))
+    parted = SimpleNamespace(files=lambda: split, table_id="id")
+    whole, least = (worth.least_cost(table, COSTS) for table in (snapshot, parted))
+    assert (whole, least) == (pytest.approx(110.0), pytest.approx(50.0))
 
 
 def volumes(size: float, files: float, queries: int = 8) -> FileVolumes:

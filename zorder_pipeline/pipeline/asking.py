@@ -1,0 +1,91 @@
+"""Plans that a person has to approve: asked for, taken instead of tonight's once approved, and ended when stale."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import PlanError
+from zorder_pipeline.gate.decision import postponed
+from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
+from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION
+from zorder_pipeline.relayout.approvals import Approvals
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .judgements import Judgement, Rules
+from .previews import preview
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["with_approval"]
+
+DAY = 86_400_000_000
+
+
+def with_approval(
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    judged: Judgement,
+    rules: Rules,
+    state: str,
+    where: str | None,
+    now: datetime,
+    asking: bool,
+) -> Judgement:
+    """The judgement after a person was asked, where one has to be."""
+    approvals = Approvals(spark, state)
+    request = approvals.newest(snapshot.table_id)
+    open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
+    if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
+        open_request = None  # it was asked of a session that can merge files, and waits for one
+    if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now)):
+        if asking:
+            approvals.settle(open_request, *gone)
+        open_request = None
+    if open_request is not None and open_request.status == APPROVED:
+        would = preview(snapshot, open_request.plan, where=where)
+        why = f"plan {open_request.plan_id} was approved by {open_request.by or 'a person'}"
+        mine = judged.plan.plan_id == open_request.plan_id
+        figures = judged.decision if mine else Decision(APPROVE, "", open_request.reasons, open_request.plan.action)
+        decision = replace(figures, verdict=APPROVE, cause="approved_by_hand", reasons=(why, *figures.reasons))
+        return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
+    needed = rules.approval == "always" or judged.plan.action == ANOTHER or not judged.plan.action
+    if not judged.decision.approved or not needed:
+        if open_request is not None and asking:
+            approvals.settle(open_request, WITHDRAWN, "the gate would not do it any more")
+        return judged
+    if request is not None and request.status == REJECTED and request.plan_id == judged.plan.plan_id:
+        why = f"plan {request.plan_id} was rejected by {request.by or 'a person'}"
+        decision = replace(judged.decision, verdict=DECLINE, cause="rejected", reasons=(why, *judged.decision.reasons))
+        return replace(judged, decision=decision, request=request)
+    if open_request is None and not asking:
+        why = f"plan {judged.plan.plan_id} would be put to a person"
+        return replace(judged, decision=postponed(judged.decision, "awaiting_approval", why))
+    if open_request is None:
+        approvals.ask(judged.name, judged.plan, judged.decision.reasons, snapshot.version)
+        open_request = approvals.newest(snapshot.table_id)
+        assert open_request is not None
+    why = (
+        f"plan {open_request.plan_id} waits for approval: zorder approve --table {judged.name} "
+        f"--plan {open_request.plan_id} --state {state}"
+    )
+    return replace(judged, decision=postponed(judged.decision, "awaiting_approval", why), request=open_request)
+
+
+def _outlived(
+    snapshot: TableSnapshot, request: Request, rules: Rules, where: str | None, now: datetime
+) -> tuple[str, str] | None:
+    """How a request ends without an answer, or after one: it was done, does not fit any more, or is too old."""
+    try:
+        request.plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
+    except PlanError as error:
+        return WITHDRAWN, str(error)
+    since = request.settled_at or request.asked_at
+    if now.timestamp() * 1e6 - since > rules.approval_days * DAY:
+        return WITHDRAWN, f"nothing came of it in {rules.approval_days:g} days"
+    if where is None and not preview(snapshot, request.plan).files_removed:
+        return DONE, ""
+    return None
