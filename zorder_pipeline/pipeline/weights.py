@@ -59,11 +59,8 @@ def scanned_shares(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[floa
 
     What a query weighs must not depend on the present layout, or tonight's layout would decide what tomorrow's is for.
     """
-    files = snapshot.files()
-    whole = files.zone_map()
+    whole = snapshot.files().zone_map()
     partitions = {name: zones for name, zones in whole.columns.items() if zones.exact}
-    total = float(files.rows.sum()) or 1.0
     if not partitions:
         return [1.0] * len(boxes)
-    only = replace(whole, columns=partitions)
-    return [float(files.rows[only.matching(query)].sum()) / total for query in boxes]
+    return list(map(float, replace(whole, columns=partitions).shares_read(boxes)))
