@@ -237,6 +237,19 @@ def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession
     assert len(ours) == 1
 
 
+def test_what_is_done_by_hand_is_stopped_by_another_state_s_file(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    rules = pipeline.Rules(stop_state=state)
+    assert pipeline.hold_now(spark, None, rules) is None
+    pipeline.stop_all(spark, state, "look at it first")
+    for options in ({"state": state}, {"rules": rules}):
+        held = pipeline.compact(spark, path, settings=pipeline.LearnSettings(target_file_rows=10**6), **options)  # type: ignore[arg-type]
+        assert (held.decision, "look at it first" in held.reasons[0]) == ("postponed", True)
+    forced = pipeline.apply(spark, path, promising(spark, path), force=True, rules=rules)
+    assert (forced.decision, "look at it first" in forced.reasons[0]) == ("postponed", True)
+    assert not Path(state, "relayouts").exists()
+
+
 @pytest.mark.slow
 def test_with_a_budget_for_three_of_ten_tables_the_three_best_are_done(spark: SparkSession, tmp_path: Path) -> None:
     tables = [make(spark, tmp_path / f"t{i}", 2_000) for i in range(10)]

@@ -2,6 +2,7 @@
 
 import io
 from pathlib import Path
+from typing import Any
 
 import click
 import pytest
@@ -9,13 +10,13 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.assets.definitions import config_file
-from zorder_pipeline.cli import common, costs, logs, operators, start
+from zorder_pipeline.cli import common, costs, logs, operators, start, tables
 from zorder_pipeline.cli.common import existing
 from zorder_pipeline.cli.entry import zorder
-from zorder_pipeline.config import load_config
+from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.plan import read_plan
+from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.accounting import Savings
 
 
@@ -30,10 +31,10 @@ def refused(*words: str) -> str:
 def page(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What commands print that would have started Spark."""
     page = io.StringIO()
-    for module in (common, costs, logs, operators, start):
+    for module in (common, costs, logs, operators, start, tables):
         monkeypatch.setattr(module, "out", Console(file=page, width=200))
     for module in (costs, logs, operators):
-        monkeypatch.setattr(module, "start_spark", lambda _: None)
+        monkeypatch.setattr(module, "start_spark", lambda *_: None)
     return page
 
 
@@ -105,6 +106,76 @@ def test_the_way_out_of_a_stop_names_the_same_state(
     state.mkdir()
     operators.stop.main(["--state", str(state)], standalone_mode=False)
     assert f"zorder stop --state '{state}' --lift goes on" in page.getvalue()
+
+
+CONFIG = """
+spark: {master: "spark://far:7077", conf: {spark.hadoop.fs.s3a.endpoint: here}}
+state: state
+stop: %s
+tables: [{name: a, location: a}]
+"""
+
+
+@pytest.fixture
+def started(page: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, dict[str, str]]:
+    """The Spark settings that commands asked for, with a configuration at hand."""
+    asked: dict[str, dict[str, str]] = {}
+    for module in (operators, tables):
+        monkeypatch.setattr(module, "start_spark", lambda app, settings: asked.update({app: settings}))
+    (tmp_path / "tables.yaml").write_text(CONFIG % "false")
+    (tmp_path / "state").mkdir()
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    monkeypatch.setattr(pipeline, "stop_all", lambda *_: None)
+    monkeypatch.setattr(pipeline, "waiting_requests", lambda *_: [])
+    return asked
+
+
+@pytest.mark.parametrize("words", [[], ["--state", "{}/state"], ["--config", "{}/tables.yaml"]])
+def test_a_state_is_reached_by_the_configured_settings(
+    words: list[str], tmp_path: Path, started: dict[str, dict[str, str]]
+) -> None:
+    for command in (operators.stop, operators.approve):
+        command.main([word.format(tmp_path) for word in words], standalone_mode=False)
+    assert {app: s["spark.hadoop.fs.s3a.endpoint"] for app, s in started.items()} == {"stop": "here", "approve": "here"}
+    assert started["approve"]["spark.master"] == "spark://far:7077"
+    assert started["stop"]["spark.master"] == "local[1]"
+
+
+def test_a_wrong_configuration_keeps_nobody_from_stopping_a_state_by_its_name(
+    tmp_path: Path, started: dict[str, dict[str, str]]
+) -> None:
+    (tmp_path / "tables.yaml").write_text("tables: 3")
+    operators.stop.main(["--state", str(tmp_path / "state")], standalone_mode=False)
+    assert set(started) == {"stop"}
+    with pytest.raises(ConfigError, match="tables must be a list"):
+        operators.stop.main([], standalone_mode=False)
+    with pytest.raises(ConfigError, match="tables must be a list"):  # it is not known whether all is stopped
+        tables.compact.main(["--table", "t"], standalone_mode=False)
+
+
+@pytest.mark.parametrize("stopped", ["true", "false"])
+@pytest.mark.parametrize("command", ["apply", "compact"])
+def test_a_rewrite_by_hand_obeys_the_configuration_at_hand(
+    command: str, stopped: str, tmp_path: Path, started: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: dict[str, Any] = {}
+
+    def rewritten(*_: object, **options: object) -> ApplyResult:
+        given.update(options)
+        return ApplyResult(3, "postponed", ("stopped",))
+
+    monkeypatch.setattr(pipeline, command, rewritten)
+    monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: None)
+    (tmp_path / "tables.yaml").write_text(CONFIG % stopped)
+    plan = ["--plan", "p.json"] if command == "apply" else ["--state", "mine"]
+    getattr(tables, command).main(["--table", "t", *plan], standalone_mode=False)
+    assert given["rules"] == pipeline.Rules(stop=stopped == "true", stop_state=f"{tmp_path}/state")
+    assert given["state"] == (None if command == "apply" else "mine")
+    assert started[command] == {"spark.hadoop.fs.s3a.endpoint": "here"}
+    monkeypatch.delenv("ZORDER_CONFIG")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "another program's"))
+    getattr(tables, command).main(["--table", "t", *plan], standalone_mode=False)
+    assert (given["rules"], started[command]) == (pipeline.Rules(), {})
 
 
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.assets import definitions
+from zorder_pipeline import config
 from zorder_pipeline.cli import common, main, runs
 from zorder_pipeline.errors import ConfigError
 
@@ -135,6 +135,6 @@ def test_of_the_example_it_is_said_that_it_is_that(monkeypatch: pytest.MonkeyPat
     (tmp_path / "tables.yaml").write_text("tables: [{name: a, location: nowhere}]\n")
     for name in ("ZORDER_CONFIG", "DAGSTER_HOME"):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr(definitions, "config_file", lambda: tmp_path / "tables.yaml")
+    monkeypatch.setattr(config, "config_file", lambda: tmp_path / "tables.yaml")
     with pytest.raises(ConfigError, match="which does not exist; that is the example of zorder demo"):
         runs._configuration(None)

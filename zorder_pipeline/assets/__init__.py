@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from .definitions import STAGES, build_definitions, config_file, load_definitions
+from zorder_pipeline.config import config_file
+
+from .definitions import STAGES, build_definitions, load_definitions
 
 if TYPE_CHECKING:
     from dagster import Definitions

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Mapping
-from pathlib import Path
+from collections.abc import Callable
 
 from dagster import (
     AssetKey,
@@ -23,8 +22,7 @@ from dagster import (
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from zorder_pipeline.config import PipelineConfig, ScheduleConfig, load_config
-from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.config import PipelineConfig, ScheduleConfig, config_file, load_config
 from zorder_pipeline.model.places import local_path
 
 from .approval import approval_job
@@ -41,7 +39,7 @@ from .sensors import chain_job, sensors, triggered
 from .source import data_table
 from .upstream import has_partitions
 
-__all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "config_file", "load_definitions", "storage_folder"]
+__all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "load_definitions", "storage_folder"]
 
 STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
     feature_candidates,
@@ -54,30 +52,6 @@ STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
 
 NIGHTLY_JOB = "nightly_relayout"
 UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
-
-
-def config_file(environment: Mapping[str, str] | None = None, *, example: bool = True) -> Path:
-    """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or without both the example.
-
-    Args:
-        environment: variables; those of the process when None.
-        example: whether the checkout's will do. Not for who stops or answers: that would be another one's state.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    environment = os.environ if environment is None else environment
-    if named := environment.get("ZORDER_CONFIG"):
-        return Path(named)
-    here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
-    home = environment.get("DAGSTER_HOME")
-    place = Path(home).expanduser() / "tables.yaml" if home else here if example else None
-    if place is not None and place.is_file():
-        return place
-    lacking = f" (DAGSTER_HOME={home} has none)" if home else ""
-    raise ConfigError(
-        f"no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME{lacking}"
-    )
 
 
 def load_definitions() -> Definitions:

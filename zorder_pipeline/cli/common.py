@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,8 +103,11 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-def start_spark(app: str) -> SparkSession:
-    """A Spark session for the command ``app``; ``ZORDER_SPARK_CONF`` (``key=value;key=value``) overrides settings.
+def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+    """A Spark session for the command ``app``.
+
+    Args:
+        settings: of Spark, which ``ZORDER_SPARK_CONF`` (``key=value;key=value``) overrides.
 
     Raises:
         ZorderError: Spark cannot be started.
@@ -113,7 +116,7 @@ def start_spark(app: str) -> SparkSession:
 
     err.print(f"starting Spark for {app}", style="dim")
     conf = dict(pair.split("=", 1) for pair in os.environ.get("ZORDER_SPARK_CONF", "").split(";") if "=" in pair)
-    return session(conf, f"zorder {app}")
+    return session(dict(settings or {}) | conf, f"zorder {app}")
 
 
 table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")

@@ -11,14 +11,15 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, command, existing, out, print_columns, start_spark
+from .common import Payload, command, out, print_columns, start_spark
+from .configured import state_of
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.approval import Request
 
 __all__ = ["approve", "stop"]
 
-config_option = click.option("--config", "config_path", type=click.Path(), help="tables.yaml, whose state is meant.")
+config_option = click.option("--config", "config_path", type=click.Path(), help="tables.yaml: its state and Spark.")
 state_option = click.option("--state", help="Folder of the state; by default the one of tables.yaml.")
 
 
@@ -37,8 +38,8 @@ def approve(
 
     if table is None and (plan_id is not None or reject):
         raise ZorderError("say which table is meant: --table NAME")
-    folder = _state(state, config_path)
-    spark = start_spark("approve")
+    folder, settings = state_of(state, config_path)
+    spark = start_spark("approve", settings)
     if table is not None:
         found = pipeline.answer_request(spark, folder, table, plan_id, reject=reject, by=by or getpass.getuser())
         then = "the gate will not propose it again" if reject else "the next run carries it out, if it still fits"
@@ -62,8 +63,8 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
     """Stop all relayouts at once, also one that is running (before its next bin of partitions); --lift goes on."""
     from zorder_pipeline import pipeline
 
-    folder = _state(state, config_path)
-    spark = start_spark("stop")
+    folder, settings = state_of(state, config_path)
+    spark = start_spark("stop", settings | {"spark.master": "local[1]"})  # for one file no cluster is waited for
     if lift:
         there = pipeline.lift_stop(spark, folder)
         out.print("relayouts go on" if there else "nothing was stopped")
@@ -73,15 +74,6 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
     same = "".join(f" {shlex.quote(word)}" for word in given)
     out.print(f"all relayouts are stopped by {folder}/STOP; zorder stop{same} --lift goes on", soft_wrap=True)
     return {"stopped": True}
-
-
-def _state(state: str | None, config_path: str | None) -> str:
-    if state is not None:
-        return existing(state)
-    from zorder_pipeline.assets.definitions import config_file
-    from zorder_pipeline.config import load_config
-
-    return load_config(config_path or config_file(example=False), check_paths=False).state
 
 
 def _cells(request: Request) -> tuple[str, ...]:

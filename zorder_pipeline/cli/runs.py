@@ -118,8 +118,7 @@ def _configuration(given: str | None) -> PipelineConfig:
     Raises:
         ConfigError: it is wrong; of the shipped example, whose data may not be there yet, it is said that it is that.
     """
-    from zorder_pipeline.assets.definitions import config_file
-    from zorder_pipeline.config import load_config
+    from zorder_pipeline.config import config_file, load_config
 
     example = not given and not {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys()
     try:
@@ -143,10 +142,9 @@ def _problem(outcome: TableOutcome) -> str:
 )
 def metrics(config_path: str | None, target: str | None) -> Payload:
     """Figures for alerting, as OpenMetrics: decisions, checks and ages of every table."""
-    from zorder_pipeline.assets.definitions import config_file
     from zorder_pipeline.assets.openmetrics import open_metrics, write_metrics
     from zorder_pipeline.assets.run import instance_at_hand
-    from zorder_pipeline.config import load_config
+    from zorder_pipeline.config import config_file, load_config
 
     config = load_config(config_path or config_file(example=False), check_paths=False)
     with instance_at_hand() as instance:

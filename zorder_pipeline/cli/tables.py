@@ -26,6 +26,7 @@ from .common import (
     start_spark,
     table_option,
 )
+from .configured import kill_switch
 from .costs import gate_options, gate_settings
 
 if TYPE_CHECKING:
@@ -70,7 +71,9 @@ def apply(
 
     plan = read_plan(plan_path)
     gate = gate_settings(horizon_days, queries_per_day, price)
-    result = pipeline.apply(start_spark("apply"), table, plan, gate=gate, progress=Progress(), **options)
+    rules, settings = kill_switch()
+    spark = start_spark("apply", settings)
+    result = pipeline.apply(spark, table, plan, gate=gate, rules=rules, progress=Progress(), **options)
     action = str(result.gate.get("action", ""))
     return _told(table, result, _merged(plan, result) if action == COMPACTION else "") | {"action": action}
 
@@ -79,12 +82,15 @@ def apply(
 @table_option
 @file_size_options
 @rewrite_options
+@click.option("--state", help="Folder of the pipeline's state: zorder stop stops this, too.")
 def compact(table: str, target_file_rows: int | None, target_file_bytes: int | None, **options: Any) -> Payload:
     """Merge small files and drop deleted rows; the order of the rows, and what lies by a layout, stay as they are."""
     from zorder_pipeline import pipeline
 
-    settings = learn_settings(target_file_rows, target_file_bytes)
-    result = pipeline.compact(start_spark("compact"), table, settings=settings, progress=Progress(), **options)
+    size = learn_settings(target_file_rows, target_file_bytes)
+    rules, settings = kill_switch()
+    spark = start_spark("compact", settings)
+    result = pipeline.compact(spark, table, settings=size, rules=rules, progress=Progress(), **options)
     return _told(table, result)
 
 

@@ -5,7 +5,7 @@ Relative paths are resolved against the file's folder, ``${NAME}`` is taken from
 
 from __future__ import annotations
 
-from .load import load_config
+from .load import config_file, load_config
 from .models import (
     BlackoutConfig,
     GateConfig,
@@ -21,4 +21,5 @@ from .models import (
 )
 
 __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
-__all__ += ["ScheduleConfig", "SearchConfig", "SparkConfig", "TableConfig", "TriggerConfig", "load_config"]
+__all__ += ["ScheduleConfig", "SearchConfig", "SparkConfig", "TableConfig", "TriggerConfig"]
+__all__ += ["config_file", "load_config"]

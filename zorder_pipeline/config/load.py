@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,9 +16,33 @@ from zorder_pipeline.model.places import is_uri, local_path
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
 
-__all__ = ["load_config"]
+__all__ = ["config_file", "load_config"]
 
 VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)\}")
+
+
+def config_file(environment: Mapping[str, str] | None = None, *, example: bool = True) -> Path:
+    """The configuration to use: ``ZORDER_CONFIG``, ``$DAGSTER_HOME/tables.yaml``, or without both the example.
+
+    Args:
+        environment: variables; those of the process when None.
+        example: whether the checkout's will do. Not for who stops or answers: that would be another one's state.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    environment = os.environ if environment is None else environment
+    if named := environment.get("ZORDER_CONFIG"):
+        return Path(named)
+    here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
+    home = environment.get("DAGSTER_HOME")
+    place = Path(home).expanduser() / "tables.yaml" if home else here if example else None
+    if place is not None and place.is_file():
+        return place
+    lacking = f" (DAGSTER_HOME={home} has none)" if home else ""
+    raise ConfigError(
+        f"no configuration: give --config, set ZORDER_CONFIG to a tables.yaml, or put one into DAGSTER_HOME{lacking}"
+    )
 
 
 def load_config(path: str | Path, *, check_paths: bool = True) -> PipelineConfig:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
+from .judgements import Rules
 from .judging import why_held
 from .previews import result_of
 from .records import LearnSettings, Progress, silent
@@ -33,7 +33,8 @@ def compact(
     dry_run: bool = False,
     verify: str = "counts",
     row_group_bytes: int | None = None,
-    hold: Callable[[], str | None] | None = None,
+    rules: Rules | None = None,
+    state: str | None = None,
     progress: Progress | None = None,
 ) -> ApplyResult:
     """Merge small files, and rewrite those with many deleted rows; no row gets a new place in the table's order.
@@ -44,7 +45,8 @@ def compact(
     Args:
         settings: ``target_file_rows`` or ``target_file_bytes``; see `zorder_pipeline.pipeline.sizes.compact_rows`.
         where, dry_run, verify, row_group_bytes: as for `apply`.
-        hold: asked before each bin of partitions; a sentence stops it there. Without it `ZORDER_STOP` is looked at.
+        rules: kill switch and blackout windows.
+        state: folder of the state, whose file ``STOP`` stops it, before it begins or its next bin of partitions.
 
     Raises:
         UnsupportedTableError: the table has a feature under which it may not be rewritten, or the session lacks Delta's
@@ -57,7 +59,8 @@ def compact(
         raise UnsupportedTableError(reason)
     settings = settings or LearnSettings()
     job = Compaction(compact_rows(snapshot, settings), not (settings.target_file_rows or settings.target_file_bytes))
-    safety = Safety(verify, row_group_bytes, hold=hold or partial(why_held, spark, None), progress=progress or silent)
+    hold = partial(why_held, spark, state, rules)
+    safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
     done = rewrite(snapshot, job, where=where, dry_run=dry_run, safety=safety)
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"

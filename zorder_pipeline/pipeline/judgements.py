@@ -20,6 +20,7 @@ class Rules:
 
     Attributes:
         stop: the configuration's kill switch.
+        stop_state: folder of a state whose file ``STOP`` counts, too, beside that of the state that is written to.
         blackouts: windows in which nothing is rewritten.
         approval: which plans a person has to approve: ``never`` any, ``changes`` of layout, or ``always``.
         approval_days: days that a request, and an approval, holds.
@@ -29,6 +30,7 @@ class Rules:
     blackouts: tuple[Blackout, ...] = ()
     approval: str = "never"
     approval_days: float = 14.0
+    stop_state: str | None = None
 
 
 @dataclass(frozen=True)

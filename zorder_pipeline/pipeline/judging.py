@@ -112,7 +112,8 @@ def hold_now(
 ) -> Hold | None:
     """Why nothing may be rewritten now: the kill switch (configuration, environment, state) or a blackout window."""
     rules = rules or Rules()
-    note = StopFile(spark, state).note() if state is not None else None
+    states = dict.fromkeys(folder for folder in (state, rules.stop_state) if folder is not None)
+    note = next((said for folder in states if (said := StopFile(spark, folder).note()) is not None), None)
     stopped = stopped_by(os.environ if environment is None else environment, rules.stop, note)
     return stopped or held(now or datetime.now(UTC), rules.blackouts)
 

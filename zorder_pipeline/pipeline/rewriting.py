@@ -78,9 +78,10 @@ def apply(
     if force and judged.preview.files_removed and judged.decision.cause != "stopped":
         told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
         judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
+    rules = rules or Rules()
     return carry_out(
-        spark, judged, where=where, full=full, dry_run=dry_run, rules=Rules() if force else rules, verify=verify,
-        row_group_bytes=row_group_bytes, committer=committer, state=state, progress=progress,
+        spark, judged, where=where, full=full, dry_run=dry_run, rules=replace(rules, blackouts=()) if force else rules,
+        verify=verify, row_group_bytes=row_group_bytes, committer=committer, state=state, progress=progress,
     )  # fmt: skip
 
 

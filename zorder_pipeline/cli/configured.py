@@ -1,0 +1,65 @@
+"""What the commands take from the configuration at hand: its kill switch, and how Spark reaches its state."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import ConfigError
+
+from .common import existing
+
+if TYPE_CHECKING:
+    from zorder_pipeline.config import PipelineConfig
+    from zorder_pipeline.pipeline import Rules
+
+__all__ = ["kill_switch", "state_of"]
+
+MASTER = "spark.master"
+
+
+def _at_hand() -> PipelineConfig | None:
+    """The configuration that ``ZORDER_CONFIG`` or ``DAGSTER_HOME`` names; None when they name none.
+
+    Raises:
+        ConfigError: it is wrong.
+    """
+    from zorder_pipeline.config import config_file, load_config
+
+    try:
+        place = config_file(example=False)
+    except ConfigError:
+        return None
+    return load_config(place, check_paths=False)
+
+
+def kill_switch() -> tuple[Rules, dict[str, str]]:
+    """What stops a rewrite by hand, and the Spark settings by which the state that may say so is reached.
+
+    Raises:
+        ConfigError: the configuration at hand is wrong, so it is not known whether all is stopped.
+    """
+    from zorder_pipeline.pipeline import Rules
+
+    config = _at_hand()
+    if config is None:
+        return Rules(), {}
+    settings = {name: value for name, value in config.spark.settings.items() if name != MASTER}
+    return Rules(stop=config.stop, stop_state=config.state), settings
+
+
+def state_of(state: str | None, config_path: str | None) -> tuple[str, dict[str, str]]:
+    """The state that ``--state``, else ``--config``, else the configuration at hand names, and its Spark settings.
+
+    Raises:
+        ZorderError: there is no such state, or no configuration, or it is wrong.
+    """
+    from zorder_pipeline.config import config_file, load_config
+
+    if state is not None and config_path is None:
+        config = None
+        with contextlib.suppress(ConfigError):  # whoever names the state is not kept from stopping it
+            config = _at_hand()
+        return existing(state), config.spark.settings if config is not None else {}
+    config = load_config(config_path or config_file(example=False), check_paths=False)
+    return config.state if state is None else existing(state), config.spark.settings
