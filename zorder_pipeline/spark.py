@@ -19,7 +19,9 @@ from .versions import delta_package
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["quiet_conf", "session", "spark_conf"]
+__all__ = ["environment_conf", "quiet_conf", "session", "spark_conf"]
+
+VARIABLE = "ZORDER_SPARK_CONF"
 
 
 def _jar_folder() -> Path:
@@ -71,8 +73,33 @@ def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return conf | given
 
 
+def environment_conf(text: str | None = None) -> dict[str, str]:
+    """The settings in ``ZORDER_SPARK_CONF``.
+
+    Args:
+        text: ``key=value;key=value``; what the environment says when None.
+
+    Raises:
+        ZorderError: it is of another form.
+
+    >>> environment_conf("spark.master=local[2]; spark.driver.memory = 2g;")
+    {'spark.master': 'local[2]', 'spark.driver.memory': '2g'}
+    """
+    text = os.environ.get(VARIABLE, "") if text is None else text
+    conf = {}
+    for number, pair in enumerate(text.split(";"), 1):
+        name, given, value = (part.strip() for part in pair.partition("="))
+        if pair.strip() and not (name and given):  # not shown: it may be the end of a password
+            raise ZorderError(
+                f"{VARIABLE}: part {number} is no key=value; write spark.master=local[2];spark.driver.memory=4g"
+            )
+        if name:
+            conf[name] = value
+    return conf
+
+
 def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipeline") -> SparkSession:
-    """The running session, or a new one with `spark_conf`.
+    """The running session, or a new one with `spark_conf`; ``ZORDER_SPARK_CONF`` overrides ``extra``.
 
     Raises:
         ZorderError: Spark cannot be started (no Java, no jars, a setting that it refuses).
@@ -84,7 +111,7 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     _quiet_queries()
     if (active := SparkSession.getActiveSession()) is not None:
         return active
-    conf = {"spark.master": "local[*]"} | spark_conf(extra)
+    conf = {"spark.master": "local[*]"} | spark_conf(dict(extra or {}) | environment_conf())
     chosen = Path(sys.prefix) / "java_home"  # written by make setup
     if "JAVA_HOME" not in os.environ and chosen.is_file():
         os.environ["JAVA_HOME"] = chosen.read_text().strip()

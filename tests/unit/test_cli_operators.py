@@ -1,6 +1,7 @@
 """Commands of an operator and of a new user touch only what was meant, and say what they did."""
 
 import io
+import os
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from zorder_pipeline.cli import common, costs, logs, operators, start, tables
 from zorder_pipeline.cli.common import existing
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import config_file, load_config
-from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.plan import read_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.accounting import Savings
@@ -60,7 +61,16 @@ def test_nobody_stops_the_example_by_a_mistyped_home(
         config_file({}, example=False)
 
 
-@pytest.mark.parametrize("words", [("stop",), ("approve",), ("purge",), ("savings",)])
+READS = ("--log", "log.sql", "--table", "t")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(("stop",), ("approve",), ("purge",), ("savings",), ("triage",), ("compact", "--table", "t")),
+        *(("evaluate", *READS), ("report", *READS, "--out", "/tmp/page.html")),
+    ],
+)
 def test_a_state_that_is_not_there_is_not_made(words: tuple[str, ...], tmp_path: Path) -> None:
     state = tmp_path / "typo"
     assert f"the state {state} does not exist" in refused(*words, "--state", str(state))
@@ -167,10 +177,10 @@ def test_a_rewrite_by_hand_obeys_the_configuration_at_hand(
     monkeypatch.setattr(pipeline, command, rewritten)
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: None)
     (tmp_path / "tables.yaml").write_text(CONFIG % stopped)
-    plan = ["--plan", "p.json"] if command == "apply" else ["--state", "mine"]
+    plan = ["--plan", "p.json"] if command == "apply" else ["--state", str(tmp_path)]
     getattr(tables, command).main(["--table", "t", *plan], standalone_mode=False)
     assert given["rules"] == pipeline.Rules(stop=stopped == "true", stop_state=f"{tmp_path}/state")
-    assert given["state"] == (None if command == "apply" else "mine")
+    assert given["state"] == (None if command == "apply" else str(tmp_path))
     assert started[command] == {"spark.hadoop.fs.s3a.endpoint": "here"}
     monkeypatch.delenv("ZORDER_CONFIG")
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "another program's"))
@@ -187,6 +197,37 @@ def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> Non
         assert "give the file that zorder learn" in str(error.value)
     with pytest.raises(ZorderError, match="write one with zorder learn --out"):
         read_plan(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"schema_version": 1, "spec": ' + '{"a": ' * 900 + "0" + "}" * 901])
+def test_a_plan_nested_too_deeply_is_no_plan(tmp_path: Path, text: str) -> None:
+    (tmp_path / "plan.json").write_text(text)
+    with pytest.raises(PlanError):
+        read_plan(tmp_path / "plan.json")
+
+
+def test_a_home_that_cannot_be_written_is_told_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ("--table", str(delta(tmp_path / "t")), "--log", log(tmp_path))
+    told = refused("init", f"{tmp_path}/log.sql/home", *words)
+    assert told == f"HOME {tmp_path}/log.sql/home cannot be written: not a directory; name another folder"
+    reached = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: Path(place).name != "h" and reached(place, mode))
+    assert "cannot be written: permission denied" in refused("init", str(tmp_path / "h"), *words)
+    assert not list((tmp_path / "h").iterdir())
+
+
+def test_dagster_home_has_to_be_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = tmp_path / "mine"
+    home.mkdir()
+    (home / "tables.yaml").write_text("tables: [{name: a, location: a}]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", "mine")
+    assert refused("metrics") == f"DAGSTER_HOME=mine must be an absolute path: set it to {home}"
+    (home / "dagster.yaml").write_text("storage: {nonsense: 1}\n")
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    assert refused("metrics").startswith(f"DAGSTER_HOME={home} is refused by Dagster: ")
 
 
 def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path, page: io.StringIO) -> None:

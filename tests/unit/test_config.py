@@ -141,3 +141,8 @@ def test_the_example_is_valid() -> None:
     example = Path(__file__).parents[2] / "dagster_home" / "tables.yaml"
     config = load_config(example, check_paths=False)
     assert [table.name for table in config.tables] == ["lineitem"]
+
+
+def test_values_nested_too_deeply_are_one_sentence(folder: Path) -> None:
+    with pytest.raises(ConfigError, match="nested too deeply"):
+        read(folder, "tables: " + "[" * 5_000 + "]" * 5_000)

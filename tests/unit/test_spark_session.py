@@ -10,6 +10,7 @@ from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import spark
+from zorder_pipeline.errors import ZorderError
 
 
 def test_a_statement_that_fails_prints_no_stack_trace(
@@ -32,3 +33,32 @@ def test_a_statement_that_fails_prints_no_stack_trace(
         logger.removeHandler(handler)
     assert not seen
     assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("text", ["", ";", "spark.a=1", " spark.a = 1 ; spark.b=x=y;"])
+def test_settings_of_the_environment_may_have_blanks(text: str) -> None:
+    known = {"spark.a": "1", "spark.b": "x=y"}
+    assert spark.environment_conf(text) == {name: known[name] for name in known if name in text}
+
+
+@pytest.mark.parametrize("text", ["spark.a=1;secret", "=1"])
+def test_what_is_no_setting_is_refused_and_not_shown(text: str) -> None:
+    with pytest.raises(ZorderError, match=r"^ZORDER_SPARK_CONF: part \d is no key=value") as error:
+        spark.environment_conf(text)
+    assert "secret" not in str(error.value)
+
+
+def test_every_session_hears_of_the_environment_s_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: dict[str, str] = {}
+
+    def config(self: SparkSession.Builder, key: str, value: str) -> SparkSession.Builder:
+        asked[key] = value
+        return self
+
+    monkeypatch.setattr(SparkSession, "getActiveSession", staticmethod(lambda: None))
+    monkeypatch.setattr(SparkSession.Builder, "config", config)
+    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: None)
+    monkeypatch.setenv("ZORDER_SPARK_CONF", "spark.driver.memory=1g; spark.master=local[3]")
+    spark.session({"spark.driver.memory": "2g", "spark.ui.enabled": "true"})
+    wanted = {"spark.driver.memory": "1g", "spark.master": "local[3]", "spark.ui.enabled": "true"}
+    assert {name: asked[name] for name in wanted} == wanted

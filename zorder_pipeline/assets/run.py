@@ -16,6 +16,7 @@ from dagster import (
     AssetMaterialization,
     AssetObservation,
     BetaWarning,
+    DagsterError,
     DagsterEvent,
     DagsterInstance,
     Definitions,
@@ -26,6 +27,7 @@ from dagster import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
@@ -191,11 +193,24 @@ def run_job(
 
 @contextlib.contextmanager
 def instance_at_hand() -> Iterator[DagsterInstance]:
-    """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it."""
-    home = os.environ.get("DAGSTER_HOME")
-    made = DagsterInstance.get() if home and os.path.isdir(os.path.expanduser(home)) else DagsterInstance.ephemeral()
-    with made as instance:
+    """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it.
+
+    Raises:
+        ConfigError: Dagster refuses DAGSTER_HOME, or its dagster.yaml.
+    """
+    with _instance(os.environ.get("DAGSTER_HOME")) as instance:
         yield instance
+
+
+def _instance(home: str | None) -> DagsterInstance:
+    if not home or not os.path.isdir(place := os.path.expanduser(home)):
+        return DagsterInstance.ephemeral()
+    if not os.path.isabs(place):
+        raise ConfigError(f"DAGSTER_HOME={home} must be an absolute path: set it to {os.path.abspath(place)}")
+    try:
+        return DagsterInstance.get()
+    except DagsterError as error:
+        raise ConfigError(f"DAGSTER_HOME={home} is refused by Dagster: {reason_of(error)}") from error
 
 
 @contextlib.contextmanager

@@ -107,7 +107,7 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSes
     """A Spark session for the command ``app``.
 
     Args:
-        settings: of Spark, which ``ZORDER_SPARK_CONF`` (``key=value;key=value``) overrides.
+        settings: of Spark, by full name.
 
     Raises:
         ZorderError: Spark cannot be started.
@@ -115,8 +115,7 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSes
     from zorder_pipeline.spark import session
 
     err.print(f"starting Spark for {app}", style="dim")
-    conf = dict(pair.split("=", 1) for pair in os.environ.get("ZORDER_SPARK_CONF", "").split(";") if "=" in pair)
-    return session(dict(settings or {}) | conf, f"zorder {app}")
+    return session(settings, f"zorder {app}")
 
 
 table_option = click.option("--table", required=True, help="Path or catalog name of the Delta table.")

@@ -13,6 +13,7 @@ from .common import (
     Progress,
     alias_option,
     command,
+    existing,
     log_options,
     log_sources,
     out,
@@ -48,6 +49,8 @@ def report(
     from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
+    if state is not None:
+        existing(state)
     found = collect(
         start_spark("report"),
         table,

@@ -211,7 +211,7 @@ def bench(
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 def ui(workdir: str, port: int) -> None:
     """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set)."""
-    home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir).absolute() / "dagster_home").expanduser()
+    home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir) / "dagster_home").expanduser().absolute()
     if not (home / "dagster.yaml").is_file():
         raise ZorderError(
             f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import json
+import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -68,12 +72,16 @@ def init(
             f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
             f"into tables.yaml by hand, as `catalog: sales.orders` instead of location"
         )
-    folder.mkdir(parents=True, exist_ok=True)
+    with _writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     rows = table_from_parquet(sources, Path(place), partition_by) if sources else None
     if (folder / "dagster.yaml").exists():
         out.print(f"{folder}/dagster.yaml is there already and stays as it is", soft_wrap=True)
     else:
-        shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
+        with _writing(folder):
+            shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
     written = folder / "tables.yaml"
     paths = {
         "log": json.dumps(str(Path(log).absolute())),
@@ -81,7 +89,8 @@ def init(
         "name": json.dumps(called),
     }  # quoted as YAML wants it
     other = f"    aliases: [{json.dumps(stem)}]   # what the log may call it\n" if not name and stem != called else ""
-    written.write_text(CONFIG.format(dialect=dialect, **paths) + other, encoding="utf-8")
+    with _writing(folder):
+        written.write_text(CONFIG.format(dialect=dialect, **paths) + other, encoding="utf-8")
     try:
         load_config(written)
     except ConfigError:
@@ -91,3 +100,13 @@ def init(
         out.print(f"wrote {counted(rows, 'row')} to the new Delta table {place}", soft_wrap=True)
     out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
     return {"home": str(folder), "config": str(written), "table": place, "rows": rows}
+
+
+@contextlib.contextmanager
+def _writing(folder: Path) -> Iterator[None]:
+    """Tell in a sentence that nothing can be written there."""
+    try:
+        yield
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ZorderError(f"HOME {folder} cannot be written: {why}; name another folder") from error

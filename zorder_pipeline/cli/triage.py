@@ -9,7 +9,18 @@ import click
 
 from zorder_pipeline.model.wording import counted
 
-from .common import Payload, Progress, command, log_options, log_sources, out, print_columns, start_spark, writable
+from .common import (
+    Payload,
+    Progress,
+    command,
+    existing,
+    log_options,
+    log_sources,
+    out,
+    print_columns,
+    start_spark,
+    writable,
+)
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.triage import TableTriage
@@ -34,6 +45,8 @@ def triage(
     """Look at tables without writing anything: what skips now, what a layout could save, and plain advice."""
     from zorder_pipeline import pipeline
 
+    if state is not None:
+        existing(state)
     sources = log_sources(logs, log_format, dialect, zone)
     found = pipeline.triage(start_spark("triage"), sources, tables, state=state, progress=Progress())
     known = [item for item in found if item.problem is None]

@@ -20,22 +20,38 @@ Where: TypeAlias = tuple[int | str, ...]
 Problem: TypeAlias = tuple[Where, str]
 
 
+TOO_DEEP = "an anchor (&name) holds itself, or values are nested too deeply to be read"
+
+
 class Source:
     """The parsed YAML with the line of every key."""
 
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         try:
+            self._read(text)
+        except RecursionError as error:
+            raise ConfigError(f"{name}: {TOO_DEEP}") from error
+
+    def _read(self, text: str) -> None:
+        self.root = None
+        try:
             self.root = yaml.compose(text, Loader=yaml.SafeLoader)
             self.data = yaml.safe_load(text)
         except yaml.MarkedYAMLError as error:
             mark = error.problem_mark or error.context_mark
             line = f", line {mark.line + 1}" if mark else ""
-            raise ConfigError(f"{name}{line}: this is no YAML: {error.problem or error.context}") from error
+            raise ConfigError(f"{self.name}{line}: this is no YAML: {error.problem or error.context}") from error
         except yaml.YAMLError as error:
-            raise ConfigError(f"{name}: this is no YAML: {str(error).splitlines()[0]}") from error
+            raise ConfigError(f"{self.name}: this is no YAML: {str(error).splitlines()[0]}") from error
+        except ValueError as error:  # of a value that looks like a date, say, and is none
+            wrong = _unreadable(self.root)
+            where = f", line {wrong.start_mark.line + 1}: {wrong.value}" if wrong else ": a value"
+            what = f"cannot be read ({error}); put it in quotes if it is a text"
+            raise ConfigError(f"{self.name}{where} {what}") from error
         for node, key in _repeated_keys(self.root):
-            raise ConfigError(f"{name}, line {node.start_mark.line + 1}: the key {key} stands here twice; keep one")
+            line = f"line {node.start_mark.line + 1}"
+            raise ConfigError(f"{self.name}, {line}: the key {key} stands here twice; keep one")
 
     def line(self, where: Where) -> int:
         """Line of a key, or of the nearest enclosing one that is written down; 0 for the file itself."""
@@ -74,6 +90,19 @@ def _repeated_keys(node: yaml.Node | None) -> Iterator[tuple[yaml.Node, str]]:
     elif isinstance(node, yaml.SequenceNode):
         for value in node.value:
             yield from _repeated_keys(value)
+
+
+def _unreadable(node: yaml.Node | None) -> yaml.ScalarNode | None:
+    """The first value that YAML takes for one of its types and cannot make one of."""
+    if isinstance(node, yaml.ScalarNode):
+        try:
+            yaml.SafeLoader("").construct_object(node)
+        except ValueError:
+            return node
+        return None
+    inside = [each for pair in node.value for each in pair] if isinstance(node, yaml.MappingNode) else None
+    children = inside if inside is not None else node.value if node is not None else ()
+    return next((found for child in children if (found := _unreadable(child)) is not None), None)
 
 
 def sentence(detail: ErrorDetails) -> Problem:

@@ -242,6 +242,7 @@ class Plan:
             raise PlanError(f"the plan is malformed: {error}") from error
 
 
+TOO_DEEP = "its values are nested too deeply"
 OURS_ONLY = "give the file that zorder learn or zorder layout wrote with --out"
 
 
@@ -259,9 +260,14 @@ def read_plan(path: str | Path) -> Plan:
         raise PlanError(f"cannot read plan {path}: {error.strerror or error}; {OURS_ONLY}") from error
     except ValueError as error:
         raise PlanError(f"{path} is no plan, it is no JSON ({error}); {OURS_ONLY}") from error
+    except RecursionError as error:
+        raise PlanError(f"{path} is no plan, {TOO_DEEP}; {OURS_ONLY}") from error
     if not isinstance(data, dict):
         raise PlanError(f"{path} is no plan, it holds no JSON object; {OURS_ONLY}")
-    return Plan.from_json(data)
+    try:
+        return Plan.from_json(data)
+    except RecursionError as error:
+        raise PlanError(f"{path} is no plan, {TOO_DEEP}; {OURS_ONLY}") from error
 
 
 def write_plan(plan: Plan, path: str | Path) -> None:

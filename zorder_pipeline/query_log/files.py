@@ -92,8 +92,18 @@ def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:
         raise LogError(f"query log {path} cannot be read: {error}") from error
 
 
+def _listed(filesystem: fs.FileSystem, prefix: str, place: str) -> list[fs.FileInfo]:
+    try:
+        return sorted(filesystem.get_file_info(fs.FileSelector(place)), key=lambda info: str(info.path))
+    except OSError as error:
+        raise LogError(
+            f"query log folder {prefix + place} cannot be listed ({str(error).splitlines()[0]}); let this user read "
+            "it, or name the files that are wanted"
+        ) from error
+
+
 def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: str) -> Iterator[LogFile]:
-    listing = sorted(filesystem.get_file_info(fs.FileSelector(place)), key=lambda info: str(info.path))
+    listing = _listed(filesystem, prefix, place)
     rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
     if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
         compacted = max((n for n, i in rolled if listing[i].base_name.endswith(COMPACT)), default=-1)
@@ -173,7 +183,8 @@ def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
     filesystem, place = _filesystem(path)
     place = place.rstrip("/")
     version, found = since, []
-    names = {info.base_name for info in filesystem.get_file_info(fs.FileSelector(f"{place}/_delta_log"))}
+    prefix = path.rstrip("/").removesuffix(place) if "://" in path else ""
+    names = {info.base_name for info in _listed(filesystem, prefix, f"{place}/_delta_log")}
     newest = max((int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name)), default=since)
     while version < newest:
         version += 1

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from deltalake import write_deltalake
+from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.catalog import Catalog
@@ -219,6 +220,22 @@ def test_no_log_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(LogError, match=name):
         list(read_log(str(tmp_path / name)))
+
+
+def test_a_folder_that_cannot_be_listed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class _Closed(fs.FileSelector):  # type: ignore[misc]
+        """As if this user might not read the folder ``closed``; the tests may run as root, who may."""
+
+        def __init__(self, base_dir: str) -> None:
+            if base_dir.endswith("closed"):
+                raise PermissionError(13, f"Cannot list directory '{base_dir}'")
+            super().__init__(base_dir)
+
+    (tmp_path / "a.sql").write_text("SELECT 1;")
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(fs, "FileSelector", _Closed)
+    with pytest.raises(LogError, match=f"^query log folder {tmp_path}/closed cannot be listed .*; let this user read"):
+        ingest([str(tmp_path)])
 
 
 @pytest.mark.parametrize("folder", ["my logs", "my%20logs"])
