@@ -278,3 +278,25 @@ def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp
     assert pipeline.carry_out(spark, shared).decision == "applied"
     files = open_table(spark, path).files()
     assert {p for p, layout in zip(files.partitions, files.layout, strict=True) if layout} == {("1",), ("2",)}
+
+
+def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state, rules = make(spark, tmp_path / "t"), str(tmp_path / "state"), pipeline.Rules(approval="changes")
+    plan = promising(spark, path)
+    other = make(spark, tmp_path / "other")
+    pinned = pipeline.layout_by_hand(spark, other, {"k": 4}, settings=SETTINGS)
+    off = pipeline.judge_table(spark, other, pinned, gate=GateSettings(enabled=False))
+    pipeline.judge_table(spark, path, plan, name="sales", gate=BUSY, rules=rules, state=state)
+    pipeline.answer_request(spark, state, "sales", by="asha")
+    tonight = replace(plan, target_file_rows=700)
+    approved = pipeline.judge_table(spark, path, tonight, name="sales", gate=BUSY, rules=rules, state=state)
+    assert (approved.decision.cause, approved.plan) == ("approved_by_hand", plan)
+    hours = [sum(part.cost for part in one.parts) / 3600 for one in (off, approved)]
+    assert all(cost > 0 for cost in hours)
+    outcomes = [one.outcome for one in pipeline.share_budget([off, approved], sum(hours) - min(hours) / 2)]
+    assert outcomes == ["approved", "postponed"]
+    assert pipeline.carry_out(spark, approved, rules=rules, state=state).decision == "applied"
+    (entry,) = Ledger(spark, state).entries()
+    assert entry.cost_expected == pytest.approx(hours[1] * 3600)

@@ -82,7 +82,7 @@ def _facts(judged: "Judgement") -> dict[str, Any]:
         "files left alone": would.skipped_files,
         "to rewrite": gigabytes(would.bytes_rewritten),
     }
-    if decision.cost_core_seconds:
+    if decision.cost_core_seconds and decision.saving_high:
         cost, saving = ((middle, low, high) for _, middle, low, high in (figures[1], figures[0]))
         drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")
         header = ["core-seconds", "expected", "at least", "at most"]

@@ -29,7 +29,7 @@ class GateSettings:
     """What the gate assumes and demands.
 
     Attributes:
-        enabled: False approves every plan that has a layout.
+        enabled: False approves every plan that has a layout; of several choices the first one.
         horizon_days: days over which a rewrite must pay for itself.
         queries_per_day: expected rate; None takes the rate observed in the log.
         min_new_data_share, min_new_data_bytes: a table that stays with its layout waits until so much of its bytes is
@@ -93,8 +93,8 @@ def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) 
     weighed = [_weigh(proposal, settings) for proposal in able]
 
     def rank(i: int) -> tuple[bool, bool, float]:  # of what is declined, a layout is what people want to hear of
-        declined = not weighed[i].approved
-        return declined, declined and able[i].action == COMPACTION, -_net(weighed[i])
+        declined, gains = not weighed[i].approved, _net(weighed[i]) if settings.enabled else 0.0
+        return declined, declined and able[i].action == COMPACTION, -gains
 
     order = sorted(range(len(able)), key=rank)
     chosen, proposal = weighed[order[0]], able[order[0]]
@@ -128,19 +128,21 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     plan, promised, costs = proposal.plan, proposal.plan.promise, settings.costs
     action = proposal.action
     lead = f"{action} " if action == COMPACTION else ""
+    rate, cost = _rate(plan, settings), costs.relayout(proposal.work, plan.table_id)
+    saved = _saving(plan, settings, proposal.credited)
+    figures = (cost.expected, saved.expected, saved.low, saved.high, cost.low, cost.high)
+    assumed = _assumptions(proposal, settings, rate, cost.expected)
+    found = Decision(DECLINE, "not_worth_it", (), action, *figures, assumed)
     if not settings.enabled:
         if proposal.why_not:
-            return Decision(DECLINE, "undone", (proposal.why_not,), action)
-        return Decision(APPROVE, "gate_off", ("the gate is switched off for this table",), action)
+            return replace(found, cause="undone", reasons=(proposal.why_not,))
+        return replace(found, verdict=APPROVE, cause="gate_off", reasons=("the gate is switched off for this table",))
     if plan.origin == "manual":
         why = "no workload: the layout was given by hand, so nothing shows that it pays"
-        return Decision(DECLINE, "no_workload", (f"{why}; apply it with --force if you know better",), action)
+        return replace(found, cause="no_workload", reasons=(f"{why}; apply it with --force if you know better",))
     if not promised.queries:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
-        return Decision(DECLINE, "too_few_queries", (f"{why}; apply it with --force if you know better",), action)
-    rate = _rate(plan, settings)
-    cost = costs.relayout(proposal.work, plan.table_id)
-    saved = _saving(plan, settings, proposal.credited)
+        return replace(found, cause="too_few_queries", reasons=(f"{why}; apply it with --force if you know better",))
     read = (
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
@@ -161,19 +163,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         most = counted(proposal.left_out + len(proposal.partitions), "partition")
         rest = "the others cost more than they save and stay as they are"
         read = f"{len(proposal.partitions):,} of {most} pay for their own rewrite, {rest}; {read}"
-    found = Decision(
-        DECLINE,
-        "not_worth_it",
-        (f"{lead}not worth it: {balance}", read),
-        action,
-        cost.expected,
-        saved.expected,
-        saved.low,
-        saved.high,
-        cost.low,
-        cost.high,
-        _assumptions(proposal, settings, rate, cost.expected),
-    )
+    found = replace(found, reasons=(f"{lead}not worth it: {balance}", read))
     if promised.queries < MIN_PROMISE_QUERIES:
         why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
         return replace(found, cause="too_few_queries", reasons=(why, read))

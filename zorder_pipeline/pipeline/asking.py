@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -34,8 +35,14 @@ def with_approval(
     where: str | None,
     now: datetime,
     asking: bool,
+    costing: Callable[[Plan], Decision],
 ) -> Judgement:
-    """The judgement after a person was asked, where one has to be."""
+    """The judgement after a person was asked, where one has to be.
+
+    Args:
+        where, now, asking: see `zorder_pipeline.pipeline.judge_table`.
+        costing: tells what a plan costs and saves.
+    """
     approvals = Approvals(spark, state)
     request = approvals.newest(snapshot.table_id)
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
@@ -49,8 +56,8 @@ def with_approval(
         would = preview(snapshot, open_request.plan, where=where)
         why = f"plan {open_request.plan_id} was approved by {open_request.by or 'a person'}"
         mine = judged.plan.plan_id == open_request.plan_id
-        figures = judged.decision if mine else Decision(APPROVE, "", open_request.reasons, open_request.plan.action)
-        decision = replace(figures, verdict=APPROVE, cause="approved_by_hand", reasons=(why, *figures.reasons))
+        reasons = (why, *(judged.decision.reasons if mine else open_request.reasons))
+        decision = replace(costing(open_request.plan), verdict=APPROVE, cause="approved_by_hand", reasons=reasons)
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
     needed = rules.approval == "always" or judged.plan.action == ANOTHER or not judged.plan.action
     if not judged.decision.approved or not needed:

@@ -96,8 +96,14 @@ def judge_table(
     picked = chosen.plan if chosen is not None else plan
     would = preview(snapshot, picked, where=where, full=full) if chosen is not None else nothing
     judged = Judgement(name or snapshot.location, table, snapshot.version, picked, decision, would)
+
+    def costing(asked: Plan) -> Decision:
+        """What a plan costs, whether it pays or not."""
+        proposal = _proposal(snapshot, asked, preview(snapshot, asked, where=where), "", verify)
+        return decide([proposal], replace(gate, enabled=False))[0]
+
     if state is not None and rules.approval != "never":
-        judged = with_approval(spark, snapshot, judged, rules, state, where, now, asking)
+        judged = with_approval(spark, snapshot, judged, rules, state, where, now, asking, costing)
     if judged.decision.approved and (hold := hold_now(spark, state, rules, now)) is not None:
         judged = replace(judged, decision=postponed(judged.decision, hold.cause, hold.why))
     return replace(judged, parts=_parts(snapshot, judged))

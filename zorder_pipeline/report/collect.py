@@ -233,7 +233,7 @@ def _money(facts: Facts) -> list[Section]:
         return []
     entry, gate = facts.entries[-1], facts.entries[-1].gate
     parts: list[Picture | Table] = []
-    if gate.get("cost_core_seconds"):
+    if gate.get("cost_core_seconds") and gate.get("saving_high"):
         cost = _interval(gate, "cost_core_seconds", "cost_low", "cost_high")
         saving = _interval(gate, "saving_core_seconds", "saving_low", "saving_high")
         drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")

@@ -13,7 +13,7 @@ from zorder_pipeline.gate.decision import GateSettings, decide, judge
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)
@@ -81,6 +81,17 @@ def test_too_few_promise_queries_prove_nothing() -> None:
 
 def test_a_switched_off_gate_approves_any_layout() -> None:
     assert judge(dataclasses.replace(PLAN, origin="manual"), 1e9, 1e9, GateSettings(enabled=False)).approved
+
+
+def test_what_is_done_unasked_has_its_cost_and_is_the_plans_own_choice() -> None:
+    dear, cheap = (Proposal(dataclasses.replace(PLAN, target_file_rows=i), RelayoutWork(size), 1e9, credited=0.1)
+                   for i, size in ((1, 1e9), (2, 1e8)))  # fmt: skip
+    decision, chosen = decide([dear, cheap], GateSettings(enabled=False))
+    assert (decision.cause, chosen) == ("gate_off", dear)
+    assert decision.cost_core_seconds == pytest.approx(CostModel().relayout(dear.work).expected)
+    assert decision.cost_low < decision.cost_core_seconds < decision.cost_high
+    manual = dataclasses.replace(PLAN, origin="manual", promise=Promise())
+    assert judge(manual, 1e9, 1e9).cost_core_seconds > 0, "as zorder apply --force records it"
 
 
 def test_a_part_of_the_table_is_credited_with_that_part_of_the_saving() -> None:
