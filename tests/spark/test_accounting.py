@@ -66,9 +66,11 @@ def test_later_queries_show_whether_a_promise_was_kept(
     assert check.broken
     assert check.warning is not None
     assert "instead of the promised 94.0%" in check.warning
-    assert trust(spark, state, plan.table_id) == 10.0
+    assert trust(spark, state, plan.table_id) == pytest.approx(10.0, abs=0.01)
+    later = datetime.now(UTC) + timedelta(days=2 * GateSettings.horizon_days)
+    assert trust(spark, state, plan.table_id, now=later) == pytest.approx(1 + 9 / 4, abs=0.01), "it fades with age"
     preview = pipeline.apply(spark, path, plan, state=state, full=True, dry_run=True)
-    assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 10 + 1e-9
+    assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 9.99
     pipeline.check_promises(spark, state, path, asked("part", 1, 50))
     assert trust(spark, state, plan.table_id) == 1.0
 

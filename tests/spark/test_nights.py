@@ -149,10 +149,11 @@ def test_a_ledger_of_the_first_schema_is_read_and_gets_the_new_columns(
     ledger = Ledger(spark, state)
     (entry,) = ledger.entries(plan.table_id)
     assert entry.cost_measured == pytest.approx(done.seconds * spark.sparkContext.defaultParallelism)
-    assert (entry.kept, entry.replaced_version, ledger.latest(plan.table_id)) == (None, done.version - 1, plan)
+    assert (entry.measured_queries, entry.replaced_version, ledger.latest(plan.table_id)) == (0, done.version - 1, plan)
     ledger.measured(plan.table_id, done.version, {"queries": 7, "before": 1.0, "after": 0.5})
     (entry,) = ledger.entries(plan.table_id)
-    assert entry.kept == pytest.approx(0.5 / (plan.promise.before - plan.promise.after))
+    assert entry.promised == pytest.approx(plan.promise.before - plan.promise.after)
+    assert (entry.measured_queries, entry.measured_before, entry.measured_after) == (7, 1.0, 0.5)
     assert spark.read.format("delta").load(place).select("schema_version").collect()[0][0] == SCHEMA_VERSION
     spark.sql(f"UPDATE delta.`{place}` SET schema_version = 99")
     with pytest.raises(ZorderError, match="newer version of zorder"):

@@ -6,12 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-__all__ = ["BROKEN", "Account", "MonthlySaving", "monthly_savings", "widening"]
+__all__ = ["BROKEN", "Account", "Kept", "MonthlySaving", "kept_share", "monthly_savings", "widening"]
 
 BROKEN = 1.5
 """A promise is broken when the measured saving is smaller than the promised one by more than this factor."""
 REMEMBERED = 5
 MOST = 10.0
+NEGLIGIBLE = 0.01
+"""A promise of less than this share of what queries cost is no measure: how they differ from day to day is more."""
 
 
 @dataclass(frozen=True)
@@ -61,18 +63,40 @@ class MonthlySaving:
         return self.saved - self.cost
 
 
-def widening(kept: Sequence[float], broken: float = BROKEN) -> float:
-    """Factor by which the next promise of a table is trusted less, from how its latest were kept, oldest first.
+@dataclass(frozen=True)
+class Kept:
+    """How a promise was kept: the measured saving as a multiple of the promised one, and days since the relayout."""
+
+    share: float
+    days: float = 0.0
+
+
+def kept_share(promised: float, measured: float, before: float) -> float | None:
+    """What a query was measured to save as a multiple of what it was promised to; None of a promise of next to nothing.
 
     Args:
-        kept: measured saving as a multiple of the promised one, per relayout that was checked.
-        broken: a promise counts as broken beyond this factor.
+        promised, measured, before: what a query saves and what it took before, all in one unit.
 
-    >>> widening([1.1, 0.9, 0.8]), widening([0.25, 1.0]), widening([0.25, 1, 1, 1, 1, 1])
-    (1.0, 4.0, 1.0)
+    >>> kept_share(40.0, 30.0, 100.0), kept_share(0.05, -0.1, 100.0)
+    (0.75, None)
     """
-    short = [1 / max(share, 1 / MOST) for share in kept[-REMEMBERED:] if share < 1 / broken]
-    return max(short, default=1.0)
+    return measured / promised if promised > max(0.0, NEGLIGIBLE * before) else None
+
+
+def widening(kept: Sequence[Kept], broken: float = BROKEN, horizon_days: float = 30.0) -> float:
+    """Factor by which the next promise of a table is trusted less, from how its latest were kept, oldest first.
+
+    What it exceeds 1 by halves with every horizon since the relayout: who is not trusted makes no newer promises.
+
+    Args:
+        broken: a promise counts as broken beyond this factor.
+        horizon_days: over which a rewrite must pay for itself.
+
+    >>> widening([Kept(1.1), Kept(0.8)]), widening([Kept(0.25), Kept(1.0)]), widening([Kept(0.25, days=60), Kept(1.0)])
+    (1.0, 4.0, 1.75)
+    """
+    short = [(1 / max(one.share, 1 / MOST), one.days) for one in kept[-REMEMBERED:] if one.share < 1 / broken]
+    return max((1 + (factor - 1) * 0.5 ** (days / horizon_days) for factor, days in short), default=1.0)
 
 
 def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlySaving]:

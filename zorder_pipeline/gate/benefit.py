@@ -146,16 +146,15 @@ def saving(
     more = ScanWork(promised.enriched_bytes_per_query, promised.enriched_files_per_query)
     extra = costs.scans(more, table).expected * enriched_share
 
-    def worth(size: float, files: float) -> float:
-        gained = costs.scans(ScanWork(max(0.0, size), max(0.0, files)), table).expected
-        return gained - costs.scans(ScanWork(max(0.0, -size), max(0.0, -files)), table).expected
-
-    expected = worth(promised.bytes_saved_per_query, promised.files_saved_per_query) + extra
+    expected = costs.saved(promised.bytes_saved_per_query, promised.files_saved_per_query, table) + extra
     least, most = promised.bytes_low, promised.bytes_high
     if least == most == 0.0 and promised.before != promised.after:  # a promise of an older version
         whole = promised.bytes_saved_per_query / (promised.before - promised.after)
         least, most = promised.low * whole, promised.high * whole
-    worst, best = worth(least, promised.files_low) + extra, worth(most, promised.files_high) + extra
+    worst, best = (
+        costs.saved(size, files, table) + extra
+        for size, files in ((least, promised.files_low), (most, promised.files_high))
+    )
     doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
     relative = doubt.high / doubt.expected if doubt.expected else 1.0
     if worst > 0:  # both errors are factors, so together they cannot turn a saving into a loss

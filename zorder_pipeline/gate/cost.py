@@ -124,6 +124,16 @@ class CostModel:
         """Core-seconds of many scans that read so much together, with the interval of their mean."""
         return self.scan_fit.estimate(work.amounts, table, noise=False)
 
+    def saved(self, size: float, files: float, table: str = "") -> float:
+        """Core-seconds expected of reading so many bytes and opening so many files less; negative for more of them.
+
+        >>> model = CostModel(scan=10, per_opened_file=0.1)
+        >>> round(model.saved(1e9, 0), 6), round(model.saved(1e9, -150), 6)
+        (10.0, -5.0)
+        """
+        less, more = ScanWork(max(0.0, size), max(0.0, files)), ScanWork(max(0.0, -size), max(0.0, -files))
+        return self.scans(less, table).expected - self.scans(more, table).expected
+
     def money(self, core_seconds: float) -> float:
         """Core-seconds at the configured price."""
         return core_seconds / 3600 * self.price_per_core_hour

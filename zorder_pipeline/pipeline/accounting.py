@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.gate.accounts import BROKEN, Account, MonthlySaving, monthly_savings, widening
+from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
 from zorder_pipeline.gate.benefit import observed_rate
-from zorder_pipeline.gate.cost import CostModel, ScanWork
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
@@ -33,6 +34,8 @@ __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log",
 ENOUGH = 5
 """Later queries without which nothing is said about a promise."""
 HORIZON = 30.0
+DAY = 86_400_000_000
+"""Microseconds."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +47,8 @@ class PromiseCheck:
         committed_at: microseconds since 1970 UTC.
         promised, promised_low: share of the rows that a query was to read less, and its lower end.
         measured: the same, measured with ``queries`` later queries; None when it was not checked yet.
-        kept: measured as a multiple of promised; None without both.
+        kept: what was measured as a multiple of what was promised, in core-seconds where bytes and files are known,
+            else in rows; None without both, and of a promise of next to nothing.
         broken: whether it was missed by more than the set factor.
         cost, cost_expected, cost_low, cost_high: core-seconds measured and foretold; None where nothing was foretold.
     """
@@ -66,11 +70,12 @@ class PromiseCheck:
     @property
     def warning(self) -> str | None:
         """A sentence about a broken promise; None when it was kept."""
-        if not self.broken or self.measured is None:
+        if not self.broken or self.measured is None or self.kept is None:
             return None
         return (
-            f"{self.table}: the relayout of version {self.version} saves {self.measured:.1%} of the rows instead of "
-            f"the promised {self.promised:.1%}, by {counted(self.queries, 'query')}; the next promises are trusted less"
+            f"{self.table}: the relayout of version {self.version} saves {max(0.0, self.kept):.0%} of what it "
+            f"promised, and {self.measured:.1%} of the rows instead of the promised {self.promised:.1%}, by "
+            f"{counted(self.queries, 'query')}; the next promises are trusted less"
         )
 
     @property
@@ -139,7 +144,8 @@ def check_promises(
         except TableError:
             continue
         ledger.measured(now.table_id, entry.version, _difference(before, after, chosen))
-    return [_check(entry, broken) for entry in ledger.entries(now.table_id)]
+    model = cost_model(spark, state)
+    return [_check(entry, broken, model) for entry in ledger.entries(now.table_id)]
 
 
 def check_promises_by_log(
@@ -177,15 +183,36 @@ def savings(
     entries = Ledger(spark, state).entries(open_table(spark, table).table_id if table is not None else None)
     accounts = [_account(entry, model) for entry in entries]
     months = monthly_savings(accounts, now or datetime.now(UTC))
-    return Savings(tuple(_check(entry, broken) for entry in entries), tuple(months), model.price_per_core_hour)
+    return Savings(tuple(_check(entry, broken, model) for entry in entries), tuple(months), model.price_per_core_hour)
 
 
-def trust(spark: SparkSession, state: str | None, table_id: str, broken: float = BROKEN) -> float:
-    """Factor by which the next promise of a table is trusted less, from how its latest were kept; 1 without a state."""
+def trust(
+    spark: SparkSession, state: str | None, table_id: str, gate: GateSettings | None = None, now: datetime | None = None
+) -> float:
+    """Factor by which the next promise of a table is trusted less, from how its latest were kept; 1 without a state.
+
+    Args:
+        gate: the cost model, the horizon, and when a promise counts as broken.
+        now: the time to judge at; the present when None.
+    """
     if state is None:
         return 1.0
-    kept = [entry.kept for entry in Ledger(spark, state).entries(table_id)]
-    return widening([share for share in kept if share is not None], broken)
+    gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
+    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in Ledger(spark, state).entries(table_id)]
+    kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
+    return widening(kept, gate.broken_promise_factor, gate.horizon_days)
+
+
+def _kept(entry: Entry, model: CostModel) -> float | None:
+    """Measured saving as a multiple of the promised one; None when it was not checked yet or next to nothing."""
+    if not entry.measured_queries:
+        return None
+    if entry.measured_bytes is None or not entry.bytes_before:
+        return kept_share(entry.promised, entry.measured_before - entry.measured_after, entry.promised_before)
+    pairs = (entry.promised_bytes, entry.promised_files), (entry.measured_bytes, entry.measured_files)
+    promised, measured = (model.saved(size, files, entry.table_id) for size, files in pairs)
+    before = model.saved(entry.bytes_before, entry.files_before, entry.table_id)
+    return kept_share(promised * entry.credited, measured, before)
 
 
 def _later(query: LoggedQuery, entry: Entry) -> bool:
@@ -215,8 +242,8 @@ def _difference(before: FileVolumes, after: FileVolumes, queries: Sequence[Logge
     return values | ({"per_day": rate} if source == "observed" else {})
 
 
-def _check(entry: Entry, broken: float) -> PromiseCheck:
-    kept = entry.kept
+def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
+    kept = _kept(entry, model)
     return PromiseCheck(
         table=entry.location,
         version=entry.version,
@@ -239,11 +266,10 @@ def _account(entry: Entry, model: CostModel) -> Account:
     size, files = entry.promised_bytes * entry.credited, entry.promised_files * entry.credited
     if checked and entry.measured_bytes is not None:
         size, files = entry.measured_bytes, entry.measured_files
-    elif entry.kept is not None:
-        size, files = size * entry.kept, entry.measured_files
-    gained = model.scans(ScanWork(max(0.0, size), max(0.0, files)), entry.table_id).expected
-    lost = model.scans(ScanWork(max(0.0, -size), max(0.0, -files)), entry.table_id).expected
+    elif (kept := _kept(entry, model)) is not None:
+        size, files = size * kept, entry.measured_files
+    saved = model.saved(size, files, entry.table_id)
     assumed = entry.gate.get("assumptions", {})
     rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
     days = float(assumed.get("horizon_days", HORIZON))
-    return Account(entry.location, entry.committed_at, entry.cost_measured, gained - lost, rate, days, checked)
+    return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked)

@@ -71,8 +71,8 @@ def judge_table(
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
-    widening = trust(spark, state, snapshot.table_id, gate.broken_promise_factor)
-    gate = replace(gate, costs=cost_model(spark, state, gate.costs), widening=widening)
+    gate = replace(gate, costs=cost_model(spark, state, gate.costs))
+    gate = replace(gate, widening=trust(spark, state, snapshot.table_id, gate, now))
     undone = undone_by(snapshot) or ""
     # without the gate nobody asks whether merging files pays, so there it is left to `zorder compact`
     merging = gate.enabled and not snapshot.whole_partitions

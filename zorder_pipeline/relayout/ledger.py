@@ -48,6 +48,7 @@ class Entry:
         credited: share of the plan's promise that this relayout brings: less than 1 where it rewrote a part.
         promised_before, promised_after: share of the rows that queries were promised to read.
         promised_bytes, promised_files: promised to be saved per query.
+        bytes_before, files_before: what a query read then, as the promise tells it; 0 where it does not.
         measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
@@ -78,6 +79,8 @@ class Entry:
     promised_low: float
     promised_bytes: float
     promised_files: float
+    bytes_before: float
+    files_before: float
     queries_per_day: float
     log_watermark: int | None
     measured_queries: int
@@ -92,13 +95,6 @@ class Entry:
     def promised(self) -> float:
         """Share of the rows that a query was to read less."""
         return (self.promised_before - self.promised_after) * self.credited if self.promise_queries else 0.0
-
-    @property
-    def kept(self) -> float | None:
-        """Measured saving as a multiple of the promised one; None when nothing was promised, or not yet checked."""
-        if not self.measured_queries or self.promised <= 0:
-            return None
-        return (self.measured_before - self.measured_after) / self.promised
 
 
 class Ledger:
@@ -235,6 +231,8 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         promised_low=row["promised_low"],
         promised_bytes=promise.get("bytes_saved_per_query", 0.0),
         promised_files=promise.get("files_saved_per_query", 0.0),
+        bytes_before=promise.get("bytes_before", 0.0),
+        files_before=promise.get("files_before", 0.0),
         queries_per_day=promise.get("queries_per_day", 0.0),
         log_watermark=plan.get("log_watermark"),
         measured_queries=row["measured_queries"] or 0,

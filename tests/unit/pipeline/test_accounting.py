@@ -1,0 +1,65 @@
+"""Whether a promise was kept, told in what was promised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from zorder_pipeline.gate.accounts import Kept, widening
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.pipeline.accounting import _check
+from zorder_pipeline.relayout.ledger import Entry
+
+COSTS = CostModel(scan=10.0, per_opened_file=0.1)
+ENTRY = {
+    "table_id": "id", "location": "t", "layout_id": "a", "version": 1, "replaced_version": 0, "committed_at": 0,
+    "bytes_rewritten": 1e9, "rows": 1, "files": 1, "columns": 1, "additional": 0, "predicates": 0, "hashed": False,
+    "cost_expected": None, "cost_low": None, "cost_high": None, "cost_measured": 1.0, "promise_queries": 9,
+    "credited": 1.0, "promised_before": 0.5, "promised_after": 0.4995, "promised_low": 0.0, "promised_bytes": 5e5,
+    "promised_files": 40.0, "bytes_before": 1e9, "files_before": 50.0, "queries_per_day": 1.0, "log_watermark": None,
+    "measured_queries": 9, "measured_before": 0.5, "measured_after": 0.501, "measured_bytes": -1e6,
+    "measured_files": 38.0, "measured_per_day": None, "gate": {},
+}  # fmt: skip
+
+
+def kept(**others: Any) -> tuple[float | None, bool]:
+    check = _check(Entry(**{**ENTRY, **others}), 1.5, COSTS)
+    return check.kept, check.broken
+
+
+def test_a_promise_is_judged_by_bytes_and_files_at_what_they_cost() -> None:
+    """Worth it for its files: 0.05% of the rows less were promised, and 0.1% more are read."""
+    share, broken = kept()
+    assert share == pytest.approx((38 * 0.1 - 0.01) / (40 * 0.1 + 0.005))
+    assert not broken
+    assert kept(measured_files=10.0)[1], "a quarter of the files"
+
+
+def test_of_a_part_of_the_promise_that_part_has_to_be_kept() -> None:
+    assert kept(credited=0.1, measured_files=4.0, measured_bytes=5e4)[0] == pytest.approx(1.0)
+
+
+def test_rows_tell_it_where_the_replaced_files_are_gone() -> None:
+    rows = {"measured_bytes": None, "promised_after": 0.1, "measured_after": 0.2}
+    assert kept(**rows)[0] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        {"measured_queries": 0},
+        {"promised_files": 0.5},  # of 50
+        {"measured_bytes": None},  # 0.05% of the rows
+        {"promised_files": -40.0},
+    ],
+)
+def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken(others: dict[str, Any]) -> None:
+    assert kept(**others) == (None, False)
+
+
+def test_a_broken_promise_is_forgotten_by_halves() -> None:
+    broken = [Kept(0.0, days) for days in (0.0, 30.0, 300.0)]
+    assert [widening([one]) for one in broken] == [10.0, 5.5, pytest.approx(1.0, abs=0.01)]
+    assert widening(broken) == 10.0, "the worst of them as it counts now"
+    assert widening([Kept(0.0, 10.0)], horizon_days=10.0) == 5.5
