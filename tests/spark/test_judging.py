@@ -22,6 +22,7 @@ from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
 
 BUSY = GateSettings(queries_per_day=1e7, costs=CostModel(per_opened_file=0.0))
@@ -300,3 +301,37 @@ def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
     assert pipeline.carry_out(spark, approved, rules=rules, state=state).decision == "applied"
     (entry,) = Ledger(spark, state).entries()
     assert entry.cost_expected == pytest.approx(hours[1] * 3600)
+
+
+@pytest.mark.slow
+def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan = promising(spark, path)
+    options = {"name": "sales", "gate": BUSY, "state": state}
+    assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).version == 1
+    undone = rollback(spark, path)
+    pipeline.check_promises(spark, state, path, [])
+    (entry,) = Ledger(spark, state).entries()
+    assert entry.ended_at is not None
+    assert entry.ended_at >= entry.committed_at - 1_000_000
+    spark.range(4_000, 4_100).selectExpr("id", "1 AS k", "1 AS v", "0L AS p").write.format("delta").mode("append").save(
+        path
+    )
+    for gate in (BUSY, GateSettings(enabled=False)):
+        judged = pipeline.judge_table(spark, path, plan, **(options | {"gate": gate}))
+        assert (judged.outcome, judged.decision.cause) == ("postponed", "rolled_back")
+    why = judged.decision.reasons[0]
+    assert f"version {undone.version} (RESTORE by " in why
+    assert "took our relayout of version 1 back, so nothing is rewritten until a person says so" in why
+    assert f"plan {plan.plan_id} waits for approval" in why
+    assert pipeline.judge_table(spark, path, plan, gate=BUSY).decision.cause == "rolled_back", "without a state, too"
+    pipeline.answer_request(spark, state, "sales", by="asha")
+    ready = pipeline.judge_table(spark, path, plan, **options)
+    assert ready.decision.cause == "approved_by_hand"
+    assert pipeline.carry_out(spark, ready, state=state).decision == "applied"
+    fresh = promising(spark, path, column="v")
+    assert pipeline.judge_table(spark, path, fresh, **options).decision.cause == "worth_it", "our newest stands again"
+    assert len(Ledger(spark, state).entries()) == 2
+    rollback(spark, path)
+    assert pipeline.judge_table(spark, path, fresh, **options).decision.cause == "rolled_back"
+    assert pipeline.apply(spark, path, fresh, gate=BUSY, state=state, force=True).decision == "applied"

@@ -28,6 +28,7 @@ class Account:
         queries_per_day: rate of such queries, likewise.
         days: for which a saving is credited: the horizon that the gate counted with.
         checked: whether the saving was measured.
+        until: when it was undone, microseconds since 1970 UTC; None while it stands.
     """
 
     table: str
@@ -37,6 +38,7 @@ class Account:
     queries_per_day: float
     days: float
     checked: bool
+    until: int | None = None
 
 
 @dataclass(frozen=True)
@@ -118,6 +120,8 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
         counts[key] = counts.get(key, 0) + 1
         costs[key] = costs.get(key, 0.0) + account.cost
         end = min(now, start + timedelta(days=account.days))
+        if account.until is not None:
+            end = min(end, datetime.fromtimestamp(account.until / 1e6, UTC))
         while start < end:
             key = (account.table, f"{start:%Y-%m}")
             following = (start.replace(day=1) + timedelta(days=32)).replace(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from zorder_pipeline.model.plan import ANOTHER, INCREMENTAL, KEPT, Plan
+from zorder_pipeline.model.plan import Plan
 
 from .cost import GIGABYTE, CostModel, RelayoutWork
 
@@ -69,7 +69,7 @@ class Proposal:
     @property
     def action(self) -> str:
         """What would be done, in one or two words."""
-        return self.plan.action or (INCREMENTAL if self.plan.origin == KEPT else ANOTHER)
+        return self.plan.effective_action
 
 
 def narrowed(proposal: Proposal, saving: float, costs: CostModel) -> Proposal:

@@ -25,6 +25,7 @@ CAUSES: Mapping[str, str] = {
     "too_little_new_data": "it would pay, but more new data is waited for",
     "not_lost_enough": "another layout is better, but the present one has not yet lost what a change costs",
     "undone": "another job keeps undoing the layout",
+    "rolled_back": "a RESTORE took our last relayout back, and nobody has said to go on",
     "budget": "tonight's budget goes to what gains more per core-hour",
     "blackout": "it is a blackout window",
     "stopped": "an operator stopped all relayouts",

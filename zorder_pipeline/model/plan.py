@@ -169,6 +169,11 @@ class Plan:
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
     @property
+    def effective_action(self) -> str:
+        """What is done by it, see `Candidate`, also where that was left to what the files need."""
+        return self.action or (INCREMENTAL if self.origin == KEPT else ANOTHER)
+
+    @property
     def promises_part(self) -> bool:
         """Whether the promise is of the files that need the rewrite, and not of the whole table laid out anew."""
         return self.origin == KEPT or self.action == COMPACTION

@@ -3,7 +3,7 @@
 The command line and the Dagster assets are shells over these; used as a library they need neither. In the order of
 the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, `learning`, `by_hand`, `costs`,
 `calibration`, `previews`, `judgements`, `asking`, `judging`, `nightly`, `approving`, `rewriting`, `compacting`,
-`accounting`, `measure`, `first_look`, `words`.
+`undoing`, `accounting`, `measure`, `first_look`, `words`.
 """
 
 from zorder_pipeline.gate.decision import judge

@@ -24,6 +24,7 @@ from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from .costs import cost_model
 from .logs import ingest, names_of
 from .records import LogSource
+from .undoing import note_ends
 from .volumes import FileVolumes, present_volumes
 
 if TYPE_CHECKING:
@@ -120,7 +121,8 @@ def check_promises(
 
     Each relayout is measured at the version that it replaced and at the one that it made, exactly as
     `zorder_pipeline.pipeline.evaluate` does, so that what was appended since does not count for or against it. A
-    version that Delta's log does not hold any more is left as it was measured before.
+    version that Delta's log does not hold any more is left as it was measured before. Which of them were undone since,
+    by a RESTORE or another's OPTIMIZE, is noted, too.
 
     Args:
         table: path or catalog name.
@@ -134,8 +136,9 @@ def check_promises(
         TableError: there is no such table.
     """
     now, ledger = open_table(spark, table, committer=committer), Ledger(spark, state)
-    entries = [entry for entry in ledger.entries(now.table_id) if version in (None, entry.version)]
-    for entry in entries:
+    known = ledger.entries(now.table_id)
+    note_ends(now, ledger, known)
+    for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = [query for query in queries if version is not None or _later(query, entry)]
         if len(chosen) < ENOUGH or len(chosen) == entry.measured_queries:
             continue
@@ -173,7 +176,8 @@ def savings(
     """What relayouts promised, cost and saved, from the state alone.
 
     A saving is credited for as many days as the gate counted with, at the rate of the later queries where they were
-    checked, else at the rate that was promised; never beyond ``now``.
+    checked, else at the rate that was promised; never beyond ``now``, nor once it was undone (`check_promises` notes
+    that).
 
     Args:
         table: only this one, path or catalog name.
@@ -272,4 +276,4 @@ def _account(entry: Entry, model: CostModel) -> Account:
     assumed = entry.gate.get("assumptions", {})
     rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
     days = float(assumed.get("horizon_days", HORIZON))
-    return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked)
+    return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked, entry.ended_at)

@@ -13,6 +13,7 @@ from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WI
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
 from zorder_pipeline.relayout.approvals import Approvals
+from zorder_pipeline.relayout.history import TakenBack
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .judgements import Judgement, Rules
@@ -36,19 +37,21 @@ def with_approval(
     now: datetime,
     asking: bool,
     costing: Callable[[Plan], Decision],
+    back: TakenBack | None = None,
 ) -> Judgement:
     """The judgement after a person was asked, where one has to be.
 
     Args:
         where, now, asking: see `zorder_pipeline.pipeline.judge_table`.
         costing: tells what a plan costs and saves.
+        back: who took our newest relayout back: then a person is asked whatever the rules say.
     """
     approvals = Approvals(spark, state)
     request = approvals.newest(snapshot.table_id)
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
     if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
         open_request = None  # it was asked of a session that can merge files, and waits for one
-    if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now)):
+    if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now, back)):
         if asking:
             approvals.settle(open_request, *gone)
         open_request = None
@@ -59,7 +62,7 @@ def with_approval(
         reasons = (why, *(judged.decision.reasons if mine else open_request.reasons))
         decision = replace(costing(open_request.plan), verdict=APPROVE, cause="approved_by_hand", reasons=reasons)
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
-    needed = rules.approval == "always" or judged.plan.action == ANOTHER or not judged.plan.action
+    needed = back is not None or rules.approval == "always" or judged.plan.effective_action == ANOTHER
     if not judged.decision.approved or not needed:
         if open_request is not None and asking:
             approvals.settle(open_request, WITHDRAWN, "the gate would not do it any more")
@@ -68,30 +71,41 @@ def with_approval(
         why = f"plan {request.plan_id} was rejected by {request.by or 'a person'}"
         decision = replace(judged.decision, verdict=DECLINE, cause="rejected", reasons=(why, *judged.decision.reasons))
         return replace(judged, decision=decision, request=request)
+    cause, lead = ("rolled_back", f"{back.why}; ") if back is not None else ("awaiting_approval", "")
     if open_request is None and not asking:
-        why = f"plan {judged.plan.plan_id} would be put to a person"
-        return replace(judged, decision=postponed(judged.decision, "awaiting_approval", why))
+        why = f"{lead}plan {judged.plan.plan_id} would be put to a person"
+        return replace(judged, decision=postponed(judged.decision, cause, why))
     if open_request is None:
         approvals.ask(judged.name, judged.plan, judged.decision.reasons, snapshot.version)
         open_request = approvals.newest(snapshot.table_id)
         assert open_request is not None
     why = (
-        f"plan {open_request.plan_id} waits for approval: zorder approve --table {judged.name} "
+        f"{lead}plan {open_request.plan_id} waits for approval: zorder approve --table {judged.name} "
         f"--plan {open_request.plan_id} --state {state}"
     )
-    return replace(judged, decision=postponed(judged.decision, "awaiting_approval", why), request=open_request)
+    return replace(judged, decision=postponed(judged.decision, cause, why), request=open_request)
+
+
+def _too_old(request: Request, rules: Rules, now: datetime) -> bool:
+    return now.timestamp() * 1e6 - (request.settled_at or request.asked_at) > rules.approval_days * DAY
 
 
 def _outlived(
-    snapshot: TableSnapshot, request: Request, rules: Rules, where: str | None, now: datetime
+    snapshot: TableSnapshot,
+    request: Request,
+    rules: Rules,
+    where: str | None,
+    now: datetime,
+    back: TakenBack | None,
 ) -> tuple[str, str] | None:
     """How a request ends without an answer, or after one: it was done, does not fit any more, or is too old."""
     try:
         request.plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     except PlanError as error:
         return WITHDRAWN, str(error)
-    since = request.settled_at or request.asked_at
-    if now.timestamp() * 1e6 - since > rules.approval_days * DAY:
+    if back is not None and request.status == APPROVED and (request.settled_at or 0) < back.moment:
+        return WITHDRAWN, "the table was rolled back since it was approved"
+    if _too_old(request, rules, now):
         return WITHDRAWN, f"nothing came of it in {rules.approval_days:g} days"
     if where is None and not preview(snapshot, request.plan).files_removed:
         return DONE, ""

@@ -17,7 +17,8 @@ from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import COMPACTION, FULL, KEPT, Plan
-from zorder_pipeline.relayout.history import undone_by
+from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
+from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.stop_file import StopFile
 
@@ -102,8 +103,12 @@ def judge_table(
         proposal = _proposal(snapshot, asked, preview(snapshot, asked, where=where), "", verify)
         return decide([proposal], replace(gate, enabled=False))[0]
 
-    if state is not None and rules.approval != "never":
-        judged = with_approval(spark, snapshot, judged, rules, state, where, now, asking, costing)
+    back = _taken_back(snapshot, state) if decision.approved or rules.approval != "never" else None
+    if state is not None and (rules.approval != "never" or back is not None):
+        judged = with_approval(spark, snapshot, judged, rules, state, where, now, asking, costing, back)
+    elif back is not None:
+        why = f"{back.why}: zorder apply --force"
+        judged = replace(judged, decision=postponed(decision, "rolled_back", why))
     if judged.decision.approved and (hold := hold_now(spark, state, rules, now)) is not None:
         judged = replace(judged, decision=postponed(judged.decision, hold.cause, hold.why))
     return replace(judged, parts=_parts(snapshot, judged))
@@ -128,6 +133,15 @@ def why_held(spark: SparkSession, state: str | None, rules: Rules | None = None)
     """`hold_now` in words, as a relayout asks it before each of its bins."""
     hold = hold_now(spark, state, rules)
     return hold.why if hold else None
+
+
+def _taken_back(snapshot: TableSnapshot, state: str | None) -> TakenBack | None:
+    """Who took our newest relayout back, by the table's history since; None when nobody did."""
+    entries = Ledger(snapshot.spark, state).entries(snapshot.table_id) if state is not None else []
+    since = entries[-1].replaced_version if entries else max(0, snapshot.version - LOOKED_AT)
+    if snapshot.version < since + 2 or (entries and snapshot.files().generation.max(initial=-1) > since):
+        return None  # files of it are still there: its history, which takes a job, need not be asked
+    return taken_back(history_of(snapshot, snapshot.version - since + 1))
 
 
 def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, verify: str) -> Proposal:

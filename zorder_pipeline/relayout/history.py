@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from .sessions import sql_name
@@ -10,7 +13,8 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["COMPACTED", "OURS", "history_of", "is_ours", "layout_written", "rewrote", "run_of", "undone_by"]
+__all__ = ["COMPACTED", "LOOKED_AT", "OURS", "STILL", "TakenBack", "history_of", "is_ours", "layout_written"]
+__all__ += ["moment_of", "restored", "rewrote", "run_of", "taken_back", "undone_by"]
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id and a word of the run follow, by public API one of
@@ -18,9 +22,11 @@ the commit, too."""
 COMPACTED = "zorder compaction"
 """The same of our compactions, which keep the layouts' files in their order; a word of the run follows."""
 LOOKED_AT = 60
+"""Newest commits that are looked at where the state does not say where to begin."""
 TIMES = 2
 """Relayouts that another job must have undone before it is named."""
 STILL = 0.5
+"""Share of the rows of a relayout that must still lie by its layout for it not to be undone."""
 
 
 def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
@@ -57,6 +63,79 @@ def _rows_written(row: Row) -> int:
     """Rows that a commit wrote in a layout of ours, 0 where it does not say so or merged files alone."""
     laid_out = str(row["userMetadata"] or "").startswith(OURS)
     return int((row["operationMetrics"] or {}).get("numOutputRows", 0)) if laid_out else 0
+
+
+@dataclass(frozen=True)
+class TakenBack:
+    """A RESTORE that took our newest relayout back.
+
+    Attributes:
+        relaid, version: versions of the relayout and of the RESTORE.
+        moment: of the RESTORE, microseconds since 1970 UTC.
+        who: did it, as far as the history tells.
+    """
+
+    relaid: int
+    version: int
+    moment: int
+    who: str
+
+    @property
+    def why(self) -> str:
+        """What that means, in words."""
+        return (
+            f"version {self.version} (RESTORE by {self.who}) took our relayout of version {self.relaid} back, so "
+            "nothing is rewritten until a person says so"
+        )
+
+
+def restored(row: Row, commits: Sequence[Row]) -> int | None:
+    """The version that a RESTORE brought back; None for another commit, and where that cannot be told.
+
+    Args:
+        commits: the table's history, for a RESTORE to a moment.
+    """
+    if row["operation"] != "RESTORE":
+        return None
+    asked = row["operationParameters"] or {}
+    if (asked.get("version") or "").isdigit():
+        return int(asked["version"])
+    try:
+        moment = datetime.fromisoformat(asked.get("timestamp") or "").replace(tzinfo=None)
+    except ValueError:
+        return None
+    return max((int(one["version"]) for one in commits if one["timestamp"] <= moment), default=None)
+
+
+def moment_of(row: Row) -> int:
+    """When a commit was made, microseconds since 1970 UTC."""
+    return int(row["timestamp"].timestamp() * 1e6)
+
+
+def taken_back(commits: Sequence[Row]) -> TakenBack | None:
+    """The RESTORE by which our newest relayout is gone; None when it stands, or there was none.
+
+    Args:
+        commits: the table's history, newest first, from before that relayout on.
+    """
+    newest = next((row for row in commits if rewrote(row)), None)
+    if newest is None:
+        return None
+    bins = [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
+    stands: dict[int, bool] = {}  # a RESTORE may itself be taken back
+    gone: Row | None = None
+    for row in reversed(commits):
+        version, to = int(row["version"]), restored(row, commits)
+        if version <= bins[0]:
+            continue
+        if to is not None:
+            still = stands.get(to, to >= bins[-1])
+            gone = None if still else gone or row
+        stands[version] = gone is None
+    if gone is None:
+        return None
+    who = gone["userName"] or gone["engineInfo"] or "somebody"
+    return TakenBack(bins[0], int(gone["version"]), moment_of(gone), who)
 
 
 def undone_by(snapshot: TableSnapshot) -> str | None:

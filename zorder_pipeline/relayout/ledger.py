@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -31,8 +31,8 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
-    # since version 3
-    "run STRING",
+    # since versions 3 and 4
+    *("run STRING", "ended_at TIMESTAMP"),
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -53,6 +53,7 @@ class Entry:
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
         gate: the gate's figures; empty when it was not asked.
+        ended_at: when a RESTORE or another's OPTIMIZE undid it, microseconds since 1970 UTC; None while it stands.
     """
 
     table_id: str
@@ -90,6 +91,7 @@ class Entry:
     measured_files: float
     measured_per_day: float | None
     gate: Mapping[str, Any]
+    ended_at: int | None = None
 
     @property
     def promised(self) -> float:
@@ -161,6 +163,12 @@ class Ledger:
             {f"measured_{name}": value for name, value in values.items()} | {"measured_at": datetime.now(UTC)},
         )
 
+    def ended(self, table_id: str, version: int, moment: int) -> None:
+        """Note when a relayout was undone, microseconds since 1970 UTC."""
+        self.table.update(
+            {"table_id": table_id, "version": version}, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)}
+        )
+
     def entries(self, table_id: str | None = None) -> list[Entry]:
         """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end."""
         from pyspark.sql import functions as F
@@ -168,7 +176,8 @@ class Ledger:
         rows = self.table.read()
         if table_id is not None:
             rows = rows.where(F.col("table_id") == table_id)
-        asked = rows.withColumn("moment", F.unix_micros("committed_at")).orderBy("moment", "version")
+        asked = rows.withColumns({"moment": F.unix_micros("committed_at"), "ended": F.unix_micros("ended_at")})
+        asked = asked.orderBy("moment", "version")
         found = [row.asDict() for row in asked.collect()]
         last = {row["run"]: row["version"] for row in found if row["run"] is not None}
         return [_entry(row) for row in found if row["run"] is None or last[row["run"]] == row["version"]]
@@ -242,4 +251,5 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         measured_per_day=row["measured_per_day"],
         measured_files=number("measured_files_saved"),
         gate=json.loads(row["gate"] or "{}"),
+        ended_at=row["ended"],
     )

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from zorder_pipeline.gate.accounts import Kept, widening
+from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.pipeline.accounting import _check
+from zorder_pipeline.pipeline.undoing import ended_at
 from zorder_pipeline.relayout.ledger import Entry
 
 COSTS = CostModel(scan=10.0, per_opened_file=0.1)
@@ -56,6 +58,43 @@ def test_rows_tell_it_where_the_replaced_files_are_gone() -> None:
 )
 def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken(others: dict[str, Any]) -> None:
     assert kept(**others) == (None, False)
+
+
+def commit(version: int, operation: str, label: str | None = None, /, **others: Any) -> Any:
+    return {
+        "version": version, "operation": operation, "userMetadata": label, "operationParameters": others,
+        "operationMetrics": others, "timestamp": datetime.fromtimestamp(version, UTC),
+    }  # fmt: skip
+
+
+ZORDER = commit(3, "OPTIMIZE", numRemovedBytes="900000000")
+
+
+@pytest.mark.parametrize(
+    ("later", "left", "end"),
+    [
+        ([commit(2, "WRITE")], 0, None),
+        ([commit(2, "RESTORE", version="0")], 0, 2),
+        ([commit(2, "RESTORE", version="1")], 0, None),
+        ([commit(2, "RESTORE", version="0"), commit(3, "RESTORE", version="1")], 0, None),
+        ([commit(2, "WRITE"), ZORDER], 40, 3),
+        ([commit(2, "WRITE"), ZORDER], 60, None),
+        ([commit(2, "WRITE"), ZORDER], None, None),
+        ([commit(2, "OPTIMIZE", numRemovedBytes="1000")], 0, None),
+        ([commit(2, "OPTIMIZE", "zorder layout b run", numRemovedBytes="900000000")], 0, None),
+    ],
+)
+def test_a_saving_ends_where_the_relayout_was_undone(later: list[Any], left: int | None, end: int | None) -> None:
+    entry = Entry(**{**ENTRY, "rows": 100})
+    found = ended_at(entry, [*reversed(later), commit(1, "OPTIMIZE", "zorder layout a run")], lambda *_: left)
+    assert found == (None if end is None else end * 1_000_000)
+
+
+def test_an_undone_relayout_is_credited_until_then() -> None:
+    days = 86_400_000_000
+    accounts = [Account("t", 0, 10.0, 2.0, 5.0, 30.0, True, until) for until in (None, 3 * days)]
+    saved = [sum(row.saved for row in monthly_savings([one], datetime(1970, 1, 11, tzinfo=UTC))) for one in accounts]
+    assert saved == [100.0, 30.0]
 
 
 def test_a_broken_promise_is_forgotten_by_halves() -> None:
