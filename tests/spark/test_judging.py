@@ -16,7 +16,7 @@ from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Candidate, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.previews import cutter_of
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
@@ -335,3 +335,43 @@ def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tm
     rollback(spark, path)
     assert pipeline.judge_table(spark, path, fresh, **options).decision.cause == "rolled_back"
     assert pipeline.apply(spark, path, fresh, gate=BUSY, state=state, force=True).decision == "applied"
+
+
+@pytest.mark.slow
+def test_a_rejected_change_is_not_asked_for_again_and_one_that_waits_is_not_forgotten(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan, rules = promising(spark, path), pipeline.Rules(approval="changes")
+
+    def judged(given: Plan, now: datetime | None = None) -> pipeline.Judgement:
+        return pipeline.judge_table(spark, path, given, name="sales", gate=BUSY, rules=rules, state=state, now=now)
+
+    def waiting() -> list[str]:
+        return [request.plan_id for request in pipeline.waiting_requests(spark, state)]
+
+    assert judged(plan).decision.cause == "awaiting_approval"
+    small = replace(promising(spark, path, 0.5), action=INCREMENTAL, origin="kept", target_file_rows=900)
+    both = [Candidate(p.action, p.spec, p.target_file_rows, p.promise) for p in (plan, small)]
+    better = replace(both[1], promise=promising(spark, path, 0.9).promise)
+    first = judged(replace(plan, candidates=(both[0], better)))
+    assert (first.decision.cause, first.decision.action) == ("worth_it", INCREMENTAL)
+    assert waiting() == [plan.plan_id], "the gate would still do it"
+    none = replace(both[0], promise=promising(spark, path, 0.0).promise)
+    judged(replace(plan, candidates=(none, better)))
+    assert waiting() == [], "it would not any more"
+
+    assert judged(plan).decision.cause == "awaiting_approval"
+    pipeline.answer_request(spark, state, "sales", reject=True, by="asha")
+    grown = replace(plan, spec=pipeline.layout_by_hand(spark, path, {"k": 3}, settings=SETTINGS).spec)
+    grown = replace(grown, target_file_rows=800)
+    assert grown.plan_id != plan.plan_id
+    for again in (plan, grown):
+        told = judged(again).decision
+        assert (told.cause, told.reasons[0].partition(", and")[0]) == (
+            "rejected",
+            f"plan {plan.plan_id} was rejected by asha",
+        )
+    assert judged(promising(spark, path, column="v")).decision.cause == "awaiting_approval", "other columns"
+    later = datetime.now(UTC) + timedelta(days=rules.approval_days + 1)
+    assert judged(grown, later).decision.cause == "awaiting_approval", "it may be asked again by then"

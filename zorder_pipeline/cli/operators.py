@@ -28,7 +28,7 @@ state_option = click.option("--state", help="Folder of the state; by default the
 @config_option
 @click.option("--table", help="Approve the plan that waits for this table (name or path); without it, list all.")
 @click.option("--plan", "plan_id", help="Only if this is the plan that waits.")
-@click.option("--reject", is_flag=True, help="Reject it instead: the gate will not propose it again.")
+@click.option("--reject", is_flag=True, help="Reject it instead: for gate.approval_days nothing like it is proposed.")
 @click.option("--by", help="Who says so; the name of the user by default.")
 def approve(
     state: str | None, config_path: str | None, table: str | None, plan_id: str | None, reject: bool, by: str | None
@@ -42,7 +42,11 @@ def approve(
     spark = start_spark("approve", settings)
     if table is not None:
         found = pipeline.answer_request(spark, folder, table, plan_id, reject=reject, by=by or getpass.getuser())
-        then = "the gate will not propose it again" if reject else "the next run carries it out, if it still fits"
+        then = (
+            "nothing like it is proposed for gate.approval_days"
+            if reject
+            else "the next run carries it out, if it still fits"
+        )
         out.print(f"plan {found.plan_id} of {found.table} is {found.status} by {found.by}: {then}", soft_wrap=True)
         return found.to_json()
     waiting = pipeline.waiting_requests(spark, folder)

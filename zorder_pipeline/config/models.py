@@ -150,7 +150,7 @@ class GateConfig(Model):
     approval: Literal["never", "changes", "always"] = "never"
     """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
     approval_days: Annotated[float, Field(gt=0)] = 14.0
-    """Days that a request for approval, or an approval not yet carried out, holds."""
+    """Days that a request for approval, an approval not yet carried out, or a rejection holds."""
     blackouts: tuple[BlackoutConfig, ...] = Field(default=(), strict=False)
     """Windows in which this table is not rewritten, besides those for all tables."""
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import PlanError
@@ -47,7 +47,8 @@ def with_approval(
         back: who took our newest relayout back: then a person is asked whatever the rules say.
     """
     approvals = Approvals(spark, state)
-    request = approvals.newest(snapshot.table_id)
+    requests = [request for request in approvals.all() if request.table_id == snapshot.table_id]
+    request = requests[-1] if requests else None
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
     if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
         open_request = None  # it was asked of a session that can merge files, and waits for one
@@ -64,13 +65,14 @@ def with_approval(
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
     needed = back is not None or rules.approval == "always" or judged.plan.effective_action == ANOTHER
     if not judged.decision.approved or not needed:
-        if open_request is not None and asking:
+        if open_request is not None and asking and not _wanted(open_request, judged.decision):
             approvals.settle(open_request, WITHDRAWN, "the gate would not do it any more")
         return judged
-    if request is not None and request.status == REJECTED and request.plan_id == judged.plan.plan_id:
-        why = f"plan {request.plan_id} was rejected by {request.by or 'a person'}"
+    if (no := _rejected(requests, judged.plan, rules, now)) is not None:
+        until = datetime.fromtimestamp((no.settled_at or no.asked_at) / 1e6, UTC) + timedelta(days=rules.approval_days)
+        why = f"plan {no.plan_id} was rejected by {no.by or 'a person'}, and its like is not asked for until {until:%F}"
         decision = replace(judged.decision, verdict=DECLINE, cause="rejected", reasons=(why, *judged.decision.reasons))
-        return replace(judged, decision=decision, request=request)
+        return replace(judged, decision=decision, request=no)
     cause, lead = ("rolled_back", f"{back.why}; ") if back is not None else ("awaiting_approval", "")
     if open_request is None and not asking:
         why = f"{lead}plan {judged.plan.plan_id} would be put to a person"
@@ -84,6 +86,22 @@ def with_approval(
         f"--plan {open_request.plan_id} --state {state}"
     )
     return replace(judged, decision=postponed(judged.decision, cause, why), request=open_request)
+
+
+def _wanted(request: Request, decision: Decision) -> bool:
+    """Whether the gate would still do what was asked for, though something else may gain more tonight."""
+    action = request.plan.effective_action
+    return any(option.action == action and not option.why_not for option in decision.options)
+
+
+def _rejected(requests: Sequence[Request], plan: Plan, rules: Rules, now: datetime) -> Request | None:
+    """The rejection that still holds of what a plan would do: the same by the same columns, however they are cut."""
+
+    def like(one: Plan) -> tuple[str, frozenset[str]]:
+        return one.effective_action, frozenset(one.spec.columns if one.spec else ())
+
+    last = next((request for request in reversed(requests) if like(request.plan) == like(plan)), None)
+    return last if last is not None and last.status == REJECTED and not _too_old(last, rules, now) else None
 
 
 def _too_old(request: Request, rules: Rules, now: datetime) -> bool:
