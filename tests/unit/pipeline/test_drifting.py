@@ -56,6 +56,7 @@ def analysis_of(queries: Sequence[LoggedQuery]) -> Any:
 
     class Files:
         bytes = files
+        partition_codes = np.zeros(FILES, dtype=np.int64)
 
         def __len__(self) -> int:
             return FILES
