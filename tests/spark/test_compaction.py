@@ -1,5 +1,6 @@
 """Compaction alone: fewer files, the same rows in the same order, and layouts that stay what they are."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -8,10 +9,13 @@ from deltalake import write_deltalake
 from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
+from tests.spark.gathering import gathered
 from tests.spark.test_relayout import content, make, relayout, spec_for, version
-from zorder_pipeline import pipeline
+from zorder_pipeline import explain, pipeline
+from zorder_pipeline.model.plan import COMPACTION
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import LearnSettings
+from zorder_pipeline.pipeline import LearnSettings, layout_by_hand
+from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
@@ -105,6 +109,34 @@ def test_clustered_files_are_merged_with_neighbours_and_stay_clustered(spark: Sp
     assert not relayout(spark, path, spec).committed
     assert compact(spark, path, None).decision == "nothing_to_do"
     assert undone_by(open_table(spark, path)) is None
+
+
+@pytest.mark.parametrize("nightly", [False, True])
+def test_merged_files_keep_the_statistics_of_the_table(spark: SparkSession, tmp_path: Path, nightly: bool) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "s"), "name LIKE '%7%' OR k < 0"
+    for first in range(0, 600, 100):
+        rows = spark.range(first, first + 100, 1, 1).selectExpr("id AS k", "concat('n', id DIV 300) AS name")
+        rows.write.format("delta").mode("append").save(path)
+    gathered(spark, path, state, condition)
+    before = FileStats(spark, state).load(open_table(spark, path).table_id).rows
+    if nightly:
+        plan = replace(layout_by_hand(spark, path, {"k": 2}), spec=None, action=COMPACTION, target_file_rows=300)
+        assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+    else:
+        assert compact(spark, path, 300, state=state).decision == "applied"
+    snapshot = open_table(spark, path)
+    kept = FileStats(spark, state).load(snapshot.table_id, fresh=True).rows
+    assert set(kept["path"].to_pylist()) == {str(name) for name in snapshot.files().path}
+    for name in ("feature", "kind", "type", "sql", "columns", "session"):
+        assert set(kept[name].to_pylist()) == set(before[name].to_pylist())
+    assert explain(spark, path, condition, state=state).files_read == 0
+    assert compact(spark, path, 1000, dry_run=True, state=state).files_removed == 2
+    session = spark.newSession()  # to which the statistics say nothing
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    compact(session, path, 1000, state=state)
+    assert not set(kept["path"].to_pylist()) & set(
+        FileStats(spark, state).load(snapshot.table_id, fresh=True).rows["path"].to_pylist()
+    )
 
 
 def test_partitions_foreign_writers_and_where(spark: SparkSession, tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from .judging import why_held
 from .previews import result_of
 from .records import LearnSettings, Progress, silent
 from .sizes import compact_rows
+from .statistics import keep_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,7 +47,8 @@ def compact(
         settings: ``target_file_rows`` or ``target_file_bytes``; see `zorder_pipeline.pipeline.sizes.compact_rows`.
         where, dry_run, verify, row_group_bytes: as for `apply`.
         rules: kill switch and blackout windows.
-        state: folder of the state, whose file ``STOP`` stops it, before it begins or its next bin of partitions.
+        state: folder of the state, where statistics of the table's files are kept (None keeps none of the new ones), and
+            whose file ``STOP`` stops it, before it begins or its next bin of partitions.
 
     Raises:
         UnsupportedTableError: the table has a feature under which it may not be rewritten, or the session lacks Delta's
@@ -62,6 +64,8 @@ def compact(
     hold = partial(why_held, spark, state, rules)
     safety = Safety(verify, row_group_bytes, hold=hold, progress=progress or silent)
     done = rewrite(snapshot, job, where=where, dry_run=dry_run, safety=safety)
+    if state is not None and done.committed:
+        keep_statistics(snapshot, None, state, progress)
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"
         return ApplyResult(done.version, "nothing_to_do", (why,), skipped_files=done.skipped_files)

@@ -28,7 +28,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["STATE_CONF", "KnownFiles", "comparable", "known_files", "state_of"]
+__all__ = ["STATE_CONF", "KnownFiles", "comparable", "current", "known_files", "state_of"]
 
 STATE_CONF = "spark.zorder.state"
 """Session setting that names the state's folder."""
@@ -121,7 +121,7 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
     if gathered is not None and len(gathered):
         paths = [str(path) for path in files.path]
         present = gathered.under(snapshot.stored_as)
-        usual = unshadowed(spark, _current(present.features(), snapshot))
+        usual = unshadowed(spark, current(present.features(), snapshot))
         stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
@@ -140,7 +140,7 @@ def comparable(snapshot: TableSnapshot) -> TableSchema:
     return TableSchema(tuple(replace(c, type="char") if leaf.path[0] in padded else c for c, leaf in columns))
 
 
-def _current(features: tuple[Feature, ...], snapshot: TableSnapshot) -> tuple[Feature, ...]:
+def current(features: tuple[Feature, ...], snapshot: TableSnapshot) -> tuple[Feature, ...]:
     """Features without those of a column that is gone, or that has another type now."""
     types = {column.name: column.type for column in snapshot.schema.columns}
     return tuple(f for f in features if f.kind != "column" or types.get(f.name) == f.type)

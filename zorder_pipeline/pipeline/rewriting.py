@@ -147,7 +147,7 @@ def carry_out(
             raise RecordError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
-        keep_statistics(spark, judged.table, plan, state, progress, committer)
+        keep_statistics(snapshot, plan, state, progress)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
     return replace(result_of(done, became, reasons), gate=decision.to_json())

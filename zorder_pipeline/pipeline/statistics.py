@@ -30,9 +30,9 @@ from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
-from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .known_files import comparable
+from .known_files import comparable, current
 from .logs import ingest, names_of
 from .records import LogSource, Progress, silent
 
@@ -185,31 +185,38 @@ def _bounds(snapshot: TableSnapshot, features: Sequence[Feature]) -> dict[str, s
 
 
 def keep_statistics(
-    spark: SparkSession,
-    table: str,
-    plan: Plan,
-    state: str,
-    progress: Progress | None = None,
-    committer: str = AUTO,
+    before: TableSnapshot, plan: Plan | None, state: str, progress: Progress | None = None
 ) -> StatisticsResult | None:
-    """Gather the plan's statistics of the files that lie by its layout; None when it wants none.
+    """After a commit of ours gather statistics of what it wrote, and forget files that are gone; None where none are.
 
-    What goes wrong here is told and costs nothing but reading time: a file without statistics is read.
+    A plan that has a layout and statistics says what to keep of the files that lie by it. Without one the new files get
+    those that are kept of the table already: merged files would lose theirs. What goes wrong here is told and costs
+    nothing but reading time: a file without statistics is read.
+
+    Args:
+        before: the version that was rewritten.
     """
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
     say = progress or silent
-    if not plan.statistics or plan.spec is None:
-        return None
     try:
-        snapshot = open_table(spark, table, committer=committer)
+        snapshot = before.newest()
         files = snapshot.files()
-        mine = [str(p) for p, layout in zip(files.path, files.layout, strict=True) if layout == plan.spec.layout_id]
-        return gather_statistics(spark, snapshot, plan.statistics, state, paths=mine, progress=say)
+        if plan is not None and plan.spec is not None and plan.statistics:
+            layout = plan.spec.layout_id
+            mine = [str(path) for path, own in zip(files.path, files.layout, strict=True) if own == layout]
+            return gather_statistics(before.spark, snapshot, plan.statistics, state, paths=mine, progress=say)
+        held = FileStats(before.spark, state).load(snapshot.table_id, fresh=True)
+        if not len(held):
+            return None
+        usable = held.within(session_of(before.spark)).under(snapshot.stored_as).features()
+        wanted = [feature for feature in current(usable, snapshot) if feature.sql]
+        new = sorted({*map(str, files.path)} - {*map(str, before.files().path)})
+        return gather_statistics(before.spark, snapshot, wanted, state, paths=new, progress=say)
     except (ZorderError, Py4JError, PySparkException) as error:
-        why = reason_of(error)
-        say(f"statistics of the new files could not be kept ({why}); run zorder stats --table {table} to try again")
+        why, again = reason_of(error), f"run zorder stats --table {before.location} to try again"
+        say(f"statistics of the new files could not be kept ({why}); {again}")
         return None
 
 

@@ -70,11 +70,23 @@ class Gathered:
             return self
         return Gathered(self.rows.filter(pc.is_in(self.rows["columns"], pa.array(same, pa.string()))))
 
+    def within(self, session: str) -> Gathered:
+        """Those that count in a session, see `zorder_pipeline.reading.session.session_of`."""
+        return Gathered(self.rows.filter(pc.is_in(self.rows["session"], pa.array(["", session], pa.string()))))
+
     def features(self) -> tuple[Feature, ...]:
         """What there are statistics of."""
-        seen = self.rows.group_by(["feature", "kind", "type", "sql"]).aggregate([("places", "count")]).to_pylist()
+        told = ["feature", "kind", "type", "sql", "columns"]
+        seen = self.rows.group_by(told).aggregate([("places", "count")]).to_pylist()
         return tuple(
-            Feature(row["feature"], row["kind"], row["type"], row["sql"] or "", (), row["places_count"] > 0)
+            Feature(
+                row["feature"],
+                row["kind"],
+                row["type"],
+                row["sql"] or "",
+                tuple(json.loads(row["columns"])),
+                row["places_count"] > 0,
+            )
             for row in seen
             if row["sql"] or row["kind"] == "column"
         )
