@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import warnings
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from pyspark.sql import SparkSession
@@ -73,6 +76,44 @@ def test_what_cannot_be_written_waits_and_costs_the_work_nothing(spark: SparkSes
     spool.unlink()  # nor does it mind that the folder is gone
     recording.stop()
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
+
+
+def test_a_table_that_is_gone_stops_no_other_s_recording(spark: SparkSession, tmp_path: Path) -> None:
+    state, tables = str(tmp_path / "state"), {name: str(tmp_path / name) for name in ("a", "b")}
+    for path in tables.values():
+        spark.range(10).write.format("delta").save(path)
+    spool = str(tmp_path / "spool")
+    with zorder_pipeline.record(spark, state=state, tables=tables, spool=spool, every=None) as recording:
+        for path in tables.values():
+            spark.read.format("delta").load(path).where("id = 1").collect()
+        shutil.rmtree(tables["a"])
+        with pytest.warns(UserWarning, match="queries of a are not recorded: .*/a is no Delta table"):
+            assert recording.flush() == 1
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            for id in (2, 3):
+                spark.read.format("delta").load(tables["b"]).where(f"id = {id}").collect()
+                assert recording.flush() == 1
+    assert len(stored_log(spark, state).of_table(["b"])) == 3
+
+
+@pytest.mark.parametrize("action", ["always", "error"])
+def test_a_session_that_was_stopped_costs_a_warning(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, action: Literal["always", "error"]
+) -> None:
+    state, spool = str(tmp_path / "state"), str(tmp_path / "spool")
+
+    def work() -> None:
+        with zorder_pipeline.record(spark, state=state, spool=spool, every=None):
+            stopped.setattr(spark.sparkContext, "_jsc", None)
+            raise ValueError("the user's own")
+
+    with monkeypatch.context() as stopped, warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter(action)
+        with pytest.raises(ValueError, match="the user's own"):
+            work()
+    assert len(told) == (action == "always")
+    assert all("the session has been stopped" in str(one.message) for one in told)
 
 
 def test_of_what_cannot_be_written_the_oldest_is_dropped_in_the_end(

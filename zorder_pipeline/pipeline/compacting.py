@@ -47,8 +47,8 @@ def compact(
         settings: ``target_file_rows`` or ``target_file_bytes``; see `zorder_pipeline.pipeline.sizes.compact_rows`.
         where, dry_run, verify, row_group_bytes: as for `apply`.
         rules: kill switch and blackout windows.
-        state: folder of the state, where statistics of the table's files are kept (None keeps none of the new ones), and
-            whose file ``STOP`` stops it, before it begins or its next bin of partitions.
+        state: folder of the state, whose file ``STOP`` stops it, before it begins or its next bin of partitions, and
+            where statistics of the table's files are kept; None keeps none of the new ones.
 
     Raises:
         UnsupportedTableError: the table has a feature under which it may not be rewritten, or the session lacks Delta's

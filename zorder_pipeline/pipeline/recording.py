@@ -20,7 +20,7 @@ from zorder_pipeline.java import has_jvm, reason_of
 from zorder_pipeline.model.places import local_path
 from zorder_pipeline.query_log.recorder import Recorder
 from zorder_pipeline.query_log.spool import RECORDED, moved_to
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import STATE_CONF, state_of
 from .logs import ingest_into, names_of
@@ -50,6 +50,7 @@ class Recording:
         self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
         self._stopping = threading.Event()
         self._flushing = threading.Lock()
+        self._missed: set[str] = set()
         self._timer: threading.Thread | None = None
 
     def start(self) -> None:
@@ -65,24 +66,39 @@ class Recording:
 
         Raises:
             LostRaceError: another ingestion into the state ran at the same time; nothing was doubled or lost.
+            ZorderError: the session has been stopped.
         """
         with self._flushing:
             self.recorder.wait()
             self.recorder.spill()
+            if self.spark.sparkContext._jsc is None:
+                raise ZorderError("the session has been stopped")
             place = f"{self.state}/{RECORDED}"
             moved = moved_to(self.spark, self.recorder.spool, place)
             if not moved and not self._left:
                 return 0
             self._left = True
-            known = {}
-            for name, table in self.tables.items():
-                snapshot = open_table(self.spark, table)
-                known[name] = (snapshot, names_of(table, snapshot, [name]))
+            opened = {name: self._opened(name, table) for name, table in self.tables.items()}
+            known = {name: found for name, found in opened.items() if found is not None}
+            if self.tables and not known:  # what is asked of no table would be asked of all
+                return 0
             added = ingest_into(self.spark, self.state, [LogSource(place, "spark-events")], known)
             self._left = False
             return sum(added.tables.values())
 
     _left = True  # files that another process moved there, or that could not be read the last time
+
+    def _opened(self, name: str, table: str) -> tuple[TableSnapshot, tuple[str, ...]] | None:
+        """A table as queries are read with; None of one that cannot be opened, which is told once."""
+        try:
+            snapshot = open_table(self.spark, table)
+        except ZorderError as error:
+            if name not in self._missed:
+                self._missed.add(name)
+                warnings.warn(f"queries of {name} are not recorded: {error}", stacklevel=2)
+            return None
+        self._missed.discard(name)
+        return snapshot, names_of(table, snapshot, [name])
 
     def stop(self) -> None:
         """Record no more, and append what there is to the state's query log."""
@@ -102,15 +118,13 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        from py4j.protocol import Py4JError
-        from pyspark.errors import PySparkException
-
         try:
             self.stop()
-        except (ZorderError, OSError, Py4JError, PySparkException) as problem:  # the work recorded is done
+        except Exception as problem:  # the work recorded is done
             waits = f"it waits in {self.recorder.spool} and the next recording takes it up"
-            why = reason_of(problem)
-            warnings.warn(f"what was recorded is not in {self.state}/query_log yet ({why}); {waits}", stacklevel=2)
+            said = f"what was recorded is not in {self.state}/query_log yet ({reason_of(problem)}); {waits}"
+            with contextlib.suppress(*[] if error is None else [Warning]):  # one that is an error hides no other
+                warnings.warn(said, stacklevel=2)
 
 
 def record(
