@@ -56,6 +56,20 @@ def test_a_view_of_another_schema_is_left_to_spark(spark: SparkSession, table: t
     assert len(rows_of(found)) == 6
 
 
+def test_a_query_sees_one_version_of_its_tables(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
+    statement = f"SELECT count(*), (SELECT count(*) FROM delta.`{path}`) FROM delta.`{path}` WHERE {LATE}"
+    with session_conf(spark, UTC):
+        for i, text in enumerate(("late", "x")):
+            spark.sql(f"SELECT {i} id, '{text}' c").coalesce(1).write.format("delta").mode("append").save(path)
+        gathered(spark, path, state, LATE)
+        asked = zorder_pipeline.sql(spark, statement, state=state)
+        left_to_delta = zorder_pipeline.sql(spark, f"SELECT count(*) FROM delta.`{path}`", state=state)
+        spark.sql(f"INSERT INTO delta.`{path}` VALUES (3, 'late')")
+        assert asked.collect() == [(1, 2)]
+        assert left_to_delta.collect() == [(2,)]
+
+
 NOW = ["ts < now()", "n < localtimestamp()", "ts < 'now'", "n < CAST('now' AS TIMESTAMP_NTZ)"]
 
 

@@ -242,20 +242,6 @@ def test_what_is_cached_has_its_meaning_too(spark: SparkSession, sums: tuple[str
         assert zorder_pipeline.explain(spark, path, "s.l LIKE '%at%'", state=state).files_read == 1
 
 
-def test_a_query_sees_one_version_of_its_tables(spark: SparkSession, tmp_path: Path) -> None:
-    path, state = f"{tmp_path}/t", f"{tmp_path}/s"
-    statement = f"SELECT count(*), (SELECT count(*) FROM delta.`{path}`) FROM delta.`{path}` WHERE {LATE}"
-    with session_conf(spark, UTC):
-        for i, text in enumerate(("late", "x")):
-            spark.sql(f"SELECT {i} id, '{text}' c").coalesce(1).write.format("delta").mode("append").save(path)
-        gathered(spark, path, state, LATE)
-        asked = zorder_pipeline.sql(spark, statement, state=state)
-        left_to_delta = zorder_pipeline.sql(spark, f"SELECT count(*) FROM delta.`{path}`", state=state)
-        spark.sql(f"INSERT INTO delta.`{path}` VALUES (3, 'late')")
-        assert asked.collect() == [(1, 2)]
-        assert left_to_delta.collect() == [(2,)]
-
-
 def test_a_folder_that_is_put_back_is_looked_at_anew(spark: SparkSession, tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     spark.range(10).coalesce(1).write.format("delta").save(path)

@@ -1,13 +1,19 @@
 """Settings for a while: several sessions and users of them at once, and settings that are refused."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+import zorder_pipeline
+from tests.spark.gathering import gathered
 from zorder_pipeline import pipeline
-from zorder_pipeline.pipeline import layout_by_hand
+from zorder_pipeline.java import class_name
+from zorder_pipeline.pipeline import known_files, layout_by_hand, scanning
+from zorder_pipeline.reading.relations import analysed, optimized, scans
+from zorder_pipeline.reading.unprepared import unprepared
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 
 NAME, OTHER = "spark.sql.files.maxRecordsPerFile", "spark.sql.parquet.filterPushdown"
@@ -68,3 +74,40 @@ def test_sessions_that_read_names_by_the_letter_of_the_standard_are_rewritten_to
     done = pipeline.apply(session, path, layout_by_hand(session, path, {"k": 2, "id": 1}), force=True)
     assert (done.decision, done.rows) == ("applied", 990)
     assert session.read.format("delta").load(path).distinct().count() == 990
+
+
+def test_while_a_scan_is_planned_delta_selects_files_for_the_session_s_other_threads(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state, seen = f"{tmp_path}/t", f"{tmp_path}/s", []
+    spark.range(40).selectExpr("id", "concat('c', id) c").repartition(4).write.format("delta").save(path)
+    gathered(spark, path, state, "c LIKE '%x%'")
+
+    def spied(real: Any) -> Any:
+        def call(*args: Any) -> Any:
+            seen.append(spark.conf.get("spark.databricks.delta.stats.skipping", "true"))
+            return real(*args)
+
+        return call
+
+    for module, name in ((known_files, "Meanings"), (scanning, "optimized")):
+        monkeypatch.setattr(module, name, spied(getattr(module, name)))
+    assert zorder_pipeline.scan(spark, path, "c LIKE '%x%'", state=state).inputFiles() == []
+    assert seen == ["true", "true"]
+    plan = analysed(spark.read.format("delta").load(path).where("id = 1"))
+    assert plan is not None
+    (found,) = scans(optimized(spark, plan))
+    assert class_name(found.node.relation().location()) == "TahoeLogFileIndex"  # and none that a job has prepared
+    assert len(found.conditions) == 1
+
+
+def test_plans_are_optimized_by_the_settings_that_their_session_has_now(spark: SparkSession) -> None:
+    session = spark.newSession()
+    found = unprepared(session)
+    assert unprepared(session) is found
+    session.conf.set(NAME, "7")
+    other = unprepared(session)
+    assert other is not found
+    assert other.conf().get(NAME) == "7"
+    assert other.conf().get("spark.databricks.delta.stats.skipping") == "false"
+    assert session.conf.get("spark.databricks.delta.stats.skipping", "true") == "true"

@@ -21,8 +21,9 @@ from zorder_pipeline.reading.file_stats import FileStats, Gathered
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
+from zorder_pipeline.reading.unprepared import AS_WRITTEN
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
-from zorder_pipeline.relayout.session_conf import UNPREPARED, reads_otherwise, set_for_a_while
+from zorder_pipeline.relayout.session_conf import reads_otherwise, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
         stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
-    with set_for_a_while(spark, UNPREPARED):
+    with set_for_a_while(spark, AS_WRITTEN):  # rules ask the thread's session, Delta's own the optimizer's
         meanings = Meanings(snapshot.read(), columns)
     names = {
         leaf.path: (column.name, column.type) for leaf, column in zip(snapshot.leaves, schema.columns, strict=False)

@@ -29,7 +29,6 @@ from zorder_pipeline.reading.relations import (
     scans,
     table_of,
 )
-from zorder_pipeline.relayout.session_conf import UNPREPARED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import KnownFiles, known_files, state_of
@@ -237,8 +236,7 @@ def _conditions(
     found: dict[int, list[Predicate]] = {}
     if not tables:
         return found
-    with set_for_a_while(spark, UNPREPARED):
-        scanned = scans(optimized(spark, plan))
+    scanned = scans(optimized(spark, plan))
     every = numbers(plan)
     for scan in scanned:
         alike = [scan.number] if scan.number in tables else []

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from zorder_pipeline.java import class_name, items, java_class
 from zorder_pipeline.model.file_stats import Feature
 
+from .unprepared import unprepared
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
@@ -80,12 +82,12 @@ class Meanings:
 
         if not features:
             return
-        plan = None
+        plan, optimizer = None, unprepared(rows.sparkSession).sessionState().optimizer()
         try:
             asked = [F.expr(feature.sql).alias(f"f{i}") for i, feature in enumerate(features)]
             plan = rows.select(*asked)._jdf.queryExecution().analyzed()
             # not by a query's execution: that would read what somebody has cached
-            plan = rows.sparkSession._jsparkSession.sessionState().optimizer().execute(plan.clone())
+            plan = optimizer.execute(plan.clone())
         except (PySparkException, Py4JJavaError):
             pass
         if plan is not None and class_name(plan) == "Project" and class_name(plan.child()) == "LogicalRelation":

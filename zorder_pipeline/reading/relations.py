@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import class_name, items, java_class, scala_object
+
+from .unprepared import unprepared
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -17,6 +19,8 @@ __all__ += ["scans", "table_of"]
 
 _UNSURE = ("Sample", "MapInPandas", "MapInArrow", "PythonMapInArrow")
 """Whose rows depend on how the rows before lie in files."""
+_found: tuple[Any, Any] = (None, None)
+"""A JVM, and its rules: each takes two calls to look up."""
 
 
 @dataclass(frozen=True)
@@ -86,16 +90,26 @@ def _at_this_moment(spark: SparkSession, plan: JavaObject) -> JavaObject | None:
 
     Spark looks at the clock when it optimizes a plan, which it does again for each action.
     """
-    rules = "org.apache.spark.sql.catalyst.optimizer"
-    asking = scala_object(spark, "org.apache.spark.sql.catalyst.trees.TreePattern").CURRENT_LIKE()
+    asking, clock, special = _rules(spark)
     if plan.containsPattern(asking):
-        plan = scala_object(spark, f"{rules}.ComputeCurrentTime").apply(plan)
+        plan = clock.apply(plan)
         if plan.containsPattern(asking):  # the current schema
             return None
-    special = scala_object(spark, f"{rules}.SpecialDatetimeValues")  # CAST('now' AS TIMESTAMP)
     if any(not special.apply(one).fastEquals(one) for one in items(plan.subqueriesAll())):
         return None
     return special.apply(plan)
+
+
+def _rules(spark: SparkSession) -> Any:
+    """What plans have that ask for the clock, the rule that tells it, and the one for ``CAST('now' AS TIMESTAMP)``."""
+    global _found
+    if _found[0] is not spark._jvm:
+        catalyst = "org.apache.spark.sql.catalyst"
+        pattern = scala_object(spark, f"{catalyst}.trees.TreePattern").CURRENT_LIKE()
+        names = ("ComputeCurrentTime", "SpecialDatetimeValues")
+        clock, special = (scala_object(spark, f"{catalyst}.optimizer.{name}") for name in names)
+        _found = spark._jvm, (pattern, clock, special)
+    return _found[1]
 
 
 def _nodes(plan: JavaObject) -> Iterator[JavaObject]:
@@ -155,13 +169,13 @@ def numbers(plan: JavaObject) -> set[int]:
 
 
 def optimized(spark: SparkSession, plan: JavaObject) -> JavaObject:
-    """An analysed plan as Spark's optimizer leaves it."""
-    return frame_of(spark, plan).queryExecution().optimizedPlan()
+    """An analysed plan as Spark's optimizer leaves it in a session of `unprepared`."""
+    return frame_of(spark, plan, unprepared(spark)).queryExecution().optimizedPlan()
 
 
-def frame_of(spark: SparkSession, plan: JavaObject) -> JavaObject:
-    """Spark's own Dataset of a plan."""
-    return java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows(spark._jsparkSession, plan)
+def frame_of(spark: SparkSession, plan: JavaObject, session: JavaObject | None = None) -> JavaObject:
+    """Spark's own Dataset of a plan, in a session of the JVM or else in this one."""
+    return java_class(spark, "org.apache.spark.sql.classic.Dataset").ofRows(session or spark._jsparkSession, plan)
 
 
 def scans(plan: JavaObject) -> list[Scan]:

@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
     from pyspark.sql.conf import RuntimeConfig
 
-__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise"]
-__all__ += ["UNPREPARED", "set_for_a_while"]
+__all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "reads_otherwise", "set_for_a_while"]
 
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
@@ -30,15 +29,6 @@ ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.igno
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
-UNPREPARED = {
-    "spark.databricks.delta.stats.skipping": "false",
-    "spark.sql.alwaysInlineCommonExpr": "true",
-    "spark.sql.optimizer.nestedSchemaPruning.enabled": "false",
-    "spark.sql.optimizer.expression.nestedPruning.enabled": "false",
-}
-"""Plans are optimized without Delta's own selection of files, which takes a job, and so that what an expression looks
-like does not depend on the rest of the query."""
-
 _MEANT = {
     # both kinds of dates and instants of old: as the Delta protocol means them, and Spark marks its files so
     "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
