@@ -93,6 +93,11 @@ class Loaded:
         return SampledTable(sampled.encodings, fine, self.rows / files, stored, files)
 
 
+def cases_named(names: Sequence[str]) -> list[Case]:
+    """Those of `CASES` with these names; all of them where none are given."""
+    return [case for case in CASES if not names or case.name in names]
+
+
 def made(
     cases: Sequence[Case], work: Path, scale: float, seeds: Sequence[int], progress: Callable[[str], None]
 ) -> Iterator[tuple[Case, pa.Table, int]]:

@@ -8,7 +8,7 @@ but a measure of how much more there is to be had by tables of files with zone m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 
-from .cases import CASES, Loaded, load, made
+from .cases import CASES, Case, Loaded, cases_named, load, made
 from .harness import OURS, Options, Outcome, Progress, Workload
 
 __all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulated"]
@@ -50,26 +50,31 @@ Beside = Callable[[Loaded, npt.NDArray[np.int64], int], Iterator[tuple[str, str,
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`; each case counts as much as any other in the ratios."""
-    scale = options.scale or (0.25 if options.quick else 1.0)
-    outcomes: list[Outcome] = []
-    cases = [case for case in CASES if not options.tables or case.name in options.tables]
-    for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
-        loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
-        files = options.files or max(16, int(FILES * scale))
-        outcomes += simulated(case.name, loaded, files, seed, options, progress)
-    return outcomes
+    return simulated(cases_named(options.tables), options, progress)
 
 
 def simulated(
+    cases: Sequence[Case], options: Options, progress: Progress, beside: Beside | None = None
+) -> list[Outcome]:
+    """What unseen queries read of each case's table under each contender's layout, seed by seed."""
+    scale = options.scale or (0.25 if options.quick else 1.0)
+    files = options.files or max(16, int(FILES * scale))
+    outcomes: list[Outcome] = []
+    for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
+        loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
+        outcomes += _one(case.name, loaded, files, seed, options, progress, beside)
+    return outcomes
+
+
+def _one(
     name: str,
     loaded: Loaded,
     files: int,
     seed: int,
     options: Options,
     progress: Progress,
-    beside: Beside | None = None,
+    beside: Beside | None,
 ) -> Iterator[Outcome]:
-    """What the unseen queries of the case ``name`` read of its table under each contender's layout."""
     unseen = loaded.estimator(loaded.unseen_boxes)
     learned, sampled, chosen = learn(loaded, files, seed)
     whole = loaded.whole(sampled, files)

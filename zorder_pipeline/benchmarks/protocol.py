@@ -30,7 +30,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.reading.footers import read_footers, row_groups
 
-from .cases import CASES, Case, Loaded, load, made
+from .cases import CASES, Case, Loaded, cases_named, load, made
 from .engines import duckdb_times, per_query, spark_times
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .layout import QUERIES, TRIALS, learn
@@ -68,9 +68,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
 
     session({"spark.master": "local[1]"})
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
-    cases = [case for case in CASES if not options.tables or case.name in options.tables]
     outcomes: list[Outcome] = []
-    for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
+    for case, rows, seed in made(cases_named(options.tables), options.work, scale, options.seeds, progress):
         outcomes += _one(case, rows, seed, scale, options, progress)
     return outcomes
 

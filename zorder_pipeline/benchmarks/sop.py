@@ -24,11 +24,11 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 
-from .cases import Arrays, Case, Loaded, load, made
+from .cases import Arrays, Case, Loaded
 from .data import denormalised_lineitem
 from .denormalised import TABLE, denormalised_logs
 from .harness import Options, Outcome, Progress, Workload
-from .layout import FILES, PEERS, QUERIES, simulated
+from .layout import PEERS, simulated
 
 __all__ = ["WORKLOAD", "frequent_conditions", "reader", "satisfied", "sop_files"]
 
@@ -44,13 +44,7 @@ Floats = npt.NDArray[np.float64]
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`."""
-    scale = options.scale or (0.25 if options.quick else 1.0)
-    files = options.files or max(16, int(FILES * scale))
-    outcomes: list[Outcome] = []
-    for case, rows, seed in made((CASE,), options.work, scale, options.seeds, progress):
-        loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
-        outcomes += simulated(case.name, loaded, files, seed, options, progress, _beside)
-    return outcomes
+    return simulated((CASE,), options, progress, _beside)
 
 
 def _beside(loaded: Loaded, chosen: npt.NDArray[np.int64], files: int) -> Iterator[tuple[str, str, Floats]]:

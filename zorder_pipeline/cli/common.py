@@ -34,6 +34,7 @@ __all__ = [
     "committer_option",
     "err",
     "existing",
+    "existing_state_option",
     "file_size_options",
     "learn_settings",
     "log_options",
@@ -141,6 +142,21 @@ def existing(state: str) -> str:
     if local is not None and not os.path.isdir(local):
         raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
     return state
+
+
+def existing_state_option(
+    says: str = "", *, required: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """``--state`` of a command that makes none: the folder has to be there (`existing`), checked before Spark starts.
+
+    Args:
+        says: what it is for, after "Folder of the pipeline's state".
+    """
+
+    def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
+        return value if value is None else existing(value)
+
+    return click.option("--state", required=required, callback=checked, help=f"Folder of the pipeline's state{says}.")
 
 
 def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:

@@ -6,7 +6,17 @@ from typing import Any
 
 import click
 
-from .common import Payload, Progress, command, existing, log_options, log_sources, out, print_figures, start_spark
+from .common import (
+    Payload,
+    Progress,
+    command,
+    existing_state_option,
+    log_options,
+    log_sources,
+    out,
+    print_figures,
+    start_spark,
+)
 
 __all__ = ["ingest", "purge"]
 
@@ -66,14 +76,13 @@ def _habits(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 @command
-@click.option("--state", required=True, help="Folder of the pipeline's state.")
+@existing_state_option(required=True)
 @click.option("--older-than", "days", type=click.IntRange(0), default=90, show_default=True, help="Days to keep.")
 @click.option("--user", help="Delete all queries of this user instead, however old.")
 def purge(state: str, days: int, user: str | None) -> Payload:
     """Delete old queries from the state, or all of one user, with what was kept of them elsewhere in it."""
     from zorder_pipeline import pipeline
 
-    existing(state)
     deleted = pipeline.purge(start_spark("purge"), state, days, user)
     lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]
     print_figures(f"Deleted from {state}", lines)

@@ -13,7 +13,7 @@ from .common import (
     Progress,
     alias_option,
     command,
-    existing,
+    existing_state_option,
     log_options,
     log_sources,
     out,
@@ -29,7 +29,7 @@ __all__ = ["report"]
 @table_option
 @log_options(required=False)
 @alias_option
-@click.option("--state", help="Folder of the pipeline's state: stored queries, and what relayouts promised and did.")
+@existing_state_option(": stored queries, and what relayouts promised and did")
 @click.option("--trials", type=click.IntRange(1), default=200, show_default=True, help="Of the search, made anew.")
 @click.option("--literals", is_flag=True, help="Show values of queries and of the table, which can be personal data.")
 @click.option("--out", "target", required=True, type=click.Path(), callback=writable, help="The HTML file to write.")
@@ -49,8 +49,6 @@ def report(
     from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
-    if state is not None:
-        existing(state)
     found = collect(
         start_spark("report"),
         table,

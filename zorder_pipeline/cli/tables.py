@@ -16,7 +16,7 @@ from .common import (
     command,
     committer_option,
     err,
-    existing,
+    existing_state_option,
     file_size_options,
     learn_settings,
     log_options,
@@ -83,15 +83,13 @@ def apply(
 @table_option
 @file_size_options
 @rewrite_options
-@click.option("--state", help="Folder of the pipeline's state: zorder stop stops this, too.")
+@existing_state_option(": zorder stop stops this, too")
 def compact(
     table: str, target_file_rows: int | None, target_file_bytes: int | None, state: str | None, **options: Any
 ) -> Payload:
     """Merge small files and drop deleted rows; the order of the rows, and what lies by a layout, stay as they are."""
     from zorder_pipeline import pipeline
 
-    if state is not None:
-        existing(state)
     size = learn_settings(target_file_rows, target_file_bytes)
     rules, settings = kill_switch()
     spark = start_spark("compact", settings)
@@ -134,7 +132,7 @@ def _told(table: str, result: ApplyResult, became: str = "") -> Payload:
 @table_option
 @log_options()
 @alias_option
-@click.option("--state", help="Folder of the pipeline's state: also check what relayouts promised, by later queries.")
+@existing_state_option(": also check what relayouts promised, by later queries")
 def evaluate(
     table: str,
     logs: tuple[str, ...],
@@ -147,8 +145,6 @@ def evaluate(
     """What the log's queries read of the table as it lies now, from its own statistics and Parquet footers."""
     from zorder_pipeline import pipeline
 
-    if state is not None:
-        existing(state)
     sources = log_sources(logs, log_format, dialect, zone)
     spark, checks = start_spark("evaluate"), []
     found = pipeline.evaluate(spark, table, sources, aliases=aliases, progress=Progress())

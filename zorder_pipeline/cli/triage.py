@@ -13,7 +13,7 @@ from .common import (
     Payload,
     Progress,
     command,
-    existing,
+    existing_state_option,
     log_options,
     log_sources,
     out,
@@ -31,7 +31,7 @@ __all__ = ["triage"]
 @command
 @log_options(required=False)
 @click.option("--table", "tables", multiple=True, help="Path or catalog name; by default every table the log names.")
-@click.option("--state", help="Folder of the pipeline's state, whose stored queries count, too.")
+@existing_state_option(", whose stored queries count, too")
 @click.option("--picture", type=click.Path(), callback=writable, help="Also draw the tables, as a PNG file.")
 def triage(
     logs: tuple[str, ...],
@@ -45,8 +45,6 @@ def triage(
     """Look at tables without writing anything: what skips now, what a layout could save, and plain advice."""
     from zorder_pipeline import pipeline
 
-    if state is not None:
-        existing(state)
     sources = log_sources(logs, log_format, dialect, zone)
     found = pipeline.triage(start_spark("triage"), sources, tables, state=state, progress=Progress())
     known = [item for item in found if item.problem is None]

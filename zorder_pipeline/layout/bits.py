@@ -211,9 +211,8 @@ def _first_value(value_type: ValueType, code: int, bits: int) -> Value | None:
     """The smallest value whose form begins with ``code`` or more, in ``bits`` bits; None if there is none."""
     size, family, zero = _size(value_type), value_type.family, _zero(value_type)
     if family in ("string", "binary"):
-        start = (
-            (code << (8 * STRING_BYTES - bits)).to_bytes(STRING_BYTES, "big").rstrip(b"\0")
-        )  # x and x, 0 have one form: x is smaller
+        filled = (code << (8 * STRING_BYTES - bits)).to_bytes(STRING_BYTES, "big")
+        start = filled.rstrip(b"\0")  # x and x, 0 have one form: x is smaller
         return start if family == "binary" else _first_string(start)
     form = -(-(code << size) >> bits)  # rounded up where the type has fewer bits
     if family == "float":

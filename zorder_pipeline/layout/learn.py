@@ -159,15 +159,13 @@ def learn_layout(
         winner, spare = deepened(winner, table, known, weights[both])
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
-    on_promise = estimator(blocks.promise) if blocks else None
     nothing = np.zeros(0)
-
-    def promised(block: npt.NDArray[np.int32], number: int, as_stored: bool) -> npt.NDArray[np.float64]:
-        if on_promise is None or blocks is None:
-            return nothing
-        return lies[blocks.promise] if as_stored and lies is not None else whole_table_shares(on_promise, block, number)
-
-    then = table.blocks(winner) if winner is not None else stays
+    before = still = after = nothing
+    if blocks:
+        on_promise = estimator(blocks.promise)
+        before = whole_table_shares(on_promise, *table.blocks(None)) if lies is None else lies[blocks.promise]
+        still = before if kept is None else whole_table_shares(on_promise, *stays)
+        after = still if winner is None else whole_table_shares(on_promise, *table.blocks(winner))
     return Learned(
         spec=spec,
         name=name,
@@ -175,9 +173,9 @@ def learn_layout(
         select=_average(per_query.get(name, standing), weights[select]),
         stored_select=_average(stored, weights[select]),
         baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
-        before=promised(*table.blocks(None), True),
-        after=promised(*then, winner is None and kept is None),
-        standing=promised(*stays, kept is None),
+        before=before,
+        after=after,
+        standing=still,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,

@@ -133,22 +133,23 @@ class LogStore:
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
 
-        deleted = {}
-        for name in ("query_log", "quarantine"):
-            if not self._exists(name):
-                continue
+        deleted: dict[str, int] = {}
+        names = [name for name in ("query_log", "quarantine") if self._exists(name)]
+        if not names:
+            return deleted
+        oldest = F.date_sub(F.current_date(), days)
+        done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
+        told = done.distinct().collect()
+        runs, early = [row["run"] for row in told], [row["run"] for row in told if row["early"]]
+        for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
-            done = self._read("log_files").select("run", "ingested_at").distinct()
             if user is None:
-                oldest = F.date_sub(F.current_date(), days)
-                early = [row["run"] for row in done.where(F.to_date("ingested_at") < oldest).collect()]
                 to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
                 condition = (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
             elif "user" in table.toDF().columns:
                 condition = F.coalesce(F.col("user") == user, F.lit(False))
             else:  # quarantine as it was written before its lines had users
                 condition = F.lit(False)
-            runs = [row["run"] for row in done.collect()]
             condition |= ~F.col("run").isin(runs)
             deleted[name] = table.toDF().where(condition).count()
             table.delete(condition)

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+import numpy.typing as npt
+
 from zorder_pipeline import pictures, pipeline
 from zorder_pipeline.layout.importance import column_importance
 from zorder_pipeline.model.wording import counted
@@ -75,7 +78,7 @@ def collect(
         _asked(facts, log, literals),
         *([_columns(facts.analysis)] if facts.analysis is not None else []),
         *_layout(facts, literals),
-        *_effect(facts),
+        *_effect(facts, read, then),
         *_money(facts),
         *_nights(facts),
     ]
@@ -209,7 +212,8 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
     return sections
 
 
-def _effect(facts: Facts) -> list[Section]:
+def _effect(facts: Facts, now: npt.NDArray[np.float64], before: npt.NDArray[np.float64] | None) -> list[Section]:
+    """The last relayout, and the share of the rows that each query reads now and read before it."""
     if facts.before is None or facts.applied is None or facts.applied.spec is None:
         return []
     parts: list[Picture | Table] = []
@@ -218,9 +222,8 @@ def _effect(facts: Facts) -> list[Section]:
         drawn = drawing.zones(snapshots, facts.analysis.sample, facts.applied.spec.columns)
         if drawn is not None:
             parts.append(Picture(drawn, ZONES))
-    if facts.boxes:
-        read = [snapshot.files().zone_map().shares_read(facts.boxes) for snapshot in snapshots.values()]
-        drawn = pictures.rows_per_query(read[0], read[1], labels=("before", "now"))
+    if before is not None and len(before):
+        drawn = pictures.rows_per_query(before, now, labels=("before", "now"))
         parts.append(Picture(drawn, "Rows that each query reads, by the files' own statistics."))
     entry = facts.entries[-1]
     size = f"{counted(entry.rows, 'row')} in {entry.bytes_rewritten / 1e6:,.1f} MB"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zorder_pipeline.benchmarks import sop
+from zorder_pipeline.benchmarks import layout, sop
 from zorder_pipeline.benchmarks.cases import Loaded, load
 from zorder_pipeline.benchmarks.data import denormalised_lineitem
 from zorder_pipeline.benchmarks.denormalised import SOP_TEMPLATES, TABLE
@@ -129,7 +129,7 @@ def test_bits_only_skip_files_without_matching_rows(loaded: Loaded, tmp_path: Pa
 
 def test_the_workload_measures_sop_beside_ours(rows: pa.Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sop, "CASE", replace(sop.CASE, rows=lambda _, __: rows.slice(0, 10_000)))
-    monkeypatch.setattr(sop, "QUERIES", 60)
+    monkeypatch.setattr(layout, "QUERIES", 60)
     monkeypatch.setattr(sop, "BITS", (4, 8))
     monkeypatch.setattr("zorder_pipeline.benchmarks.layout.TRIALS", 20)
     options = Options((0,), tmp_path, scale=0.02, against=("sop", "sort"))
