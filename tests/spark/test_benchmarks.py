@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from zorder_pipeline.benchmarks import demo_workload, harness
+from zorder_pipeline.benchmarks import demo_workload, harness, tuning
 from zorder_pipeline.benchmarks.appends import after_appends
 from zorder_pipeline.benchmarks.data import lineitem_table
 from zorder_pipeline.benchmarks.engines import spark_times
@@ -80,3 +80,38 @@ def test_a_peer_that_fails_is_told_and_the_benchmark_goes_on(
     assert "/nowhere/python" in report["not_run"]["Iceberg sort, 2 columns"]
     assert report["not_run"]["Delta ZORDER, 3 columns"] == "not named by --against"
     assert sum("is left out" in line for line in said) == 1  # it is not tried again
+
+
+def test_forms_of_files_differ_from_ours_in_one_thing() -> None:
+    ours, *others = tuning.FORMS
+    assert ours == tuning.Form(harness.OURS, ours.label)
+    plain = vars(ours)
+    for form in others:
+        assert sum(value != plain[key] for key, value in vars(form).items() if key not in ("name", "label")) == 1
+        assert len(form.conf) <= 1
+    assert len({form.name for form in tuning.FORMS}) == len({form.label for form in tuning.FORMS}) == len(tuning.FORMS)
+
+
+@pytest.mark.slow
+def test_files_are_written_in_the_forms_that_are_timed(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept = ("ours", "files-half", "row-groups-4", "pages-1000", "shuffled", "plain", "zstd", "asked")
+    monkeypatch.setattr(tuning, "FORMS", tuple(form for form in tuning.FORMS if form.name in kept))
+    for name, value in {"QUERIES": 40, "QUICK_TRIALS": 10, "QUICK_TIMED": 2, "QUICK_FILE_ROWS": 6_000}.items():
+        monkeypatch.setattr(tuning, name, value)
+    outcomes = tuning.run(Options((0,), tmp_path, quick=True, scale=0.004), lambda _: None)
+    found = {outcome.contender: outcome for outcome in outcomes}
+    assert tuple(found) == kept
+    files = {name: outcome.figures["files"] for name, outcome in found.items()}
+    assert files.pop("files-half") > files["ours"]
+    assert set(files.values()) == {files["ours"]}
+    size = {name: outcome.figures["file_bytes"] for name, outcome in found.items()}
+    assert size["zstd"] < size["ours"] < min(size["plain"], size["pages-1000"], size["row-groups-4"])
+    ours = found["ours"]
+    for name in files:
+        assert found[name].per_query["rows"].tolist() == ours.per_query["rows"].tolist(), name
+    read = {name: outcome.figures["row_groups_read_fraction"] for name, outcome in found.items()}
+    assert read["row-groups-4"] < read["ours"] == read["shuffled"]
+    assert found["pages-1000"].per_query["scanned"].sum() < ours.per_query["scanned"].sum()
+    assert not list(tmp_path.glob("tuning/*"))

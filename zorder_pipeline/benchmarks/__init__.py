@@ -31,6 +31,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("predicates", "predicates"),
     ("protocol", "protocol"),
     ("seconds", "seconds"),
+    ("tuning", "tuning"),
     ("pages", "pages"),
     ("replay", "replay"),
 )

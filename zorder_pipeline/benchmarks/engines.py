@@ -22,7 +22,7 @@ from zorder_pipeline.java import class_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Times", "duckdb_times", "per_query", "rows_scanned", "spark_times"]
+__all__ = ["Times", "duckdb_times", "parquet_files", "per_query", "rows_scanned", "spark_times"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Run: TypeAlias = Callable[[str], object]
@@ -123,7 +123,7 @@ def duckdb_times(
         db.execute(f"SET TimeZone = 'UTC'; SET threads = {threads}; SET parquet_metadata_cache = true")
         views = _views(tables, name)
         for key, path in tables.items():
-            listed = ", ".join("'" + file.replace("'", "''") + "'" for file in _files(path))
+            listed = ", ".join("'" + file.replace("'", "''") + "'" for file in parquet_files(path))
             db.execute(f"CREATE VIEW {views[key]} AS SELECT * FROM read_parquet([{listed}])")
         db.execute(f"CREATE TABLE {views[EMPTY]} AS SELECT * FROM {views[next(iter(tables))]} LIMIT 0")
 
@@ -187,7 +187,8 @@ def _is_delta(path: Path) -> bool:
     return (path / "_delta_log").is_dir()
 
 
-def _files(path: Path) -> list[str]:
+def parquet_files(path: Path) -> list[str]:
+    """The live Parquet files of a Delta table, or those of a folder."""
     if not _is_delta(path):
         return sorted(map(str, path.glob("*.parquet")))
     from deltalake import DeltaTable

@@ -98,7 +98,7 @@ def test_spellings_lead_to_one_name() -> None:
 
 def test_layouts_are_simulated_for_the_named_peers_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small = cases.Case("skewed", lambda _, __: tables.skewed(4_000, 7), layout.CASES[2].logs)
-    monkeypatch.setattr(layout, "CASES", (small, layout.CASES[0]))
+    monkeypatch.setattr(cases, "CASES", (small, cases.CASES[0]))
     monkeypatch.setattr(layout, "QUERIES", 40)
     monkeypatch.setattr(layout, "TRIALS", 20)
 
