@@ -1,8 +1,9 @@
 """Spare bits: today's files stay as good as they were, and a table that has grown is divided further."""
 
 import numpy as np
+import pytest
 
-from zorder_pipeline.layout.deepen import deepened
+from zorder_pipeline.layout.deepen import WORSE, deepened
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.explain import explain
 from zorder_pipeline.layout.grow import grow_tree
@@ -64,6 +65,35 @@ def test_an_order_goes_on_with_what_helps_smaller_files_and_reads_the_same_today
     from dataclasses import replace
 
     assert f"the last {spare} bits order rows inside files" in explain(replace(table.spec(longer), spare=spare))[-1]
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2, 2), (0, 1, 0, 1, 2), (0, 1, 0, 2, 2)])
+def test_last_bits_that_tell_no_files_apart_are_found_anew(order: tuple[int, ...]) -> None:
+    """Files of today end at cells of fewer bits; what a search puts after them has helped nobody yet."""
+    table, rows = sampled(["a", "b", "flag"], 4)
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    longer, spare = deepened(Draft(order), table, estimator, np.ones(80))
+    assert isinstance(longer, Draft)
+    assert set(longer.order) == {0, 1}
+    assert spare == len(longer.order) - 2
+    as_found = Draft((*order, *longer.order[len(order) :]))
+    unseen = asked(1)
+    assert read(table, longer, rows, 4, unseen) <= 1.01 * read(table, Draft(order), rows, 4, unseen)
+    assert read(table, longer, rows, 64, unseen) < 0.7 * read(table, as_found, rows, 64, unseen)
+
+
+@pytest.mark.parametrize("files", [17, 18])
+def test_a_bit_that_moves_the_ends_of_files_gives_way_to_another(files: int) -> None:
+    """The next bit of a would help smaller files most, and let today's end where they read more."""
+    table, rows = sampled(["a", "b", "flag"], files)
+    estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
+    short = Draft((0, 1, 0, 1))
+    longer, spare = deepened(short, table, estimator, np.ones(80))
+    assert isinstance(longer, Draft)
+    assert longer.order[4] == 1
+    assert spare >= 6
+    today = [float(table.rows_read(draft, estimator).sum()) for draft in (short, longer)]
+    assert today[1] <= WORSE * today[0]
 
 
 def test_a_key_ends_where_nothing_is_gained() -> None:
