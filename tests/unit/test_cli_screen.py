@@ -60,3 +60,23 @@ def test_every_kind_of_line_shows_text_as_it_is(
     common.Progress()(text)
     shown = capsys.readouterr()
     assert (shown.out.count(text), shown.err.count(text)) == (9, 1)
+
+
+def test_a_log_cannot_drive_the_terminal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Escape sequences in a table's name: one clears the screen, one sets the title, one is a byte of its own."""
+    path = tmp_path / "log.sql"
+    path.write_text("SELECT a FROM `x\x1b[2jy\x1b]0;owned\x07\x9b31mz` WHERE a > 3;\n", encoding="utf-8")
+    told = _shown(monkeypatch, capsys, "ingest", "--log", str(path))
+    assert not {character for character in told if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
+    assert "\nx␛[2jy␛]0;owned" in told
+    common.err.print("zorder: no table \x1b[2J", soft_wrap=True)
+    assert capsys.readouterr().err == "zorder: no table ␛[2J\n"
+
+
+def test_the_terminals_own_colours_stay() -> None:
+    screen = common._Screen(force_terminal=True, color_system="standard", width=40, _environ={})
+    with screen.capture() as captured:
+        screen.print("done", style="bold")
+    assert captured.get() == "\x1b[1mdone\x1b[0m\n"

@@ -7,13 +7,13 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderableType
 from rich.control import Control
-from rich.segment import ControlType
+from rich.segment import ControlType, Segment
 from rich.table import Table
 from rich.text import Text
 
@@ -56,6 +56,10 @@ DIALECTS = click.Choice(["spark", "databricks", "hive", "presto", "trino", "snow
 LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
 
 
+SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"} | dict.fromkeys(range(127, 160), 0xFFFD)
+"""For control characters, by which a terminal would do things, others that show them; Rich drops carriage returns."""
+
+
 class _Screen(Console):
     """A console on which text is what it is, as names and statements come from logs; when quiet, it renders nothing."""
 
@@ -65,6 +69,10 @@ class _Screen(Console):
     def print(self, *objects: Any, **options: Any) -> None:
         if not self.quiet:
             super().print(*objects, **options)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else text.translate(SHOWN), style, control)
 
 
 err = _Screen(stderr=True)
