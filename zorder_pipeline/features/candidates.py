@@ -10,7 +10,7 @@ from typing import Literal, TypeAlias
 from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import Comparison, comparisons
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.values import Value
+from zorder_pipeline.model.values import DAY, Value
 from zorder_pipeline.model.workload import LoggedQuery
 
 from .profile import Profile, profile
@@ -19,7 +19,6 @@ from .sample import Sample
 __all__ = ["MIN_MAX_OPS", "Candidate", "WeighBy", "column_candidates", "query_weights"]
 
 MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
-DAY = 86_400_000_000
 WeighBy: TypeAlias = Literal["rows", "queries", "duration", "bytes"]
 FEW_VALUES = 8
 SMALL_RANGE = 256

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.plan import Promise
+from zorder_pipeline.model.values import DAY
 
 from .cost import CostModel, ScanWork
 from .regression import Estimate
@@ -19,7 +20,6 @@ __all__ = ["ReadVolumes", "observed_rate", "promise", "saving"]
 Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
-DAY = 86_400_000_000
 MIN_SPAN = DAY // 24
 
 

@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 
 __all__ = ["cut_levels", "explain", "uses"]
@@ -18,12 +19,11 @@ __all__ = ["cut_levels", "explain", "uses"]
 FIRST_LEVELS = 3
 """Levels of a tree whose columns are named."""
 
-_DAY = 86_400_000_000
 _SPANS: tuple[tuple[float, str], ...] = (
-    (365.25 * _DAY, "year"),
-    (30.4 * _DAY, "month"),
-    (7.0 * _DAY, "week"),
-    (1.0 * _DAY, "day"),
+    (365.25 * DAY, "year"),
+    (30.4 * DAY, "month"),
+    (7.0 * DAY, "week"),
+    (1.0 * DAY, "day"),
     (3_600_000_000.0, "hour"),
     (60_000_000.0, "minute"),
     (1_000_000.0, "second"),
@@ -202,7 +202,7 @@ def _width(ranges: Iterable[tuple[object, object]], feature: FeatureCodes) -> st
         return ""
     gap = statistics.median(gaps)
     if family in ("date", "timestamp", "timestamp_ntz"):
-        micros = gap * _DAY if family == "date" else gap
+        micros = gap * DAY if family == "date" else gap
         size, unit = next(((s, u) for s, u in _SPANS if micros >= 0.75 * s), (1_000_000.0, "second"))
         count = round(micros / size)
         return f"a{'n' if unit == 'hour' else ''} {unit}" if count <= 1 else f"{count} {unit}s"

@@ -20,7 +20,11 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["Value", "ValueType", "canonical_array", "order_key", "sort_unique", "value_from_json", "value_to_json"]
+__all__ = ["DAY", "Value", "ValueType", "canonical_array", "order_key", "sort_unique", "value_from_json"]
+__all__ += ["value_to_json"]
+
+DAY = 86_400_000_000
+"""A day in timestamps, which are microseconds."""
 
 Value: TypeAlias = int | float | str | bytes
 """A canonical value (see the module's docstring)."""

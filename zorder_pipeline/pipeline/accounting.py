@@ -15,6 +15,7 @@ from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pictures import KeptPromise
@@ -35,8 +36,6 @@ __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log",
 ENOUGH = 5
 """Later queries without which nothing is said about a promise."""
 HORIZON = 30.0
-DAY = 86_400_000_000
-"""Microseconds."""
 
 
 @dataclass(frozen=True)

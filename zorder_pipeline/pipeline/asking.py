@@ -12,6 +12,7 @@ from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.history import TakenBack
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["with_approval"]
-
-DAY = 86_400_000_000
 
 
 def with_approval(

@@ -15,6 +15,7 @@ from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.values import DAY
 
 from .keeping import sample_files
 from .records import TableAnalysis
@@ -27,8 +28,6 @@ HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
 REMEMBERED = 6
 """Rivals remembered besides the layouts in force."""
-DAY = 86_400_000_000
-"""Microseconds."""
 
 Floats = npt.NDArray[np.float64]
 

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
@@ -32,7 +33,6 @@ __all__ = ["LogStore"]
 
 SCHEMA_VERSION = 1
 APP = "zorder-ingest"
-DAY = 86_400_000_000
 MAX_TASKS = 256
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""

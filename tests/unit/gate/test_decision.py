@@ -7,13 +7,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zorder_pipeline.gate.benefit import DAY, observed_rate, promise
+from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.decision import GateSettings, decide, judge
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
+from zorder_pipeline.model.values import DAY
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)

@@ -16,9 +16,10 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline import drifting
-from zorder_pipeline.pipeline.drifting import DAY, Memory, Rival, block_of, missed, uncounted
+from zorder_pipeline.pipeline.drifting import Memory, Rival, block_of, missed, uncounted
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.pipeline.worth import why_not_search
 
