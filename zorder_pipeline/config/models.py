@@ -145,8 +145,8 @@ class GateConfig(Model):
     min_new_data_bytes: Amount | None = None
     """Bytes that must be new (the larger of the two counts); null takes the preset's."""
     payback_days: Amount | None = None
-    """No new data is waited for where a rewrite surely pays for itself within so many days, 0 always waits; null is 1,
-    but 0 with the preset seed or where one of the two above is given."""
+    """No new data is waited for where a rewrite that surely pays within the horizon is expected to have paid for itself
+    after so many days, 0 always waits; null is 1, but 0 with the preset seed or where one of the two above is given."""
     approval: Literal["never", "changes", "always"] = "never"
     """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
     approval_days: Annotated[float, Field(gt=0)] = 14.0

@@ -34,7 +34,8 @@ class GateSettings:
         queries_per_day: expected rate; None takes the rate observed in the log.
         min_new_data_share, min_new_data_bytes: a table that stays with its layout waits until so much of its bytes is
             new, the larger of the two.
-        payback_days: it does not wait where the rewrite surely pays for itself within so many days; 0 always waits.
+        payback_days: it does not wait where a rewrite that surely pays within the horizon is expected to have paid
+            for itself after so many days; 0 always waits.
         costs: the cost model.
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
         broken_promise_factor: a promise that was missed by more widens the interval of later ones.
@@ -176,7 +177,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
         return replace(found, cause="interval_too_wide", reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
-    daily = saved.low / settings.horizon_days
+    daily = saved.expected / settings.horizon_days  # it surely pays: when is best is a matter of what is expected
     for cause, why in (
         _too_early(proposal, settings, cost.expected),
         _too_little(proposal, settings, cost.expected, daily),
@@ -224,7 +225,7 @@ def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple
 
 
 def _too_little(proposal: Proposal, settings: GateSettings, cost: float, daily: float) -> tuple[str, str]:
-    """Why a table that keeps its layout has to wait for more new data, by the cost and a day's saving; "" when not."""
+    """Why a table that keeps its layout has to wait for more new data, by its cost and a day's saving; "" when not."""
     least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
     paid_back = daily * settings.payback_days >= cost
     if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:

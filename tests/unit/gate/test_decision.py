@@ -190,8 +190,8 @@ def test_a_kept_layout_waits_for_more_new_data() -> None:
     assert waiting.reasons[1].startswith("worth it")
     assert ask(2e8, 1e9).cause == "too_little_new_data", "20%, but less than 256 MB"
     assert ask(4e8, enabled=False).approved, "a gate that is switched off asks for nothing"
-    days = waiting.cost_core_seconds / (waiting.saving_low / GateSettings.horizon_days)
-    assert ask(4e8, payback_days=1.01 * days).approved, "a rewrite that pays for itself by then does not wait"
+    days = waiting.cost_core_seconds / (waiting.saving_core_seconds / GateSettings.horizon_days)
+    assert ask(4e8, payback_days=1.01 * days).approved, "a rewrite that is expected to have paid by then does not wait"
     assert ask(4e8, payback_days=0.99 * days).cause == "too_little_new_data"
     assert ask(4e8, plan=PLAN).cause == "worth_it", "a first layout is not about new data"
     declined = ask(4e8, plan=dataclasses.replace(kept, origin="manual"))
