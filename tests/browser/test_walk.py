@@ -22,6 +22,8 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from tests.json_page import json_printed
+
 from .test_asset_graph import ROOT, Server, running
 
 playwright = pytest.importorskip("playwright.sync_api")
@@ -76,7 +78,7 @@ def made(folder: Path) -> None:
         env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])["tables"]
+    told = json_printed("run", done.stdout)["tables"]
     assert (told["orders"]["decision"], told["seldom"]["decision"]) == ("applied", "declined")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,11 +11,13 @@ import pytest
 from dagster import AssetKey, DagsterEventType, ExecuteInProcessResult
 from deltalake import DeltaTable
 
+from tests.json_page import json_printed
 from zorder_pipeline.assets.checks import CHECKS
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.partitions import keep_in_step
-from zorder_pipeline.assets.run import run_job, run_tables
+from zorder_pipeline.assets.run import _outcome, run_job, run_tables
 from zorder_pipeline.assets.upstream import look
+from zorder_pipeline.cli.runs import _told
 from zorder_pipeline.errors import ConfigError, ZorderError
 
 from .conftest import DAYS, ROWS, write_daily
@@ -154,6 +158,10 @@ def test_the_command_line_hears_of_every_table(night: Night) -> None:
     assert (unasked.decision, unasked.reasons[0][:15]) == ("not_asked", "no usable query")
     assert (missing.decision, len(missing.reasons)) == ("failed", 1)
     assert missing.reasons[0].startswith(f"missing: {night.folder}/nowhere is no Delta table")
+    sales, daily = (_outcome(table, night.result.all_events) for table in ("sales", "daily"))
+    assert (sales.decision, daily.decision) == ("applied", "applied")
+    told = json_printed("run", json.dumps({"tables": {o.table: _told(o) for o in (sales, daily, seldom, unasked)}}))
+    assert told["tables"]["sales"]["version"] == 16
     with pytest.raises(ConfigError, match="no table seldon is configured"):
         run_tables(night.config, ["seldon"])
 
@@ -221,6 +229,8 @@ def test_partitions_are_done_one_by_one_and_a_broken_one_leaves_the_others(night
     outcome = run_tables(night.config, ["daily"], [f"ds={new}", "ds=1999-01-01"], instance=night.instance)[0]
     assert outcome.partitions[f"ds={new}"]["decision"] == "applied"
     assert outcome.partitions["ds=1999-01-01"]["decision"] == "failed"
+    fine = replace(outcome, partitions={f"ds={new}": outcome.partitions[f"ds={new}"]})
+    json_printed("run", json.dumps({"tables": {"daily": _told(fine)}}))
     assert outcome.reasons == ("ds=1999-01-01: there is no such partition; it has 4, e.g. ds=2026-01-01",)
     assert DeltaTable(str(night.folder / "daily")).to_pyarrow_table().num_rows == 10 * ROWS
 

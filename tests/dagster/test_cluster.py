@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 from deltalake import DeltaTable
 
+from tests.json_page import json_printed
+
 from .conftest import statements, write_log, write_table
 
 pytestmark = [pytest.mark.dagster, pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(1200)]
@@ -42,7 +44,7 @@ def chain(data: Path, folder: Path, master: str, more: str) -> tuple[dict[str, A
     words = [sys.executable, "-m", "zorder_pipeline.cli", "run", "--config", str(folder / "tables.yaml"), "--json"]
     done = subprocess.run(words, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr[-3000:]
-    told = json.loads(done.stdout.splitlines()[-1])["tables"]["sales"]
+    told = json_printed("run", done.stdout)["tables"]["sales"]
     order = [(name, "ascending") for name in ("day", "sent", "part")]
     return told, DeltaTable(str(folder / "sales")).to_pyarrow_table().sort_by(order)
 

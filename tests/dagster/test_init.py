@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 from deltalake import DeltaTable
 
+from tests.json_page import json_printed
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import ZorderError
@@ -22,8 +22,7 @@ def run(*words: str | Path) -> dict[str, object]:
     done = CliRunner().invoke(zorder, ["init", *map(str, words), "--json"], catch_exceptions=True)
     if done.exception is not None:
         raise done.exception
-    found: dict[str, object] = json.loads(done.stdout.splitlines()[-1])
-    return found
+    return json_printed("init", done.stdout)
 
 
 @pytest.fixture
@@ -45,6 +44,15 @@ def test_parquet_becomes_a_table_with_its_configuration(mine: Path) -> None:
     config = load_config(mine / "home" / "tables.yaml")
     assert [found.name for found in config.tables] == ["flights"]
     assert (mine / "home" / "dagster.yaml").is_file()
+
+
+def test_metrics_of_a_home_without_a_night_are_counted(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home, target = mine / "home", mine / "zorder.prom"
+    run(home, "--parquet", mine / "flights", "--log", mine / "log.sql")
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    words = ["metrics", "--config", str(home / "tables.yaml"), "--out", str(target), "--json"]
+    told = json_printed("metrics", CliRunner().invoke(zorder, words, catch_exceptions=False).stdout)
+    assert told["figures"] == sum(not line.startswith("#") for line in target.read_text().splitlines())
 
 
 def test_what_is_wrong_is_said_in_one_sentence(mine: Path) -> None:

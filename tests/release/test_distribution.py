@@ -1,6 +1,5 @@
 """What is released: wheel and sdist, installed into an empty environment, run the demo and ship their types."""
 
-import json
 import os
 import re
 import subprocess
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import zorder_pipeline
+from tests.json_page import json_printed
 
 ROOT = Path(__file__).parents[2]
 STEM = f"zorder_pipeline-{zorder_pipeline.__version__}"
@@ -87,7 +87,7 @@ def test_the_wheel_runs_the_demo_in_an_empty_environment(built: Path, tmp_path: 
     words = ("demo", "--scale", "0.01", "--queries", "60", "--workdir", tmp_path / "demo", "--json")
     demo = run(bin_folder / "zorder", *words, cwd=tmp_path, seconds=900)
     assert demo.returncode == 0, demo.stderr
-    read = json.loads(demo.stdout.strip().splitlines()[-1])["contenders"]
+    read = json_printed("demo", demo.stdout)["contenders"]
     assert read["ours"]["rows_read_mean"] < 0.9 * read["stored"]["rows_read_mean"]
 
     (tmp_path / "consumer.py").write_text(CONSUMER)

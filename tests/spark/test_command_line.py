@@ -13,6 +13,7 @@ import pytest
 from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
+from tests.json_page import json_printed
 from zorder_pipeline.cli import common, main
 
 ROWS, FILES = 24_000, 12
@@ -54,7 +55,7 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
 
 
 def zorder(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, dict, str]:
-    """Exit code, the JSON object of the last line, and stderr of a command run in this process."""
+    """Exit code, the JSON object of the last line (with docs/json.md's keys), and stderr of a command run here."""
     monkeypatch.setattr(sys, "argv", ["zorder", *words])
     monkeypatch.setattr(common.err, "file", sys.stderr)
     monkeypatch.setattr(common.out, "file", sys.stdout)
@@ -64,8 +65,7 @@ def zorder(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, *word
     except SystemExit as stop:
         code = int(stop.code or 0)
     shown = capsys.readouterr()
-    last = (shown.out.strip().splitlines() or ["{}"])[-1]
-    return code, json.loads(last) if last.startswith("{") else {}, shown.err
+    return code, json_printed(words[0], shown.out) if "--json" in words and not code else {}, shown.err
 
 
 def test_learn_apply_evaluate_inspect(

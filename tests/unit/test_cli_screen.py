@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 
 import pytest
 from rich.table import Table
 
+from tests.json_page import json_printed
 from zorder_pipeline.cli import common, main
 
 NASTY = ("[/b]", "orders[eu]", ":smile:", "[red]x[/red]")
@@ -44,7 +44,7 @@ def test_nothing_is_rendered_beside_json(
 
     monkeypatch.setattr(Table, "__rich_console__", rendered)
     told = _shown(monkeypatch, capsys, "ingest", "--log", log, "--json")
-    assert set(json.loads(told)["tables"]) == set(NASTY)
+    assert set(json_printed("ingest", told)["tables"]) == set(NASTY)
 
 
 @pytest.mark.parametrize("text", NASTY)

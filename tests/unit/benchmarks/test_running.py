@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from tests.json_page import differences
 from zorder_pipeline.benchmarks import WORKLOADS, find_workload, reports, running
 from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Progress, Workload
 from zorder_pipeline.cli.runs import bench
@@ -44,6 +45,7 @@ def test_bench_writes_json_and_markdown(tmp_path: Path, monkeypatch: pytest.Monk
     assert report["not_run"] == {"default": missing}
     assert asked[0].work == tmp_path / "work", "SQL takes absolute paths alone"
     assert json.loads((tmp_path / "fake.json").read_text()) == report
+    assert differences("bench", {key: value for key, value in report.items() if key != "outcomes"}) == []
     text = (tmp_path / "fake.md").read_text()
     assert f"Not run: default ({missing})." in text
     assert "2.00 (2.00–2.00)" in text
@@ -107,6 +109,7 @@ def test_all_workloads_run_in_turn_with_the_options_they_know(tmp_path: Path, mo
     text = (tmp_path / "out" / running.INDEX).read_text()
     assert all(f"| [{name}]({name}.md) | {find_workload(name).summary} | 0.0 |" in text for name in names)
     assert [run["workload"] for run in found["runs"]] == names
+    assert differences("bench", found) == []
 
 
 def test_all_goes_on_when_one_fails_and_says_so_at_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
