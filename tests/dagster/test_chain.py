@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -160,8 +159,12 @@ def test_the_command_line_hears_of_every_table(night: Night) -> None:
     assert missing.reasons[0].startswith(f"missing: {night.folder}/nowhere is no Delta table")
     sales, daily = (_outcome(table, night.result.all_events) for table in ("sales", "daily"))
     assert (sales.decision, daily.decision) == ("applied", "applied")
-    told = json_printed("run", json.dumps({"tables": {o.table: _told(o) for o in (sales, daily, seldom, unasked)}}))
+    every = (sales, daily, seldom, unasked, missing)
+    told = json_printed("run", json.dumps({"tables": {o.table: _told(o) for o in every}}))
     assert told["tables"]["sales"]["version"] == 16
+    assert told["tables"]["sales"]["undo"].endswith("--to-version 15")
+    assert not {"path", "in_words"} & told["tables"]["sales"].keys()
+    assert told["tables"]["missing"] == {"decision": "failed", "reasons": list(missing.reasons)}
     with pytest.raises(ConfigError, match="no table seldon is configured"):
         run_tables(night.config, ["seldon"])
 
@@ -229,8 +232,7 @@ def test_partitions_are_done_one_by_one_and_a_broken_one_leaves_the_others(night
     outcome = run_tables(night.config, ["daily"], [f"ds={new}", "ds=1999-01-01"], instance=night.instance)[0]
     assert outcome.partitions[f"ds={new}"]["decision"] == "applied"
     assert outcome.partitions["ds=1999-01-01"]["decision"] == "failed"
-    fine = replace(outcome, partitions={f"ds={new}": outcome.partitions[f"ds={new}"]})
-    json_printed("run", json.dumps({"tables": {"daily": _told(fine)}}))
+    json_printed("run", json.dumps({"tables": {"daily": _told(outcome)}}))
     assert outcome.reasons == ("ds=1999-01-01: there is no such partition; it has 4, e.g. ds=2026-01-01",)
     assert DeltaTable(str(night.folder / "daily")).to_pyarrow_table().num_rows == 10 * ROWS
 

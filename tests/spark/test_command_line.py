@@ -57,8 +57,8 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, str, str]:
 def zorder(capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch, *words: str) -> tuple[int, dict, str]:
     """Exit code, the JSON object of the last line (with docs/json.md's keys), and stderr of a command run here."""
     monkeypatch.setattr(sys, "argv", ["zorder", *words])
-    monkeypatch.setattr(common.err, "file", sys.stderr)
-    monkeypatch.setattr(common.out, "file", sys.stdout)
+    monkeypatch.setattr(common.err, "_file", sys.stderr)
+    monkeypatch.setattr(common.out, "_file", sys.stdout)
     code = 0
     try:
         main()

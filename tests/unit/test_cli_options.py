@@ -15,7 +15,7 @@ from zorder_pipeline.errors import ConfigError
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
     """What a command says on stderr when it stops with an error."""
     monkeypatch.setattr(sys, "argv", ["zorder", *words])
-    monkeypatch.setattr(common.err, "file", sys.stderr)
+    monkeypatch.setattr(common.err, "_file", sys.stderr)
     with pytest.raises(SystemExit) as stop:
         main()
     assert stop.value.code in (1, 2)

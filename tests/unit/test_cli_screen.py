@@ -22,9 +22,9 @@ def log(tmp_path: Path) -> str:
 
 def _shown(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], *words: str) -> str:
     monkeypatch.setattr(sys, "argv", ["zorder", *words])
-    monkeypatch.setattr(common.out, "file", sys.stdout)
+    monkeypatch.setattr(common.out, "_file", sys.stdout)
     monkeypatch.setattr(common.out, "quiet", False)
-    monkeypatch.setattr(common.err, "file", sys.stderr)
+    monkeypatch.setattr(common.err, "_file", sys.stderr)
     main()
     return capsys.readouterr().out
 
@@ -51,9 +51,9 @@ def test_nothing_is_rendered_beside_json(
 def test_every_kind_of_line_shows_text_as_it_is(
     text: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(common.out, "file", sys.stdout)
+    monkeypatch.setattr(common.out, "_file", sys.stdout)
     monkeypatch.setattr(common.out, "quiet", False)
-    monkeypatch.setattr(common.err, "file", sys.stderr)
+    monkeypatch.setattr(common.err, "_file", sys.stderr)
     common.print_figures(text, [(text, text)])
     common.print_columns(text, (text, text), [(text, text)], best=text)
     common.out.print(f"- {text}", soft_wrap=True)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dagster import AssetMaterialization, AssetObservation, DagsterEvent
+from dagster import AssetMaterialization, AssetObservation, DagsterEvent, MarkdownMetadataValue
 
 from zorder_pipeline.java import reason_in
 
 __all__ = ["figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
 
+DAGSTERS_FILE = "path"
+"""Under this name Dagster tells in which file it keeps an asset's value."""
 _AS_APPLY = {"delta_version": "version", "rows_rewritten": "rows", "files_left_alone": "skipped_files"}
 
 
@@ -42,10 +44,10 @@ def reasons_of(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]
 
 
 def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
-    """Figures that fit a line of a terminal: no pictures, no tables, and not the sentences of `reasons_of`."""
-    plain = {name: entry.value for name, entry in note.metadata.items() if name != "reasons"}
-    short = {name: value for name, value in plain.items() if isinstance(value, int | float | str)}
-    return {name: value for name, value in short.items() if not isinstance(value, str) or len(value) < 100}
+    """Its single figures and names: no pictures, no tables, not the sentences of `reasons_of`, no file of Dagster's."""
+    plain = {name: entry for name, entry in note.metadata.items() if name not in ("reasons", DAGSTERS_FILE)}
+    values = {name: entry.value for name, entry in plain.items() if not isinstance(entry, MarkdownMetadataValue)}
+    return {name: value for name, value in values.items() if isinstance(value, int | float | str)}
 
 
 def scripted(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -161,7 +161,7 @@ def _run_partitions(
             decision = str(figures.pop("decision")).replace(" ", "_")
             found[key] = {"decision": decision, "reasons": list(reasons_of(notes[-1])), **figures}
     decisions = [str(part["decision"]) for part in found.values()]
-    overall = next((each for each in ("failed", "applied", "declined") if each in decisions), decisions[0])
+    overall = next((each for each in ("failed", "applied", "postponed", "declined") if each in decisions), decisions[0])
     reasons = tuple(f"{key}: {part['reasons'][0]}" for key, part in found.items() if part["decision"] == overall)
     return TableOutcome(table, overall, reasons, partitions=found)
 

@@ -29,6 +29,7 @@ __all__ = [
     "DIALECTS",
     "Payload",
     "Progress",
+    "UnfinishedError",
     "alias_option",
     "command",
     "committer_option",
@@ -79,6 +80,14 @@ err = _Screen(stderr=True)
 out = _Screen(width=None if sys.stdout.isatty() else 120)
 
 
+class UnfinishedError(ZorderError):
+    """Some of what a command was to do failed; ``payload`` says what became of all of it."""
+
+    def __init__(self, sentence: str, payload: Payload) -> None:
+        super().__init__(sentence)
+        self.payload = payload
+
+
 class Progress:
     """Lines on stderr with the seconds since the start; a live line on a terminal."""
 
@@ -100,9 +109,14 @@ def command(function: Callable[..., Payload]) -> click.Command:
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, **kwargs: Any) -> None:
         out.quiet = as_json
-        payload = function(*args, **kwargs)
+        try:
+            payload, failed = function(*args, **kwargs), None
+        except UnfinishedError as error:
+            payload, failed = error.payload, error
         if as_json:
             print(json.dumps(payload, default=_plain))
+        if failed is not None:
+            raise failed
 
     option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")
     return click.command(name=function.__name__, help=function.__doc__)(option(run))

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from zorder_pipeline.errors import ConfigError, ZorderError
 
-from .common import Payload, Progress, command, err, out, print_columns, writable
+from .common import Payload, Progress, UnfinishedError, command, err, out, print_columns, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
@@ -94,9 +94,10 @@ def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str,
             (f"  {key}", _spoken(part["decision"]), part["reasons"][0]) for key, part in outcome.partitions.items()
         ]
     print_columns("Tables", ("table", "decision", "reason"), rows, left=3)
+    found = {"tables": {o.table: _told(o) for o in outcomes}}
     if broken := [f"{o.table}: {_problem(o)}" for o in outcomes if o.decision == "failed" or o.failed_checks]:
-        raise ZorderError("; ".join(broken))
-    return {"tables": {o.table: _told(o) for o in outcomes}}
+        raise UnfinishedError("; ".join(broken), found)
+    return found
 
 
 def _spoken(decision: str) -> str:
@@ -107,9 +108,11 @@ def _told(outcome: TableOutcome) -> Payload:
     from zorder_pipeline.assets.events import scripted
 
     told = {"decision": outcome.decision, "reasons": list(outcome.reasons), **scripted(outcome.figures)}
-    return told | (
-        {"partitions": {k: scripted(p) for k, p in outcome.partitions.items()}} if outcome.partitions else {}
-    )
+    if outcome.failed_checks:
+        told["failed_checks"] = list(outcome.failed_checks)
+    if outcome.partitions:
+        told["partitions"] = {key: scripted(part) for key, part in outcome.partitions.items()}
+    return told
 
 
 def _configuration(given: str | None) -> PipelineConfig:
