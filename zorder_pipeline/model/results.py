@@ -73,7 +73,7 @@ class ApplyResult:
 
     Attributes:
         version: table version afterwards.
-        decision: ``applied``, ``declined`` or ``nothing_to_do``.
+        decision: ``applied``, ``declined``, ``postponed`` or ``nothing_to_do``.
         reasons: sentences, the deciding one first.
         files_removed, files_added: files the rewrite replaced and wrote.
         bytes_rewritten: bytes of the replaced files.
