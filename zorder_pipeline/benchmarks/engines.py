@@ -19,10 +19,14 @@ import numpy.typing as npt
 
 from zorder_pipeline.java import class_name
 
+from .data import file_count, live_bytes
+
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["Times", "duckdb_times", "parquet_files", "per_query", "rows_scanned", "spark_times"]
+    from zorder_pipeline.model.results import Evaluation
+
+__all__ = ["Times", "duckdb_times", "measured", "parquet_files", "per_query", "rows_scanned", "spark_times"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 Run: TypeAlias = Callable[[str], object]
@@ -68,6 +72,20 @@ def per_query(times: Times, engine: str) -> dict[str, Floats]:
     """The measures of an outcome: ``<engine>_s``, ``<engine>_net_s`` and, where known, ``scanned``."""
     found = {f"{engine}_s": times.median, f"{engine}_net_s": times.net}
     return found if times.scanned is None else found | {"scanned": times.scanned}
+
+
+def measured(
+    path: Path, read: Evaluation, in_spark: Times, in_duckdb: Times
+) -> tuple[dict[str, Floats], dict[str, Any]]:
+    """The measures and figures of an outcome: what queries read of a Delta table, and how long some of them took."""
+    measures = {"files": read.files_per_query, "rows": read.rows_per_query, "bytes": read.bytes_per_query}
+    figures = read.to_json() | {
+        "files": file_count(path),
+        "file_bytes": live_bytes(path),
+        "spark_spread": in_spark.spread,
+        "duckdb_spread": in_duckdb.spread,
+    }
+    return measures | per_query(in_spark, "spark") | per_query(in_duckdb, "duckdb"), figures
 
 
 def spark_times(

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING
 import zorder_pipeline
 
 from .compare import refuse_other_results
-from .data import copy_table, file_count, learn_and_apply, lineitem_table, live_bytes
-from .engines import duckdb_times, per_query, spark_times
+from .data import copy_table, learn_and_apply, lineitem_table
+from .engines import duckdb_times, measured, spark_times
 from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .peers import NAMED, NOT_RUN, PEERS, Peer, asked_columns, peers_named
@@ -153,17 +153,9 @@ def _one_seed(
     for one in made:
         mine = one.name == OURS
         read = pipeline.evaluate(spark, str(one.path), [unseen], aliases=[TABLE], count_matches=mine)
-        figures = read.to_json() | {
-            "files": file_count(one.path),
-            "file_bytes": live_bytes(one.path),
-            "means": one.means,
-            "spark_spread": in_spark[one.name].spread,
-            "duckdb_spread": in_duckdb[one.name].spread,
-        }
-        measures = {"files": read.files_per_query, "rows": read.rows_per_query, "bytes": read.bytes_per_query}
-        measures |= per_query(in_spark[one.name], "spark") | per_query(in_duckdb[one.name], "duckdb")
-        extra = {"not_run": dict(not_run)} if mine else {}
-        yield Outcome(one.name, one.label, seed, measures, one.seconds, figures | extra)
+        measures, figures = measured(one.path, read, in_spark[one.name], in_duckdb[one.name])
+        figures |= {"means": one.means, **({"not_run": dict(not_run)} if mine else {})}
+        yield Outcome(one.name, one.label, seed, measures, one.seconds, figures)
         if read.matched_per_query is not None:
             yield bound(read.matched_per_query, read.rows, _files(scale), seed)
 
