@@ -163,6 +163,60 @@ def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: Spark
     assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
 
 
+def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)  # as if a file here were a large one
+    path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
+    rows = spark.range(80_000).selectExpr("id % 8 AS p", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
+    rows.repartition("p").write.format("delta").partitionBy("p").save(path)
+    asked = [f"SELECT text FROM t WHERE p = {v % 8} AND k BETWEEN {v} AND {v + 40}" for v in range(0, 9900, 45)]
+    found = log(tmp_path / "log.jsonl", asked)
+    assert len(open_table(spark, path).files()) == 8
+
+    def learned(**changes: object) -> Plan:
+        return pipeline.learn(spark, path, [found], aliases=["t"], settings=replace(settings, **changes))
+
+    assert learned(smaller_files=False).spec is None, "one file of a partition skips nothing by another column"
+    plan = learned()
+    assert plan.spec is not None
+    assert plan.spec.columns == ("k",)
+    assert any(note.startswith("files get smaller, of about ") for note in plan.notes)
+    judged = pipeline.judge_table(spark, path, plan, gate=BUSY)
+    assert judged.outcome == "approved"
+    done = pipeline.carry_out(spark, judged)
+    assert done.files_added == pytest.approx(80_000 / judged.plan.target_file_rows, rel=0.2)
+    told = pipeline.evaluate(spark, path, [found], aliases=["t"])
+    assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
+    assert told.rows_read_fraction < 1 / 8 / 3, "a query reads less than a third of its partition"
+    after = open_table(spark, path)
+    assert pipeline.sizes.smaller_rows(after, settings) is None, "the next night does not halve them again"
+
+
+@pytest.mark.slow
+def test_the_gate_chooses_between_a_layout_of_large_files_and_one_of_small_ones(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
+    path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
+    rows = spark.range(80_000).selectExpr("id", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
+    rows.repartition(8).write.format("delta").save(path)
+    asked = [f"SELECT text FROM t WHERE k BETWEEN {v} AND {v + 40}" for v in range(0, 9900, 45)]
+    plan = pipeline.learn(spark, path, [log(tmp_path / "log.jsonl", asked)], aliases=["t"], settings=settings)
+    assert any("is weighed by the gate, too" in note for note in plan.notes)
+    own = {c.target_file_rows: c for c in plan.candidates if c.action == ANOTHER}
+    small, large = min(own), max(own)
+    assert (large, plan.target_file_rows) == (plan.target_file_rows, large)
+    assert own[small].promise.after < own[large].promise.after
+
+    def chosen(per_file: float) -> int:
+        gate = GateSettings(queries_per_day=1e5, costs=CostModel(per_opened_file=per_file, per_written_file=0.0))
+        return pipeline.judge_table(spark, path, plan, gate=gate).plan.target_file_rows
+
+    assert (chosen(0.0), chosen(1.0)) == (small, large)
+    assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).plan.target_file_rows == large
+
+
 @pytest.mark.slow
 def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: SparkSession, tmp_path: Path) -> None:
     path, state, rules = make(spark, tmp_path / "t"), str(tmp_path / "state"), pipeline.Rules(approval="changes")

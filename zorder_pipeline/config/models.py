@@ -83,7 +83,7 @@ class LayoutConfig(Model):
     """What the rewritten files look like."""
 
     target_file_rows: Positive | None = None
-    """Rows per file to aim for; without it and target_file_bytes the table keeps about its present file size."""
+    """Rows per file to aim for; without it and target_file_bytes the gate weighs the present file size and others."""
     target_file_bytes: Annotated[int, Field(ge=1024)] | None = None
     """Bytes per file to aim for."""
     pinned_bits: dict[str, Annotated[int, Field(ge=1, le=16)]] = Field(default_factory=dict)

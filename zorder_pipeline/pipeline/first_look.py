@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["triage"]
 
 T = TypeVar("T")
-QUICK = LearnSettings(trials=100, sample_rows=20_000)
+QUICK = LearnSettings(trials=100, sample_rows=20_000, smaller_files=False)
 AT_ONCE = 3
 MEGABYTE = 1 << 20
 SMALL_FILE = 32 * MEGABYTE

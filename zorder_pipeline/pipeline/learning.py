@@ -7,44 +7,41 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from zorder_pipeline import __version__
 from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
-from zorder_pipeline.layout.blocks import split_log
-from zorder_pipeline.layout.draft import Draft, SampledTable
-from zorder_pipeline.layout.learn import Learned, learn_layout
-from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
-from zorder_pipeline.model.plan import ANOTHER, KEPT, Candidate, Plan
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.layout.blocks import LogBlocks, split_log
+from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .analysing import analyse
 from .candidates import Unseen, candidates_at_first, candidates_of
-from .confirming import confirmed
 from .drifting import Memory, fits, missed, noticed, still_fitting, with_regret
 from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
+from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .sizes import partitions_of, target_rows
+from .seeking import Sought, sought
+from .sizes import partitions_of, smaller_rows, target_rows
 from .useful_statistics import useful_statistics
 from .volumes import present_volumes
-from .weights import layout_weights
 from .words import bit_order
 from .worth import may_pay, why_not_search
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["learn", "learn_layout_for", "learn_remembering", "study_name"]
+__all__ = ["learn", "learn_layout_for", "learn_remembering"]
 
 FEW_ROWS_PER_FILE = 50
-THIN = 0.5
-"""Where a present file has fewer rows in the sample than this share of what a new one has, zone maps from the sample
-would flatter the table as it lies: many small files. There the files' own statistics tell what it reads."""
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
@@ -133,23 +130,10 @@ def learn_remembering(
     changes, memory = noticed(analysis, memory, present), still_fitting(analysis, memory)
     present = present if present is not None and fits(analysis, present) else None
     snapshot, sample = analysis.snapshot, analysis.sample
-    columns = sample.arrays
     types = {column.name: column.type for column in snapshot.schema.columns}
-    target = target_rows(snapshot, settings)
-    files = max(1, round(sample.total_rows / target))
-    features = [name for name in analysis.features.ranked if name in columns][: settings.max_features]
     partition = partitions_of(sample, snapshot.schema.partition_columns)
-    table = SampledTable.build(columns, types, features, sample.file, files, partition)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
-    weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
-    search = SearchSettings(
-        settings.trials, settings.seed, settings.seconds, settings.sampler, settings.workers, settings.study,
-        study_name(snapshot.location, snapshot.table_id),
-    )  # fmt: skip
     kept = kept_files(analysis, present, partition) if present is not None else None
-    present_files = snapshot.files()
-    thin = sample.rows < THIN * table.rows_per_file * len(present_files)
-    lies = present_files.zone_map().shares_read(analysis.boxes) if thin else None
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
@@ -164,12 +148,8 @@ def learn_remembering(
         asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
         scans = asked * gate.horizon_days
         unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
-    learned = learn_layout(
-        table, columns, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept, not unsought, lies,
-    )  # fmt: skip
-    if learned.spec is not None:
-        learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
+    found, finer = _found(analysis, settings, blocks, present, kept, unsought, warm, progress)
+    learned, target = found.learned, found.target
     told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
     notes = list(changes)
@@ -177,8 +157,12 @@ def learn_remembering(
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if unsought:
         notes.append(f"{UNSOUGHT}: {unsought}")
-    if table.rows_per_file < FEW_ROWS_PER_FILE:
-        notes.append(f"a file is represented by only {table.rows_per_file:.0f} sample rows: raise --sample-rows")
+    if found.rows_per_file < FEW_ROWS_PER_FILE:
+        notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
+    if target < target_rows(snapshot, settings):
+        notes.append(f"files get smaller, of about {target:,} rows: no layout of files as large as now is surely better")
+    if finer is not None:
+        notes.append(f"a layout for smaller files, of about {finer.target:,} rows, is weighed by the gate, too")
     if learned.left_out:
         notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
     stays = present if learned.name == KEPT else None
@@ -208,19 +192,11 @@ def learn_remembering(
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
         plan = with_regret(plan, memory, counted_on)
     proving = partial(may_pay, analysis, now=now, scans=scans, gate=gate) if gate and now else None
-    promised = None
-    if settings.confirm and learned.spec is not None and blocks is not None:
-        if proving is not None and not settings.enriched_share:
-            promised = proof.promise(plan, learned.after)
-        worth = promised is None or proving is None or proving(replace(plan, promise=promised))
-        if worth and (exact := confirmed(snapshot, learned.spec, target, queries[1])) is not None:
-            learned, proof = replace(learned, before=exact[0], after=exact[1]), replace(proof, exact=exact)
-            promised = None
     stay = kept if stays is not None else None
-    plan = replace(plan, promise=promised or proof.promise(plan, learned.after, stay, learned.before))
+    plan, learned, proof = proved(plan, learned, proof, queries[1], proving, stay)
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         own = kept if present is not None and present.spec is not None and present.spec.computed else None
-        other, computed = for_reading(analysis, settings, plan, weights, partition, own)
+        other, computed = for_reading(analysis, settings, plan, found.weights, partition, own)
         if other is not None:
             return other, replace(learned, computed=computed), memory
         assert present is not None
@@ -230,44 +206,46 @@ def learn_remembering(
         plan = replace(plan, notes=(*plan.notes, STAYS), predicted={**plan.predicted, "validation_fraction": here})
         plan = replace(plan, promise=proof.promise(plan, learned.standing, kept, told))
     if analysis.columns and kept is not None and stays is not None:
-        useful = useful_statistics(analysis, kept, weights, blocks, stays.spec, stays.statistics)
+        useful = useful_statistics(analysis, kept, found.weights, blocks, stays.spec, stays.statistics)
         plan = replace(plan, statistics=useful)
     if present is None or present.spec is None:
-        found = candidates_at_first(proof, plan)
-        return replace(plan, candidates=found), learned, replace(memory, drift=None, rivals={}, columns=types)
+        more = None
+        if finer is not None:
+            other = replace(plan, spec=finer.learned.spec, target_file_rows=finer.target)
+            more = proved(other, finer.learned, proof, queries[1], proving)[::2]
+        options = candidates_at_first(proof, plan, more)
+        return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
     if counted_on is not None and settings.enriched_share:
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
-    found = candidates_of(proof, plan, learned.standing, kept, present, memory)
-    plan = with_regret(replace(plan, candidates=found), memory, present)
+    options = candidates_of(proof, plan, learned.standing, kept, present, memory)
+    plan = with_regret(replace(plan, candidates=options), memory, present)
     if settings.confirm and proving is not None:
-        plan = _earlier_ones_proved(plan, proof, queries[1], proving)
+        plan = earlier_ones_proved(plan, proof, queries[1], proving)
     return plan, learned, replace(memory, columns=types)
 
 
-def _earlier_ones_proved(plan: Plan, proof: Unseen, queries: Sequence[Boxes], proving: Callable[[Plan], bool]) -> Plan:
-    """The plan with what layouts of earlier nights promise by all rows, where the gate may accept it."""
+def _found(
+    analysis: TableAnalysis,
+    settings: LearnSettings,
+    blocks: LogBlocks | None,
+    present: Plan | None,
+    kept: npt.NDArray[np.int32] | None,
+    unsought: str,
+    warm: Sequence[Sequence[str]],
+    progress: Callable[[int, int, float], None] | None,
+) -> tuple[Sought, Sought | None]:
+    """The layout that is tonight's plan, and one for smaller files where the gate should weigh that, too.
 
-    def told(one: Candidate) -> Candidate:
-        own = plan.choosing(one)
-        if one.action != ANOTHER or one.spec is None or one.spec == plan.spec or not proving(own):
-            return one
-        exact = confirmed(proof.analysis.snapshot, one.spec, one.target_file_rows, queries)
-        return one if exact is None else replace(one, promise=proof.promise(own, exact[1], before=exact[0]))
-
-    return replace(plan, candidates=tuple(map(told, plan.candidates)))
-
-
-def study_name(location: str, table_id: str) -> str:
-    """Name of a table's study: the same every night, so that a study goes on where it stopped.
-
-    >>> study_name("file:/data/flights", "5f1c2d3e-0000-4000-8000-000000000000")
-    'flights-5f1c2d3e'
+    Where only smaller files let the table skip anything, theirs is the plan.
     """
-    return f"{location.rstrip('/').rpartition('/')[2]}-{table_id[:8]}"
-
-
-def _drafts(orders: Sequence[Sequence[str]], table: SampledTable) -> list[Draft]:
-    """Layouts by the columns of their bits, those that the sample has all columns of."""
-    place = {encoding.column: i for i, encoding in enumerate(table.encodings)}
-    usable = [order for order in orders if order and set(order) <= place.keys()]
-    return [Draft(tuple(place[name] for name in order[:MAX_BITS])) for order in usable]
+    snapshot = analysis.snapshot
+    first_look = not unsought and (present is None or present.spec is None) and not settings.enriched_share
+    small = smaller_rows(snapshot, settings) if first_look else None
+    if small is not None and settings.seconds is not None:
+        settings = replace(settings, seconds=settings.seconds / 2)
+    seek = partial(sought, analysis, settings, blocks=blocks, kept=kept, warm=warm, progress=progress)
+    found = seek(target_rows(snapshot, settings), searching=not unsought)
+    finer = seek(small) if small is not None else None
+    if finer is None or finer.learned.spec is None:
+        return found, None
+    return (finer, None) if found.learned.spec is None else (found, finer)

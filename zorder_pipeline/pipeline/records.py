@@ -56,7 +56,9 @@ class LearnSettings:
         cost, half_life_days: what a layout costs, see `zorder_pipeline.pipeline.weights.layout_weights`.
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
-            its present file size.
+            its present file size, unless the gate finds that other files pay more.
+        smaller_files: whether a layout for smaller files is sought, too, where files are large and no size is asked for
+            (`zorder_pipeline.pipeline.sizes.smaller_rows`).
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.
@@ -78,6 +80,7 @@ class LearnSettings:
     sample_rows: int = 100_000
     target_file_rows: int | None = None
     target_file_bytes: int | None = None
+    smaller_files: bool = True
     max_features: int = 16
     queries_per_day: float | None = None
     row_group_bytes: int | None = None

@@ -16,11 +16,17 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "compact_rows", "larger_targets", "partitions_of", "query_bytes", "target_rows"]
+__all__ = ["column_bytes", "compact_rows", "larger_targets", "partitions_of", "query_bytes", "smaller_rows"]
+__all__ += ["target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
 COMPACT_FILE = 128 << 20
+SMALLER_FILE = 8 << 20
+"""Files are not made smaller than this for what queries would save: each is an entry of Delta's log, and a footer."""
+MOST_FILES = 1_000
+"""Nor are there to be more of them: what each holds could not be told from a sample."""
+OURS = 0.5
 MIN_FILES = 8
 SHARE_FILES = 16
 STEP = 8
@@ -40,6 +46,27 @@ def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     present = min(max(size / max(MIN_FILES, len(files)), SMALLEST_FILE), LARGEST_FILE)
     wanted = settings.target_file_bytes or snapshot.target_file_bytes or present
     return max(1, round(wanted / per_row))
+
+
+def smaller_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int | None:
+    """Rows per file of files that are so much smaller than the present ones that another layout may suit them.
+
+    Large files hide most of what an order could skip: ten of them can be told apart by three bits, and a partition
+    that is a single file by none. `SMALLER_FILE`, or larger for at most `MOST_FILES` of them.
+
+    Returns:
+        None where somebody asked for a size, where the present files are less than twice as large, or where most of
+        the table lies by a layout of ours already: then its size was weighed before.
+    """
+    if settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes:
+        return None
+    files = snapshot.files()
+    rows, size = int(files.rows.sum()), int(files.bytes.sum())
+    ours = int(files.bytes[[bool(layout) for layout in files.layout]].sum())
+    if not rows or not settings.smaller_files or ours > OURS * size:
+        return None
+    wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / size)
+    return wanted if 0 < 2 * wanted <= target_rows(snapshot, settings) else None
 
 
 def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
