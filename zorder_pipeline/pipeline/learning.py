@@ -160,7 +160,9 @@ def learn_remembering(
     if found.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
     if target < target_rows(snapshot, settings):
-        notes.append(f"files get smaller, of about {target:,} rows: no layout of files as large as now is surely better")
+        notes.append(
+            f"files get smaller, of about {target:,} rows: no layout of files as large as now is surely better"
+        )
     if finer is not None:
         notes.append(f"a layout for smaller files, of about {finer.target:,} rows, is weighed by the gate, too")
     if learned.left_out:
