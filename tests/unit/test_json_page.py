@@ -137,6 +137,23 @@ def test_a_command_prints_the_keys_of_the_page(
     json_printed(words[0], done.stdout)
 
 
+def test_the_ui_says_where_it_will_be_before_it_becomes_dagster(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "dagster.yaml").touch()
+    became: list[Any] = []
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr("os.execve", lambda *words: became.append(words))
+    monkeypatch.setattr("os.dup2", lambda *ends: became.append(ends))
+    done = CliRunner().invoke(zorder, ["ui", "--port", "3210", "--json"])
+    assert done.exception is None, done.output
+    assert json_printed("ui", done.stdout)["url"] == "http://127.0.0.1:3210"
+    output_to_stderr, (program, words, environment) = became
+    assert output_to_stderr == (2, 1)
+    assert (Path(program).name, words[1]) == ("dagster", "dev")
+    assert environment["DAGSTER_HOME"] == str(tmp_path)
+
+
 def test_what_differs_from_the_page_is_named() -> None:
     assert differences("rollback", {"version": None, "to": 3}) == [
         "rollback.restored_version is missing",

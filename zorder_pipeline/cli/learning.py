@@ -187,5 +187,5 @@ def _write(plan: Plan, target: str, next_step: str) -> Payload:
     write_plan(plan, target)
     for sentence in pipeline.in_words(plan):
         out.print(sentence, soft_wrap=True)
-    out.print(f"plan written to {target}; apply it with: {next_step}", soft_wrap=True)
+    out.print(f"plan {plan.plan_id} written to {target}; apply it with: {next_step}", soft_wrap=True)
     return pipeline.describe(plan)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sys
 from pathlib import Path
@@ -156,7 +157,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
             write_metrics(instance, config, target)
     if target is None:
         out.print(text, end="", soft_wrap=True)
-    return {"figures": sum(not line.startswith("#") for line in text.splitlines()), "file": target}
+    return {"figures": sum(not line.startswith("#") for line in text.splitlines()), "file": target, "text": text}
 
 
 @command
@@ -212,7 +213,8 @@ def bench(
 @click.command()
 @click.option("--workdir", default=".demo", show_default=True, type=click.Path(), help="Folder of zorder demo.")
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
-def ui(workdir: str, port: int) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the only line of stdout, at once.")
+def ui(workdir: str, port: int, as_json: bool) -> None:
     """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set)."""
     home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir) / "dagster_home").expanduser().absolute()
     if not (home / "dagster.yaml").is_file():
@@ -222,5 +224,9 @@ def ui(workdir: str, port: int) -> None:
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     program = Path(sys.executable).with_name("dagster")
     words = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
-    err.print(Text.assemble("the UI will be at ", (f"http://127.0.0.1:{port}", "bold"), ", Ctrl-C ends it"))
+    address = f"http://127.0.0.1:{port}"
+    err.print(Text.assemble("the UI will be at ", (address, "bold"), ", Ctrl-C ends it"))
+    if as_json:
+        print(json.dumps({"url": address, "dagster_home": str(home), "pid": os.getpid()}), flush=True)
+        os.dup2(2, 1)  # Dagster's own lines go where other commands print theirs
     os.execve(words[0], words, environment)

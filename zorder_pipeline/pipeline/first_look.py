@@ -25,7 +25,7 @@ from .analysing import analyse
 from .learning import learn_layout_for
 from .logs import ingest, names_of, stored_log
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .sizes import query_bytes, target_rows
+from .sizes import query_bytes, smaller_rows, target_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["triage"]
 
 T = TypeVar("T")
-QUICK = LearnSettings(trials=100, sample_rows=20_000, smaller_files=False)
+QUICK = LearnSettings(trials=100, sample_rows=20_000)
 AT_ONCE = 3
 MEGABYTE = 1 << 20
 SMALL_FILE = 32 * MEGABYTE
@@ -134,6 +134,8 @@ def _one(
     facts = _facts(name, snapshot, queries)
     if not facts.queries or not facts.rows:
         return replace(facts, problem="no query of it in the log" if facts.rows else "the table is empty")
+    if (small := smaller_rows(snapshot, settings)) is not None:  # what there is to gain, not what files of today leave
+        settings = replace(settings, target_file_rows=small)
     analysis = analyse(spark, snapshot, log, [name], settings, read_only=True)
     plan, learned = learn_layout_for(analysis, settings)
     others = {key: share for key, share in plan.baselines.items() if key != "stored"}
@@ -205,7 +207,7 @@ def _advice(
     elif found.read_now is not None:
         yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"
     yield from _partition_advice(files, snapshot, queries)
-    small = int((files.bytes < SMALL_FILE).sum())
+    small = int((~files.ours & (files.bytes < SMALL_FILE)).sum())  # the size of ours was weighed
     if len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
         yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
     if lacking := [name for name in found.columns if not _has_statistics(snapshot, name)]:

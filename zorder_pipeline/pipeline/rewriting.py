@@ -163,7 +163,10 @@ def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:
     decision, would = judged.decision, judged.preview
     if judged.outcome == "nothing_to_do":
         skipped = would.files_removed + would.skipped_files
-        return ApplyResult(version, "nothing_to_do", decision.reasons, skipped_files=skipped, dry_run=dry_run)
+        said = decision.to_json()
+        return ApplyResult(
+            version, "nothing_to_do", decision.reasons, skipped_files=skipped, dry_run=dry_run, gate=said
+        )
     approved = decision.approved
     return ApplyResult(
         version=version,

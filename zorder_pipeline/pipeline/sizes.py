@@ -62,8 +62,7 @@ def smaller_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int | None
         return None
     files = snapshot.files()
     rows, size = int(files.rows.sum()), int(files.bytes.sum())
-    ours = int(files.bytes[[bool(layout) for layout in files.layout]].sum())
-    if not rows or not settings.smaller_files or ours > OURS * size:
+    if not rows or not settings.smaller_files or int(files.bytes[files.ours].sum()) > OURS * size:
         return None
     wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / size)
     return wanted if 0 < 2 * wanted <= target_rows(snapshot, settings) else None

@@ -43,6 +43,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         layout |= {"cells": cells, "cuts": cells - 1, "depth": spec.tree.depth}
         layout["cuts_per_cell"] = {name: round(count, 3) for name, count in shares.items()}
     return {
+        "plan_id": plan.plan_id,
         "layout": layout,
         "predicted": dict(plan.predicted),
         "promise": vars(plan.promise),

@@ -101,6 +101,11 @@ class FileList:
         """Which files lie by a layout, shape (files,)."""
         return np.fromiter((layout == layout_id for layout in self.layout), np.bool_, len(self))
 
+    @property
+    def ours(self) -> npt.NDArray[np.bool_]:
+        """Which files lie by a layout of ours, whichever, shape (files,)."""
+        return np.array([bool(layout) for layout in self.layout], dtype=np.bool_)
+
     def layouts(self) -> tuple[str, ...]:
         """Layout id per file, "" where the file is none of ours."""
         return self.layout
