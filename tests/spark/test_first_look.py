@@ -70,6 +70,19 @@ def test_partitions_that_are_too_fine_and_never_filtered_are_named(found: dict[s
     assert not any("CLUSTER BY" in statement for statement in found["fine"].statements)
 
 
+def test_partitions_that_are_single_files_may_gain_by_smaller_ones(
+    spark: SparkSession, lake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def learned() -> float:
+        (found,) = pipeline.triage(spark, [str(lake / "log.jsonl")], [str(lake / "fine")])
+        assert found.learned is not None
+        return found.learned
+
+    assert learned() == pytest.approx(1.0), "files as they are: one of each partition, by which no query filters"
+    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 1 << 10)  # as if these files were large
+    assert learned() < 0.5
+
+
 def test_tables_of_which_nothing_can_be_said_say_why(found: dict[str, TableTriage]) -> None:
     assert found["empty"].problem == "the table is empty"
     assert "nowhere" in str(found["nowhere.to_be_found"].problem)

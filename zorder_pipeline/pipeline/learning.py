@@ -214,7 +214,7 @@ def learn_remembering(
         more = None
         if finer is not None:
             other = replace(plan, spec=finer.learned.spec, target_file_rows=finer.target)
-            more = proved(other, finer.learned, proof, queries[1], proving)[::2]
+            more = proved(other, finer.learned, replace(proof, exact=None), queries[1], proving)[::2]
         options = candidates_at_first(proof, plan, more)
         return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
     if counted_on is not None and settings.enriched_share:
