@@ -180,21 +180,23 @@ def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
     assert learned(smaller_files=False).spec is None, "one file of a partition skips nothing by another column"
     plan = learned()
     assert plan.spec is not None
-    assert plan.spec.columns == ("k",)
-    assert any(note.startswith("files get smaller, of about ") for note in plan.notes)
+    assert (plan.spec.columns, plan.spec.rows) == (("k",), 80_000)
+    unasked = pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False))
+    assert unasked.preview.files_added == 8, "nobody weighed another size"
     judged = pipeline.judge_table(spark, path, plan, gate=BUSY)
     assert judged.outcome == "approved"
+    made = round(80_000 / judged.plan.target_file_rows)
+    assert any(f"; 8 files become {judged.preview.files_added}" in reason for reason in judged.decision.reasons)
     done = pipeline.carry_out(spark, judged)
-    assert done.files_added == pytest.approx(80_000 / judged.plan.target_file_rows, rel=0.2)
+    assert done.files_added == pytest.approx(made, rel=0.2)
     told = pipeline.evaluate(spark, path, [found], aliases=["t"])
     assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
     assert told.rows_read_fraction < 1 / 8 / 3, "a query reads less than a third of its partition"
-    after = open_table(spark, path)
-    assert pipeline.sizes.smaller_rows(after, settings) is None, "the next night does not halve them again"
+    again = pipeline.judge_table(spark, path, plan, gate=BUSY)
+    assert (again.outcome, again.decision.cause) == ("nothing_to_do", "nothing_new"), "nor in another size"
 
 
-@pytest.mark.slow
-def test_the_gate_chooses_between_a_layout_of_large_files_and_one_of_small_ones(
+def test_the_gate_chooses_the_size_of_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
@@ -203,17 +205,17 @@ def test_the_gate_chooses_between_a_layout_of_large_files_and_one_of_small_ones(
     rows.repartition(8).write.format("delta").save(path)
     asked = [f"SELECT text FROM t WHERE k BETWEEN {v} AND {v + 40}" for v in range(0, 9900, 45)]
     plan = pipeline.learn(spark, path, [log(tmp_path / "log.jsonl", asked)], aliases=["t"], settings=settings)
-    assert any("is weighed by the gate, too" in note for note in plan.notes)
     own = {c.target_file_rows: c for c in plan.candidates if c.action == ANOTHER}
     small, large = min(own), max(own)
-    assert (large, plan.target_file_rows) == (plan.target_file_rows, large)
+    assert (plan.target_file_rows, plan.promise) == (large, own[large].promise), "the present size"
     assert own[small].promise.after < own[large].promise.after
 
-    def chosen(per_file: float) -> int:
+    def chosen(per_file: float) -> Plan:
         gate = GateSettings(queries_per_day=1e5, costs=CostModel(per_opened_file=per_file, per_written_file=0.0))
-        return pipeline.judge_table(spark, path, plan, gate=gate).plan.target_file_rows
+        return pipeline.judge_table(spark, path, plan, gate=gate).plan
 
-    assert (chosen(0.0), chosen(1.0)) == (small, large)
+    assert [chosen(cost).target_file_rows for cost in (0.0, 1.0)] == [small, large]
+    assert chosen(1.0).plan_id == plan.plan_id, "the id that learn prints"
     assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).plan.target_file_rows == large
 
 

@@ -42,6 +42,7 @@ def learn_settings(table: TableConfig, redact: bool = False) -> LearnSettings:
         sample_rows=search.sample_rows,
         target_file_rows=layout.target_file_rows,
         target_file_bytes=layout.target_file_bytes,
+        smaller_files=layout.smaller_files,
         max_features=search.max_features,
         queries_per_day=table.gate.queries_per_day,
         row_group_bytes=layout.row_group_bytes,

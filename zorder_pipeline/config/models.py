@@ -86,6 +86,8 @@ class LayoutConfig(Model):
     """Rows per file to aim for; without it and target_file_bytes the gate weighs the present file size and others."""
     target_file_bytes: Annotated[int, Field(ge=1024)] | None = None
     """Bytes per file to aim for."""
+    smaller_files: bool = True
+    """Whether files may become smaller than they are where that pays, down to 8 MiB; a size given overrides it."""
     pinned_bits: dict[str, Annotated[int, Field(ge=1, le=16)]] = Field(default_factory=dict)
     """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate."""
     keep: bool = False

@@ -19,6 +19,8 @@ from .regression import Estimate
 __all__ = ["UNSOUGHT", "GateSettings", "decide", "judge", "postponed"]
 
 MIN_PROMISE_QUERIES = 5
+RESIZED = 2
+"""So many times as many files as they replace are told of."""
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
 
 UNSOUGHT = "no other layout was sought"
@@ -148,6 +150,9 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
+    replaced = proposal.work.files - proposal.made
+    if proposal.made >= RESIZED * replaced > 0:
+        read += f"; {counted(replaced, 'file')} become {proposal.made:,}"
     if action == COMPACTION:
         then = promised.files_before - promised.files_saved_per_query
         read = f"merging small files lets a query open {then:,.1f} instead of {promised.files_before:,.1f}; {read}"

@@ -165,7 +165,7 @@ class Plan:
     def plan_id(self) -> str:
         """What an approval is for: equal for plans that would do the same with the same table."""
         layout = self.spec.layout_id if self.spec else None
-        text = json.dumps([self.table_id, layout, self.action, self.target_file_rows])
+        text = json.dumps([self.table_id, layout, self.effective_action, self.target_file_rows])
         return hashlib.blake2b(text.encode(), digest_size=4).hexdigest()
 
     @property

@@ -19,7 +19,7 @@ from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings, TableAnalysis
-from .sizes import smaller_rows, target_rows
+from .sizes import sought_rows
 from .statistics import statistics_features
 from .volumes import sampled_for_size
 from .weights import scanned_shares
@@ -77,7 +77,7 @@ def analyse(
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
     wanted_columns |= {name for layout in layouts for name in layout.table_columns}
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
-    files = math.ceil(rows / (smaller_rows(snapshot, settings) or target_rows(snapshot, settings)))
+    files = math.ceil(rows / sought_rows(snapshot, settings))
     least = MIN_ROWS_SAMPLED_PER_FILE * files
     if statistics:
         least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))

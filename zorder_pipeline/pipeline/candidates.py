@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -20,7 +19,7 @@ from zorder_pipeline.model.ranges import Boxes
 from .drifting import Memory, Rival, block_of, since_then
 from .keeping import compacted_files, sampled_files
 from .records import LearnSettings, TableAnalysis
-from .sizes import compact_rows, larger_targets, query_bytes
+from .sizes import compact_rows, other_targets, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
 
 __all__ = ["Unseen", "candidates_at_first", "candidates_of"]
@@ -106,17 +105,15 @@ class Unseen:
         return query_bytes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen])
 
 
-def candidates_at_first(proof: Unseen, plan: Plan, finer: tuple[Plan, Unseen] | None = None) -> tuple[Candidate, ...]:
+def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
     """What could be done with a table that lies by no layout of ours: the learned one, or merging small files.
 
+    The layout in files of about the present size comes first: that is what is done where the gate does not choose.
     Empty when there is only ``plan``, and nothing is known of it partition by partition.
-
-    Args:
-        finer: a plan for smaller files than those of ``plan``, and the proof of its promise.
     """
     learned, merged = _learned(proof, plan), _compaction(proof, plan)
-    if finer is not None:
-        learned += _learned(finer[1], finer[0], below=plan.target_file_rows)
+    present = target_rows(proof.analysis.snapshot, proof.settings)
+    learned.sort(key=lambda one: one.target_file_rows != present)
     if merged is None and len(learned) < 2 and not any(one.partitions for one in learned):
         return ()  # the plan alone
     return (*learned, merged) if merged is not None else tuple(learned)
@@ -158,19 +155,15 @@ def candidates_of(
     return (*found, merged) if merged is not None else tuple(found)
 
 
-def _learned(proof: Unseen, plan: Plan, below: float = math.inf) -> list[Candidate]:
-    """The layout that was learned tonight, and the same in larger files where files are small; none without one.
+def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
+    """The layout that was learned tonight, and the same in files of other sizes (`other_targets`); none without one.
 
     Where all rows of the table told what the first one reads, the others are told by the sample, times what it errs by.
-
-    Args:
-        below: rows per file that another layout is weighed for.
     """
     if plan.spec is None:
         return []
     found, erring, before = [], 1.0, None
-    larger = larger_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
-    sizes = [target for target in larger if target < below]
+    sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
     for target in (plan.target_file_rows, *(sizes if len(proof.unseen) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
         candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, proof.partitions(block))

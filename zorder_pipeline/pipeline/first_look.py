@@ -25,7 +25,7 @@ from .analysing import analyse
 from .learning import learn_layout_for
 from .logs import ingest, names_of, stored_log
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .sizes import query_bytes, smaller_rows, target_rows
+from .sizes import query_bytes, sought_rows, target_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["triage"]
 
 T = TypeVar("T")
-QUICK = LearnSettings(trials=100, sample_rows=20_000)
+QUICK = LearnSettings(trials=100, sample_rows=20_000, confirm=False)
 AT_ONCE = 3
 MEGABYTE = 1 << 20
 SMALL_FILE = 32 * MEGABYTE
@@ -134,8 +134,6 @@ def _one(
     facts = _facts(name, snapshot, queries)
     if not facts.queries or not facts.rows:
         return replace(facts, problem="no query of it in the log" if facts.rows else "the table is empty")
-    if (small := smaller_rows(snapshot, settings)) is not None:  # what there is to gain, not what files of today leave
-        settings = replace(settings, target_file_rows=small)
     analysis = analyse(spark, snapshot, log, [name], settings, read_only=True)
     plan, learned = learn_layout_for(analysis, settings)
     others = {key: share for key, share in plan.baselines.items() if key != "stored"}
@@ -153,8 +151,17 @@ def _one(
         columns=chosen,
         saved_bytes_per_day=_bytes_per_day(snapshot, queries) * (facts.read_now or 0.0) * (1 - kept),
     )
-    advice = tuple(_advice(told, snapshot, queries, log_words))
-    return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told)))
+    size = _smaller_bytes(snapshot, settings)
+    advice = tuple(_advice(told, snapshot, queries, log_words, size))
+    return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told, size)))
+
+
+def _smaller_bytes(snapshot: TableSnapshot, settings: LearnSettings) -> int | None:
+    """Size of the files that a layout was sought for, where these are smaller than the present ones."""
+    files, sought = snapshot.files(), sought_rows(snapshot, settings)
+    if sought >= target_rows(snapshot, settings):
+        return None
+    return round(sought * float(files.bytes.sum()) / max(1, int(files.rows.sum())))
 
 
 def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> TableTriage:
@@ -182,7 +189,7 @@ def _bound(analysis: TableAnalysis, settings: LearnSettings) -> float:
     columns = sample.arrays
     estimator = Estimator.build(columns, analysis.snapshot.schema, analysis.boxes, sample.rows)
     matching = estimator.rows_read(np.arange(sample.rows, dtype=np.int32), sample.rows)
-    file = (1 - TOLERANCE) * target_rows(analysis.snapshot, settings) * sample.rows / max(1, sample.total_rows)
+    file = (1 - TOLERANCE) * sought_rows(analysis.snapshot, settings) * sample.rows / max(1, sample.total_rows)
     return float(np.mean(np.clip(matching, np.where(matching > 0, min(file, sample.rows), 0), None)) / sample.rows)
 
 
@@ -194,21 +201,22 @@ def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> f
 
 
 def _advice(
-    found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str
+    found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str, smaller: int | None
 ) -> Iterator[str]:
     files = snapshot.files()
     if (reason := snapshot.unsupported()) is not None:
         yield reason
     if found.learned is not None and found.read_now and found.learned < WORTH * found.read_now:
+        sized = "" if smaller is None else f" in files of about {smaller / MEGABYTE:,.0f} MB"
         yield (
-            f"queries read {found.read_now:.0%} of the rows; a learned layout would read about {found.learned:.0%}: "
-            f"zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
+            f"queries read {found.read_now:.0%} of the rows; a learned layout would read about {found.learned:.0%}"
+            f"{sized}: zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
         )
     elif found.read_now is not None:
         yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"
     yield from _partition_advice(files, snapshot, queries)
     small = int((~files.ours & (files.bytes < SMALL_FILE)).sum())  # the size of ours was weighed
-    if len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
+    if smaller is None and len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
         yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
     if lacking := [name for name in found.columns if not _has_statistics(snapshot, name)]:
         yield f"{', '.join(lacking)} has no Delta statistics: name it in delta.dataSkippingStatsColumns"
@@ -243,12 +251,14 @@ def _has_statistics(snapshot: TableSnapshot, name: str) -> bool:
     return column is not None and column.delta_stats
 
 
-def _statements(name: str, snapshot: TableSnapshot, found: TableTriage) -> Iterator[str]:
+def _statements(name: str, snapshot: TableSnapshot, found: TableTriage, smaller: int | None) -> Iterator[str]:
     """SQL for platforms on which we may not rewrite."""
     chosen = [column_sql(snapshot.paths[column]) for column in found.columns[:4]]
     if not chosen or found.learned is None or found.read_now is None or found.learned >= WORTH * found.read_now:
         return
     target = f"delta.`{snapshot.location}`" if "/" in name else name
+    if smaller is not None:
+        yield f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.targetFileSize' = '{smaller}')"
     if not snapshot.schema.partition_columns:
         yield f"ALTER TABLE {target} CLUSTER BY ({', '.join(chosen)})"
     if "clustering" not in snapshot.features:

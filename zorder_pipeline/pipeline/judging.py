@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ from zorder_pipeline.gate.holds import Hold, held, stopped_by
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import COMPACTION, FULL, KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
 from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
 from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
@@ -82,7 +83,7 @@ def judge_table(
     if full:
         choices = [replace(choice, action=FULL) if choice.origin == KEPT else choice for choice in choices]
     proposals = []
-    for choice in choices:
+    for choice in _in_the_size_in_use(choices, snapshot):
         would = preview(snapshot, choice, where=where, full=full)
         if not would.files_removed and (choice.spec is not None or choice.action):
             continue
@@ -112,6 +113,23 @@ def judge_table(
     if judged.decision.approved and (hold := hold_now(spark, state, rules, now)) is not None:
         judged = replace(judged, decision=postponed(judged.decision, hold.cause, hold.why))
     return replace(judged, parts=_parts(snapshot, judged))
+
+
+def _in_the_size_in_use(choices: Sequence[Plan], snapshot: TableSnapshot) -> list[Plan]:
+    """The choices but those that would write files of a layout again in another size.
+
+    A plan offers its layout in several sizes of files, each with a promise against the table as it was then. Once files
+    lie by that layout one of them was chosen, and is what the rest of the table gets.
+    """
+    files, kept = snapshot.files(), list(choices)
+    for layout in {one.spec.layout_id for one in choices if one.spec is not None and one.action == ANOTHER}:
+        mine = files.lies_by(layout)
+        sizes = [one for one in kept if one.action == ANOTHER and one.spec and one.spec.layout_id == layout]
+        if mine.any():
+            here = math.log(max(1.0, float(files.rows[mine].mean())))
+            nearest = min(sizes, key=lambda one: abs(math.log(one.target_file_rows) - here))
+            kept = [one for one in kept if one is nearest or one not in sizes]
+    return kept
 
 
 def hold_now(

@@ -7,17 +7,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
-
 from zorder_pipeline import __version__
 from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
-from zorder_pipeline.layout.blocks import LogBlocks, split_log
+from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.learn import Learned
-from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
@@ -29,8 +26,8 @@ from .logs import ingest, names_of
 from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
-from .seeking import Sought, sought
-from .sizes import partitions_of, smaller_rows, target_rows
+from .seeking import sought
+from .sizes import partitions_of
 from .useful_statistics import useful_statistics
 from .volumes import present_volumes
 from .words import bit_order
@@ -148,7 +145,9 @@ def learn_remembering(
         asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
         scans = asked * gate.horizon_days
         unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
-    found, finer = _found(analysis, settings, blocks, present, kept, unsought, warm, progress)
+    found = sought(
+        analysis, settings, blocks, kept=kept, partition=partition, warm=warm, progress=progress, searching=not unsought
+    )
     learned, target = found.learned, found.target
     told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
@@ -159,12 +158,6 @@ def learn_remembering(
         notes.append(f"{UNSOUGHT}: {unsought}")
     if found.rows_per_file < FEW_ROWS_PER_FILE:
         notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
-    if target < target_rows(snapshot, settings):
-        notes.append(
-            f"files get smaller, of about {target:,} rows: no layout of files as large as now is surely better"
-        )
-    if finer is not None:
-        notes.append(f"a layout for smaller files, of about {finer.target:,} rows, is weighed by the gate, too")
     if learned.left_out:
         notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
     stays = present if learned.name == KEPT else None
@@ -211,11 +204,9 @@ def learn_remembering(
         useful = useful_statistics(analysis, kept, found.weights, blocks, stays.spec, stays.statistics)
         plan = replace(plan, statistics=useful)
     if present is None or present.spec is None:
-        more = None
-        if finer is not None:
-            other = replace(plan, spec=finer.learned.spec, target_file_rows=finer.target)
-            more = proved(other, finer.learned, replace(proof, exact=None), queries[1], proving)[::2]
-        options = candidates_at_first(proof, plan, more)
+        options = candidates_at_first(proof, plan)
+        if options and options[0].action == ANOTHER:
+            plan = replace(plan, target_file_rows=options[0].target_file_rows, promise=options[0].promise)
         return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
     if counted_on is not None and settings.enriched_share:
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
@@ -224,30 +215,3 @@ def learn_remembering(
     if settings.confirm and proving is not None:
         plan = earlier_ones_proved(plan, proof, queries[1], proving)
     return plan, learned, replace(memory, columns=types)
-
-
-def _found(
-    analysis: TableAnalysis,
-    settings: LearnSettings,
-    blocks: LogBlocks | None,
-    present: Plan | None,
-    kept: npt.NDArray[np.int32] | None,
-    unsought: str,
-    warm: Sequence[Sequence[str]],
-    progress: Callable[[int, int, float], None] | None,
-) -> tuple[Sought, Sought | None]:
-    """The layout that is tonight's plan, and one for smaller files where the gate should weigh that, too.
-
-    Where only smaller files let the table skip anything, theirs is the plan.
-    """
-    snapshot = analysis.snapshot
-    first_look = not unsought and (present is None or present.spec is None) and not settings.enriched_share
-    small = smaller_rows(snapshot, settings) if first_look else None
-    if small is not None and settings.seconds is not None:
-        settings = replace(settings, seconds=settings.seconds / 2)
-    seek = partial(sought, analysis, settings, blocks=blocks, kept=kept, warm=warm, progress=progress)
-    found = seek(target_rows(snapshot, settings), searching=not unsought)
-    finer = seek(small) if small is not None else None
-    if finer is None or finer.learned.spec is None:
-        return found, None
-    return (finer, None) if found.learned.spec is None else (found, finer)

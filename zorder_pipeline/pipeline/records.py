@@ -57,8 +57,8 @@ class LearnSettings:
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
             its present file size, unless the gate finds that other files pay more.
-        smaller_files: whether a layout for smaller files is sought, too, where files are large and no size is asked for
-            (`zorder_pipeline.pipeline.sizes.smaller_rows`).
+        smaller_files: whether files may become smaller than they are where they are large and no size is asked for
+            (`zorder_pipeline.pipeline.sizes.sought_rows`).
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.

@@ -1,9 +1,9 @@
-"""A search for files of one size: the sample as a table of such files, and the layout that was found for it."""
+"""A search: the sample as a table of files of the size that is sought for, and the layout that was found for it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -14,7 +14,7 @@ from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 
 from .records import LearnSettings, TableAnalysis
-from .sizes import partitions_of
+from .sizes import sought_rows
 from .weights import layout_weights
 
 __all__ = ["Sought", "sought", "study_name"]
@@ -44,26 +44,27 @@ class Sought:
 def sought(
     analysis: TableAnalysis,
     settings: LearnSettings,
-    target: int,
     blocks: LogBlocks | None,
     *,
     kept: npt.NDArray[np.int32] | None = None,
+    partition: npt.NDArray[np.int32] | None = None,
     warm: Sequence[Sequence[str]] = (),
     progress: Callable[[int, int, float], None] | None = None,
     searching: bool = True,
 ) -> Sought:
-    """Search for a layout in files of about ``target`` rows.
+    """Search for a layout in files of `zorder_pipeline.pipeline.sizes.sought_rows`.
 
     Args:
         blocks: which queries learn, choose and promise.
+        partition: table partition of each sampled row.
         kept, searching: see `zorder_pipeline.layout.learn.learn_layout`.
         warm, progress: see `zorder_pipeline.pipeline.learning.learn_layout_for`.
     """
     snapshot, sample = analysis.snapshot, analysis.sample
+    target = sought_rows(snapshot, settings)
     types = {column.name: column.type for column in snapshot.schema.columns}
     files = max(1, round(sample.total_rows / target))
     features = [name for name in analysis.features.ranked if name in sample.columns][: settings.max_features]
-    partition = partitions_of(sample, snapshot.schema.partition_columns)
     table = SampledTable.build(sample.arrays, types, features, sample.file, files, partition)
     weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
     search = SearchSettings(
@@ -77,6 +78,8 @@ def sought(
         table, sample.arrays, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
         kept, searching, lies,
     )  # fmt: skip
+    if learned.spec is not None:
+        learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
     return Sought(target, learned, weights, table.rows_per_file)
 
 

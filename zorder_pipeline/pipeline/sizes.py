@@ -16,7 +16,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "compact_rows", "larger_targets", "partitions_of", "query_bytes", "smaller_rows"]
+__all__ = ["column_bytes", "compact_rows", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
 __all__ += ["target_rows"]
 
 SMALLEST_FILE = 64 * 1024
@@ -26,7 +26,6 @@ SMALLER_FILE = 8 << 20
 """Files are not made smaller than this for what queries would save: each is an entry of Delta's log, and a footer."""
 MOST_FILES = 1_000
 """Nor are there to be more of them: what each holds could not be told from a sample."""
-OURS = 0.5
 MIN_FILES = 8
 SHARE_FILES = 16
 STEP = 8
@@ -48,38 +47,45 @@ def target_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     return max(1, round(wanted / per_row))
 
 
-def smaller_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int | None:
-    """Rows per file of files that are so much smaller than the present ones that another layout may suit them.
+def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
+    """Rows per file of the files that a layout is sought for; the gate weighs it in others, too.
 
-    Large files hide most of what an order could skip: ten of them can be told apart by three bits, and a partition
-    that is a single file by none. `SMALLER_FILE`, or larger for at most `MOST_FILES` of them.
-
-    Returns:
-        None where somebody asked for a size, where the present files are less than twice as large, or where most of
-        the table lies by a layout of ours already: then its size was weighed before.
+    As `target_rows`, but where nobody asked for a size and no file lies by a layout of ours, files of `SMALLER_FILE`,
+    or as many as `MOST_FILES`, if the present ones are at least twice as large: these hide most of what an order could
+    skip. Ten can be told apart by three bits, and a partition that is a single file by none. Where some files lie by a
+    layout of ours, files are at most as large as those.
     """
-    if settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes:
-        return None
-    files = snapshot.files()
-    rows, size = int(files.rows.sum()), int(files.bytes.sum())
-    if not rows or not settings.smaller_files or int(files.bytes[files.ours].sum()) > OURS * size:
-        return None
+    target, files = target_rows(snapshot, settings), snapshot.files()
+    rows, size, ours = int(files.rows.sum()), int(files.bytes.sum()), files.ours
+    if _asked(snapshot, settings) or not rows:
+        return target
+    if ours.any():
+        return min(target, max(1, round(float(files.rows[ours].mean()))))
+    merging = str(snapshot.properties.get("delta.autoOptimize.autoCompact", "false")).lower() != "false"
+    if merging or not settings.smaller_files or settings.enriched_share > 0:
+        return target
     wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / size)
-    return wanted if 0 < 2 * wanted <= target_rows(snapshot, settings) else None
+    return wanted if 0 < 2 * wanted <= target else target
+
+
+def _asked(snapshot: TableSnapshot, settings: LearnSettings) -> bool:
+    """Whether somebody asked for a size of files."""
+    return bool(settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes)
 
 
 def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     """Rows per file that a compaction aims for: as `target_rows`, but 128 MiB instead of the present size."""
-    if settings.target_file_rows or settings.target_file_bytes or snapshot.target_file_bytes:
+    if _asked(snapshot, settings):
         return target_rows(snapshot, settings)
     return target_rows(snapshot, replace(settings, target_file_bytes=COMPACT_FILE))
 
 
-def larger_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> tuple[int, ...]:
-    """Rows per file of larger files than ``target`` that a layout might be written in, because files are small.
+def other_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> tuple[int, ...]:
+    """Rows per file of other files than those of ``target`` rows that a layout might be written in, ascending.
 
-    Each eight times the one before, at most those of `compact_rows` or of the largest partition, and at least eight
-    files; none where the settings or the table ask for a size.
+    Larger ones where these are small: each eight times the one before, at most those of `compact_rows` or of the
+    largest partition, and at least eight files; none where the settings or the table ask for a size. And files of the
+    present size, in the place of those of about as many rows, where a layout was sought for smaller ones.
     """
     files = snapshot.files()
     largest = int(np.bincount(files.partition_codes, weights=files.rows).max(initial=0))
@@ -89,7 +95,10 @@ def larger_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int
         found.append((found or [target])[-1] * STEP)
     if most >= 2 * (found or [target])[-1]:
         found.append(most)
-    return tuple(found)
+    present = target_rows(snapshot, settings)
+    if present < 2 * target:
+        return tuple(found)
+    return tuple(sorted([present, *(rows for rows in found if 2 * rows <= present or rows >= 2 * present)]))
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:

@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.pipeline.sizes import MOST_FILES, SMALLER_FILE, larger_targets, smaller_rows, target_rows
+from zorder_pipeline.pipeline.sizes import MOST_FILES, SMALLER_FILE, other_targets, sought_rows, target_rows
 from zorder_pipeline.relayout.file_list import FileList
 
 SETTINGS = LearnSettings()
 MEGABYTE = 1 << 20
 
 
-def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, layouts: tuple[str, ...] = ()) -> Any:
+def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, ours: int = 0, **properties: str) -> Any:
     count = len(sizes)
     none = np.full(count, -1)
     listed = FileList(
@@ -27,7 +27,7 @@ def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, layou
         bytes=np.array(sizes),
         rows=np.full(count, rows),
         deleted=np.zeros(count, dtype=np.int64),
-        layout=layouts or ("",) * count,
+        layout=("abc",) * ours + ("",) * (count - ours),
         generation=none,
         key_low=none,
         key_high=none,
@@ -35,16 +35,20 @@ def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, layou
         partitions=((),) * count,
         load_zones=lambda columns: {},
     )
-    return SimpleNamespace(files=lambda: listed, target_file_bytes=asked)
+    return SimpleNamespace(files=lambda: listed, target_file_bytes=asked, properties=properties)
 
 
 def test_large_files_are_tried_smaller_down_to_a_size_that_a_log_can_list() -> None:
     few = table([256 * MEGABYTE] * 4)
-    assert smaller_rows(few, SETTINGS) == round(400_000 * SMALLER_FILE / (1024 * MEGABYTE))
+    assert sought_rows(few, SETTINGS) == round(400_000 * SMALLER_FILE / (1024 * MEGABYTE))
     many = table([256 * MEGABYTE] * 2 * MOST_FILES)
-    assert smaller_rows(many, SETTINGS) is None, "twice as many files as a sample can tell of"
+    assert sought_rows(many, SETTINGS) == 100_000, "twice as many files as a sample can tell of"
     between = table([256 * MEGABYTE] * (MOST_FILES // 4))
-    assert smaller_rows(between, SETTINGS) == 25_000, "a fourth of the size, so a thousand files"
+    assert sought_rows(between, SETTINGS) == 25_000, "a fourth of the size, so a thousand files"
+    assert other_targets(between, SETTINGS, 25_000) == (50_000, 100_000), "larger ones up to 128 MiB, and the present"
+    near = table([72 * MEGABYTE] * 100)
+    small = sought_rows(near, SETTINGS)
+    assert other_targets(near, SETTINGS, small) == (100_000,), "eight times as large is nearly the present size"
 
 
 @pytest.mark.parametrize(
@@ -54,27 +58,38 @@ def test_large_files_are_tried_smaller_down_to_a_size_that_a_log_can_list() -> N
         (table([20 * MEGABYTE] * 100), replace(SETTINGS, target_file_rows=100_000)),
         (table([20 * MEGABYTE] * 100), replace(SETTINGS, target_file_bytes=20 * MEGABYTE)),
         (table([20 * MEGABYTE] * 100), replace(SETTINGS, smaller_files=False)),
+        (table([20 * MEGABYTE] * 100), replace(SETTINGS, enriched_share=0.5)),
+        (table([20 * MEGABYTE] * 100, **{"delta.autoOptimize.autoCompact": "auto"}), SETTINGS),
         (table([15 * MEGABYTE] * 100), SETTINGS),
-        (table([20 * MEGABYTE] * 100, layouts=("abc",) * 60 + ("",) * 40), SETTINGS),
+        (table([20 * MEGABYTE] * 100, ours=60), SETTINGS),
         (table([]), SETTINGS),
     ],
-    ids=["table property", "rows asked", "bytes asked", "switched off", "small already", "laid out", "empty"],
+    ids=["property", "rows", "bytes", "switched off", "enriched", "auto-compaction", "small", "laid out", "empty"],
 )
 def test_nobody_s_choice_of_a_size_is_overruled(given: Any, settings: LearnSettings) -> None:
-    assert smaller_rows(given, settings) is None
+    assert sought_rows(given, settings) == target_rows(given, settings)
+    assert target_rows(given, settings) not in other_targets(given, settings, sought_rows(given, settings))
+
+
+def test_where_some_partitions_are_laid_out_another_layout_is_sought_for_files_of_their_size() -> None:
+    given = table([100 * MEGABYTE] * 95 + [10 * MEGABYTE] * 50, ours=0)
+    listed = replace(given.files(), layout=("",) * 95 + ("abc",) * 50, rows=np.array([100_000] * 95 + [10_000] * 50))
+    given.files = lambda: listed
+    assert sought_rows(given, SETTINGS) == 10_000 < target_rows(given, SETTINGS)
 
 
 @given(st.lists(st.integers(1, 1 << 31), min_size=1, max_size=50), st.integers(1, 10_000_000))
-def test_smaller_files_are_much_smaller_neither_tiny_nor_too_many_and_larger_ones_lead_back(
+def test_smaller_files_are_much_smaller_neither_tiny_nor_too_many_and_the_present_size_is_weighed_too(
     sizes: list[int], rows: int
 ) -> None:
     given = table(sizes, rows)
-    small, present = smaller_rows(given, SETTINGS), target_rows(given, SETTINGS)
-    if small is None:
+    small, present = sought_rows(given, SETTINGS), target_rows(given, SETTINGS)
+    others = other_targets(given, SETTINGS, small)
+    assert all(target > small for target in others)
+    if small == present:
         return
     per_row = sum(sizes) / (rows * len(sizes))
     assert 2 * small <= present
     assert (small + 1) * per_row >= SMALLER_FILE
     assert rows * len(sizes) / (small + 1) <= MOST_FILES
-    larger = larger_targets(given, SETTINGS, small)
-    assert list(larger) == sorted({*larger, small} - {small})
+    assert present in others
