@@ -78,9 +78,7 @@ def test_partitions_that_are_single_files_may_gain_by_smaller_ones(
         assert found.learned is not None
         return found.learned
 
-    assert learned() == pytest.approx(1.0, abs=0.01), (
-        "as it is: a file of each partition, by which no query filters"
-    )
+    assert learned() == pytest.approx(1.0, abs=0.01), "as it is: a file of each partition, by which no query filters"
     monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 1 << 10)  # as if these files were large
     assert learned() < 0.5
 

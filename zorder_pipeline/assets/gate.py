@@ -75,6 +75,7 @@ def _facts(judged: "Judgement") -> dict[str, Any]:
     assumptions = [(name.replace("_", " "), value) for name, value in decision.assumptions.items()]
     facts: dict[str, Any] = {
         "decision": judged.outcome.replace("_", " "),
+        "cause": decision.cause,
         "reasons": md("\n".join(f"- {reason}" for reason in decision.reasons)),
         "what could be done": md(md_table(OPTIONS, [_option(option) for option in decision.options])),
         "assumptions": md(md_table(["assumption", "value"], assumptions)),

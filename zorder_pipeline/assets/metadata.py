@@ -9,6 +9,7 @@ from dagster import MetadataValue, TableColumn, TableColumnConstraints, TableSch
 
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.places import uri_of
+from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.schema import TableSchema as Schema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.insight import FORMS, insight
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
-__all__ += ["counts", "log_facts", "workload_facts"]
+__all__ += ["cause_of", "counts", "log_facts", "workload_facts"]
 
 MAX_ROWS = 40
 MAX_TEXT = 160
@@ -175,3 +176,8 @@ def table_facts(table: TableConfig, snapshot: TableSnapshot) -> dict[str, Any]:
         "size": gigabytes(float(files.bytes.sum())),
         "Delta version": snapshot.version,
     }
+
+
+def cause_of(result: ApplyResult) -> dict[str, Any]:
+    """The gate's reason as one word (docs/decisions.md), as metadata; nothing where no gate was asked."""
+    return {"cause": str(result.gate["cause"])} if result.gate.get("cause") else {}

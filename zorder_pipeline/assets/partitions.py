@@ -21,7 +21,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import md
+from .metadata import cause_of, md
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
@@ -162,6 +162,7 @@ def _noted(
     decision = result.decision.replace("_", " ")
     facts: dict[str, Any] = {
         "decision": decision,
+        **cause_of(result),
         "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
         "files removed": result.files_removed,
         "files added": result.files_added,

@@ -28,7 +28,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 
 from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import gigabytes, md, md_table, percent, picture, table_facts
+from .metadata import cause_of, gigabytes, md, md_table, percent, picture, table_facts
 from .partitions import first_line, noted_changes, relayout_options, separately
 from .records import AnalysedTable, Judged, Relayout
 
@@ -160,6 +160,7 @@ def _declined(
         context.log.info(f"{shelf.table.name}: {decision}: {reason}")
     facts: dict[str, Any] = {
         "decision": decision,
+        **cause_of(result),
         "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
         "Delta version": result.version,
         **(earlier or {}),

@@ -83,9 +83,9 @@ class LayoutConfig(Model):
     """What the rewritten files look like."""
 
     target_file_rows: Positive | None = None
-    """Rows per file to aim for; without it and target_file_bytes the gate weighs the present file size and others."""
+    """Rows per file to aim for; without it and target_file_bytes the gate weighs the present size and others."""
     target_file_bytes: Annotated[int, Field(ge=1024)] | None = None
-    """Bytes per file to aim for."""
+    """Bytes per file to aim for; not beside target_file_rows."""
     smaller_files: bool = True
     """Whether files may become smaller than they are where that pays, down to 8 MiB; a size given overrides it."""
     pinned_bits: dict[str, Annotated[int, Field(ge=1, le=16)]] = Field(default_factory=dict)
@@ -114,7 +114,7 @@ class BlackoutConfig(Model):
     end: Clock
     """Time when it ends; one that is not after the start is on the next day."""
     days: tuple[Weekday, ...] = Field(default=(), strict=False)
-    """Weekdays on which it begins; empty means every day."""
+    """Weekdays on which it begins, mon to sun; empty means every day."""
     time_zone: TimeZone = "UTC"
     """Time zone of start and end."""
 
@@ -127,7 +127,7 @@ class GateConfig(Model):
     horizon_days: Annotated[float, Field(gt=0)] = 30.0
     """Days within which the rewrite must pay for itself."""
     queries_per_day: Amount | None = None
-    """Expected queries per day; null takes the rate observed in the log."""
+    """Expected queries per day; null takes the rate observed in the log, and a log without times counts as one day."""
     scan_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 14.0
     """Core-seconds a query needs to read one GB, until it is measured here (zorder calibrate, earlier relayouts)."""
     rewrite_core_seconds_per_gb: Annotated[float, Field(gt=0)] = 100.0
@@ -137,7 +137,7 @@ class GateConfig(Model):
     price_per_core_hour: Amount = 0.0
     """To state results in money; 0 leaves it out."""
     enriched_reader_share: Share = 0.0
-    """Share of the queries that are asked through zorder_pipeline.reading: only they skip by enriched statistics."""
+    """Share of the queries asked through zorder_pipeline.scan or sql: only they skip by enriched statistics."""
     broken_promise_factor: Annotated[float, Field(gt=1)] = 1.5
     """A relayout that saves less than promised by more than this factor warns, and the next promises count less."""
     preset: Literal["standard", "seed"] = "standard"
@@ -147,8 +147,8 @@ class GateConfig(Model):
     min_new_data_bytes: Amount | None = None
     """Bytes that must be new (the larger of the two counts); null takes the preset's."""
     payback_days: Amount | None = None
-    """No new data is waited for where a rewrite that surely pays within the horizon is expected to have paid for itself
-    after so many days, 0 always waits; null is 1, but 0 with the preset seed or where one of the two above is given."""
+    """New data is laid out without waiting if that surely pays within the horizon and is expected to have paid for
+    itself after so many days; 0 always waits. null: 1, or 0 with preset seed or one of the two above."""
     approval: Literal["never", "changes", "always"] = "never"
     """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
     approval_days: Annotated[float, Field(gt=0)] = 14.0
@@ -194,7 +194,7 @@ class TableConfig(Model):
     name: TableName
     """The table's name in Dagster and in the state."""
     location: str | None = None
-    """Folder of the Delta table; a relative one starts at the folder of tables.yaml."""
+    """Folder of the Delta table, unless `catalog` is given; a relative one starts at the folder of tables.yaml."""
     catalog: str | None = None
     """Name of the table in Spark's catalog, e.g. sales.orders; instead of location."""
     aliases: tuple[str, ...] = Field(default=(), strict=False)

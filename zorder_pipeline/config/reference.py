@@ -16,8 +16,10 @@ __all__ = ["reference"]
 TITLE = """# Configuration
 
 Everything is said in one file, `tables.yaml`: the one that `--config` or `ZORDER_CONFIG` names, else `tables.yaml` in
-`DAGSTER_HOME`. Relative paths start at its folder, `${NAME}` is taken from the environment, and a key that is not
-listed here is refused with file, line and the keys that are allowed. `dagster_home/tables.yaml` is a commented example.
+`DAGSTER_HOME`. Relative paths start at its folder, `${NAME}` in a path and under `spark` is taken from the environment,
+and a key that is not listed here is refused with file, line and the keys that are allowed. `dagster_home/tables.yaml`
+is a commented example. Tables with the same settings share them by YAML's anchors: `gate: &usual {horizon_days: 60}`
+in the first, `gate: *usual`, or `gate: {<<: *usual, approval: changes}`, in the others.
 
 Written by `python -m zorder_pipeline.config.reference > docs/configuration.md`; do not edit it by hand.
 """

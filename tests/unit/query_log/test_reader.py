@@ -11,6 +11,7 @@ import struct
 import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -20,7 +21,7 @@ from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.files import LogFile
+from zorder_pipeline.query_log.files import LogFile, list_logs
 from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.parts import Part, rows_of
 from zorder_pipeline.query_log.reader import read_log
@@ -266,3 +267,17 @@ def test_parameters_of_prepared_statements(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
     log = ingest([str(tmp_path / "log.jsonl")])
     assert [query.predicate.to_sql() for query in log.queries] == ["a = 5", "a = 'v'", "a = 7"]
+
+
+def test_hadoop_s_names_of_object_stores_reach_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "log.sql").write_text("SELECT 1;")
+    asked: list[str] = []
+
+    def reached(uri: str) -> tuple[fs.FileSystem, str]:
+        asked.append(uri)
+        return fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), uri.partition("://bucket/")[2]
+
+    monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=reached))
+    (found,) = list_logs("s3a://bucket/log.sql")
+    assert asked[0] == "s3://bucket/log.sql"
+    assert found.size == 9
