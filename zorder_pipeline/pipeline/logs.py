@@ -116,19 +116,35 @@ def _source(source: LogSource | str) -> LogSource:
 
 
 def _names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, TableSchema]]:
+    """Table by each name that statements may use, and schema by table.
+
+    Two folders of one name: what only follows from it names neither table, where it would name the one that comes last.
+    """
     known = tables or {}
-    aliases = {alias: name for name, (_, names) in known.items() for alias in names}
-    return aliases, {name: snapshot.schema for name, (snapshot, _) in known.items()}
+    given: dict[str, str] = {}
+    implied: dict[str, set[str]] = {}
+    for table, (snapshot, names) in known.items():
+        place = f"delta.{snapshot.location}"
+        certain = names.index(place) + 1 if place in names else len(names)
+        given |= dict.fromkeys((name.lower() for name in names[:certain]), table)
+        for name in names[certain:]:
+            implied.setdefault(name.lower(), set()).add(table)
+    alone = {name: next(iter(claimed)) for name, claimed in implied.items() if len(claimed) == 1}
+    return alone | given, {name: snapshot.schema for name, (snapshot, _) in known.items()}
 
 
 def names_of(table: str, snapshot: TableSnapshot, aliases: Sequence[str] = ()) -> tuple[str, ...]:
-    """What a statement may call the table: its aliases, its catalog name (whole and last part), its folder's name.
+    """What a statement may call the table: its aliases, its catalog name, where it lies; and what follows from these.
+
+    That is the last part of the catalog name, and the last part or two of its folder's path. It names a table only as
+    long as no other table is called so.
 
     Args:
         table: path or catalog name that the snapshot was opened by.
     """
-    folder = snapshot.location.rstrip("/").rsplit("/", 1)[-1]
-    given = table.rstrip("/").rsplit("/", 1)[-1]
-    catalog = [] if "/" in table else [table, table.rsplit(".", 1)[-1]]
     bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", snapshot.location)  # as recorders and event logs name it
-    return tuple(dict.fromkeys([*aliases, *catalog, given, folder, f"delta.{snapshot.location}", bare]))
+    folders = [part for part in bare.split("/") if part]
+    catalog = [] if "/" in table else [table]
+    last = table.rsplit(".", 1)[-1] if catalog else table.rstrip("/").rsplit("/", 1)[-1]
+    certain = [*aliases, *catalog, bare, f"delta.{snapshot.location}"]
+    return tuple(dict.fromkeys([*certain, last, *folders[-1:], ".".join(folders[-2:])]))
