@@ -219,6 +219,33 @@ def test_the_gate_chooses_the_size_of_files(
     assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).plan.target_file_rows == large
 
 
+def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
+    monkeypatch.setattr("zorder_pipeline.pipeline.volumes.PAGE_ROWS", 1000)
+    path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
+    rows = spark.range(80_000).selectExpr("id % 8 AS p", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
+    rows.repartition("p").write.format("delta").partitionBy("p").save(path)
+    asked = [f"SELECT text FROM t WHERE p = {v % 8} AND k BETWEEN {v} AND {v + 2000}" for v in range(0, 7900, 37)]
+    plan = pipeline.learn(spark, path, [log(tmp_path / "log.jsonl", asked)], aliases=["t"], settings=settings)
+    here = plan.promise  # in files of the present size, which are whole partitions
+    assert (here.before, here.after) == (pytest.approx(1 / 8, abs=0.01),) * 2
+    assert here.bytes_saved_per_query == pytest.approx(0.0, abs=0.1 * here.bytes_before)
+    assert here.page_bytes_before is not None
+    assert here.page_bytes_saved_per_query > 0.5 * here.page_bytes_before, "about three of ten pages"
+
+    def judged(**changes: object) -> pipeline.Judgement:
+        costs = CostModel(per_opened_file=0.001, per_written_file=0.0)
+        return pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=1e7, costs=costs, **changes))
+
+    by_pages, by_files = judged(), judged(page_skipping=False)
+    assert (by_pages.outcome, by_pages.preview.files_added) == ("approved", 8), "opening more files costs more"
+    assert any("of the bytes in the pages" in reason for reason in by_pages.decision.reasons)
+    assert by_files.plan.target_file_rows < by_pages.plan.target_file_rows
+    assert not any("pages" in reason for reason in by_files.decision.reasons)
+
+
 @pytest.mark.slow
 def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: SparkSession, tmp_path: Path) -> None:
     path, state, rules = make(spark, tmp_path / "t"), str(tmp_path / "state"), pipeline.Rules(approval="changes")

@@ -17,7 +17,7 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import judging, learning, tonight
+from zorder_pipeline.pipeline import judging, proving, tonight
 from zorder_pipeline.pipeline.drifting import Memory, Rival
 from zorder_pipeline.pipeline.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
@@ -198,7 +198,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     night(spark, path, log, state)
     before, laid_out = open_table(spark, path).files().layout[0], list[str]()
     proved: list[object] = []
-    monkeypatch.setattr(learning, "confirmed", lambda *given: proved.append(given))
+    monkeypatch.setattr(proving, "confirmed", lambda *given: proved.append(given))
     moved, decisions = tmp_path / "moved.jsonl", []
     moved.write_text(Path(log).read_text())
     for number in range(4):
@@ -217,7 +217,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
         assert [decision == "applied" for decision, *_ in decisions] == [False, True, False, False]
         assert decisions[2] == decisions[0]
     assert {unsought for _, _, unsought in decisions if always} <= {False}
-    waiting = ("declined", "not_lost_enough", False) if always else ("nothing_to_do", None, True)
+    waiting = ("declined", "not_lost_enough", False) if always else ("nothing_to_do", "in_good_order", True)
     assert decisions[0] == waiting
     assert len(proved) == 1  # on all rows only what was missed long enough, learned tonight or before
 
@@ -227,7 +227,7 @@ def test_no_layout_is_sought_again_where_none_can_pay(
 ) -> None:
     """The first night looks, and proves nothing on all rows that the gate declines; later ones do not even look."""
     proved = []
-    monkeypatch.setattr(learning, "confirmed", lambda *given: proved.append(given))
+    monkeypatch.setattr(proving, "confirmed", lambda *given: proved.append(given))
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     add(spark, path, 0, 3_000)
     costs = CostModel(per_job=3e6)

@@ -68,6 +68,7 @@ def gate_settings(table: TableConfig) -> GateSettings:
         payback_days=payback_days,
         change_layout=not table.layout.keep,
         enriched_share=gate.enriched_reader_share,
+        page_skipping=gate.page_skipping,
         broken_promise_factor=gate.broken_promise_factor,
         costs=CostModel(
             base=gate.rewrite_core_seconds_per_gb,

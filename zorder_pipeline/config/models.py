@@ -138,6 +138,8 @@ class GateConfig(Model):
     """To state results in money; 0 leaves it out."""
     enriched_reader_share: Share = 0.0
     """Share of the queries asked through zorder_pipeline.scan or sql: only they skip by enriched statistics."""
+    page_skipping: bool = True
+    """Whether the queries' engine skips Parquet's pages by their index: Spark and Trino do, DuckDB does not."""
     broken_promise_factor: Annotated[float, Field(gt=1)] = 1.5
     """A relayout that saves less than promised by more than this factor warns, and the next promises count less."""
     preset: Literal["standard", "seed"] = "standard"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -52,6 +52,7 @@ class ReadVolumes:
         bytes_before, bytes_after: of the columns it reads, in the row groups that it reads.
         files_before, files_after: opened.
         groups_before, groups_after: share of rows in the row groups that it reads.
+        pages_before, pages_after: bytes, of readers that skip pages by their index, too; None where that is not known.
         enriched_bytes, enriched_files: what a reader through `reading/` would read under the layout; None when no
             query gains by it.
     """
@@ -64,6 +65,8 @@ class ReadVolumes:
     groups_after: Floats
     enriched_bytes: Floats | None = None
     enriched_files: Floats | None = None
+    pages_before: Floats | None = None
+    pages_after: Floats | None = None
 
 
 def promise(
@@ -100,6 +103,12 @@ def promise(
     shares, saved, files = interval(before - after), volumes.bytes_before - volumes.bytes_after, volumes.files_before
     fewer = files - volumes.files_after
     bytes_interval, files_interval = interval(saved), interval(fewer)
+    pages: dict[str, float] = {}
+    if volumes.pages_before is not None and volumes.pages_after is not None:
+        skipped = volumes.pages_before - volumes.pages_after
+        low, high = interval(skipped)
+        pages = {"before": float(volumes.pages_before.mean()), "saved_per_query": float(skipped.mean())}
+        pages = {f"page_bytes_{name}": value for name, value in (pages | {"low": low, "high": high}).items()}
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
@@ -122,6 +131,7 @@ def promise(
         enriched_files_per_query=float(np.maximum(volumes.files_after - enriched_files, 0.0).mean()),
         queries_per_day=per_day,
         rate_source=source,
+        **pages,
     )
 
 
@@ -132,6 +142,7 @@ def saving(
     table: str = "",
     enriched_share: float = 0.0,
     widening: float = 1.0,
+    pages: bool = False,
 ) -> Estimate:
     """Core-seconds that ``queries`` such queries save, with an interval.
 
@@ -142,7 +153,15 @@ def saving(
         enriched_share: share of the queries asked through `reading/`, 0 to 1.
         widening: factor by which earlier promises were broken (`zorder_pipeline.gate.accounts.widening`): the lower
             end is at most the expected saving divided by it.
+        pages: the readers skip Parquet's pages by their index, too, as Spark does.
     """
+    if pages and promised.page_bytes_saved_per_query is not None:
+        promised = replace(
+            promised,
+            bytes_saved_per_query=promised.page_bytes_saved_per_query,
+            bytes_low=promised.page_bytes_low or 0.0,
+            bytes_high=promised.page_bytes_high or 0.0,
+        )
     more = ScanWork(promised.enriched_bytes_per_query, promised.enriched_files_per_query)
     extra = costs.scans(more, table).expected * enriched_share
 

@@ -42,6 +42,8 @@ class GateSettings:
         enriched_share: share of the queries that are asked through `reading/`, 0 to 1.
         broken_promise_factor: a promise that was missed by more widens the interval of later ones.
         widening: how much, see `zorder_pipeline.gate.accounts.widening`; follows from the table's history.
+        page_skipping: whether the queries' engine skips Parquet's pages by their index, as Spark does: then rows inside
+            large files are skipped, too.
         change_layout: False stays with the layout that the table has.
     """
 
@@ -55,6 +57,7 @@ class GateSettings:
     enriched_share: float = 0.0
     broken_promise_factor: float = BROKEN
     widening: float = 1.0
+    page_skipping: bool = True
     change_layout: bool = True
 
 
@@ -150,6 +153,9 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
+    if settings.page_skipping and promised.page_bytes_before:
+        left = 1 - (promised.page_bytes_saved_per_query or 0.0) / promised.page_bytes_before
+        read += f"; of the bytes in the pages that they read now they read {left:.1%} afterwards"
     replaced = proposal.work.files - proposal.made
     if proposal.made >= RESIZED * replaced > 0:
         read += f"; {counted(replaced, 'file')} become {proposal.made:,}"
@@ -201,7 +207,10 @@ def _rate(plan: Plan, settings: GateSettings) -> float:
 def _saving(plan: Plan, settings: GateSettings, credited: float = 1.0) -> Estimate:
     """Core-seconds that a plan saves within the horizon, or the part of it that is ``credited``."""
     scans = _rate(plan, settings) * settings.horizon_days * credited
-    return saving(plan.promise, settings.costs, scans, plan.table_id, settings.enriched_share, settings.widening)
+    return saving(
+        plan.promise, settings.costs, scans, plan.table_id, settings.enriched_share, settings.widening,
+        settings.page_skipping,
+    )  # fmt: skip
 
 
 def _where_it_pays(proposal: Proposal, settings: GateSettings) -> Proposal:

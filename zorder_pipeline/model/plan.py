@@ -47,6 +47,8 @@ class Promise:
         files_before: mean number of files that a query opens now; files_saved_per_query of them it no longer has to,
             with files_low, files_high as 95% bootstrap interval.
         groups_before, groups_after: mean share of rows in the row groups that a query reads, 0 to 1.
+        page_bytes_before, page_bytes_saved_per_query, page_bytes_low, page_bytes_high: as those of bytes, of readers
+            that skip Parquet's pages by their index, too; None in plans of older versions.
         enriched_bytes_per_query, enriched_files_per_query: what only readers through `reading/` save on top.
         queries_per_day: rate at which such queries arrive, as observed in the log, or as configured.
         rate_source: ``observed``, ``configured`` or ``assumed``.
@@ -71,6 +73,10 @@ class Promise:
     groups_after: float = 1.0
     enriched_bytes_per_query: float = 0.0
     enriched_files_per_query: float = 0.0
+    page_bytes_before: float | None = None
+    page_bytes_saved_per_query: float | None = None
+    page_bytes_low: float | None = None
+    page_bytes_high: float | None = None
 
 
 @dataclass(frozen=True)

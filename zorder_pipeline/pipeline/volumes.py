@@ -34,6 +34,10 @@ Mask = npt.NDArray[np.bool_]
 MOST_FOOTERS = 2_000
 """Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
 ROW_GROUP = 128 << 20
+PAGE_ROWS = 20_000
+"""Rows of a Parquet page, by Spark's default."""
+PAGE_SAMPLE = 50
+"""Sample rows that a page must have for its bounds to be told; else several pages are told as one."""
 MOST_COLUMNS = 64
 """Columns that are sampled for their sizes only."""
 
@@ -137,17 +141,52 @@ def read_volumes(
     else:
         file = kept.astype(np.int64)
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
+    stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
+    in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
+    paged = now.bytes * _paged(analysis, boxes, stored, np.zeros_like(within), in_groups)
+    pages = told.bytes_after * _paged(analysis, boxes, file, within, told.groups_after / np.maximum(shares, 1e-12))
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
-        stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
         )
+        then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
+        pages = then * pages / np.maximum(told.bytes_after, 1.0)
         told = replace(
-            told,
-            bytes_after=now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0),
-            files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9),
+            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9)
         )
+    told = replace(told, pages_before=paged, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
+
+
+def _paged(
+    analysis: TableAnalysis,
+    boxes: Sequence[Boxes],
+    file: npt.NDArray[np.int64],
+    within: npt.NDArray[np.int64],
+    in_groups: Floats,
+) -> Floats:
+    """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
+
+    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows.
+
+    Args:
+        file: file of each sampled row.
+        within: order of the rows of a file; of equal ones the first sampled comes first.
+        in_groups: share of the rows in the files that each query reads that lie in the row groups that it reads.
+    """
+    sample = analysis.sample
+    per_file = np.bincount(file).astype(np.float64)
+    rows = float(per_file.mean())
+    number = int(min(rows * sample.total_rows / max(1, sample.rows) / PAGE_ROWS, rows / PAGE_SAMPLE))
+    if number < 2:
+        return np.ones(len(boxes))
+    files = len(per_file)
+    estimator = Estimator.build(sample.arrays, _every_bound(analysis.snapshot.schema), boxes, sample.rows)
+    order = np.lexsort((np.arange(len(file)), within, file))
+    opened = files_read(estimator, file.astype(np.int32), files)
+    read = files_read(estimator, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
+    in_pages = (read.mean(axis=2) * opened) @ per_file / np.maximum(opened @ per_file, 1e-12)
+    return np.asarray(np.minimum(1.0, in_pages / np.maximum(in_groups, 1e-12)))
 
 
 def _virtual(

@@ -94,7 +94,9 @@ def may_pay(analysis: TableAnalysis, plan: Plan, now: FileVolumes, scans: float,
     cost = least_cost(analysis.snapshot, costs, plan.spec.layout_id)
     if plan.lost is not None and (not gate.change_layout or plan.lost < plan.patience * cost):
         return False
-    saved = ScanWork(max(0.0, plan.promise.bytes_saved_per_query), float(now.files.mean()))
+    promised = plan.promise
+    most = max(0.0, promised.bytes_saved_per_query, promised.page_bytes_saved_per_query or 0.0)
+    saved = ScanWork(most, float(now.files.mean()))
     return SLACK * costs.scans(saved, table).expected * scans > cost
 
 
