@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import zorder_pipeline
+from zorder_pipeline.assets.openmetrics import FAMILIES
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.versions import SUPPORTED, minor
 
@@ -74,3 +75,8 @@ def test_the_commands_on_a_page_exist(page: Path) -> None:
         unknown = set(re.findall(r"(?<!\S)--[a-z-]+", words.split("#")[0])) - options
         wrong += [f"{name} {unknown or ''}"] if known is None or unknown else []
     assert wrong == []
+
+
+def test_the_operations_page_has_every_metric() -> None:
+    page = (ROOT / "docs/operations.md").read_text()
+    assert re.findall(r"^\| `(zorder_\w+)` \|", page, re.MULTILINE) == list(FAMILIES)
