@@ -20,6 +20,8 @@ __all__ = ["ReadVolumes", "observed_rate", "promise", "saving"]
 Floats = npt.NDArray[np.float64]
 
 RESAMPLES = 2000
+MOST_SPREAD = 50.0
+"""Log of the widest interval, one way: nothing is sure then, and numbers stay finite."""
 MIN_SPAN = DAY // 24
 
 
@@ -177,8 +179,10 @@ def saving(
     doubt = costs.scans(ScanWork(abs(promised.bytes_saved_per_query), abs(promised.files_saved_per_query)), table)
     relative = doubt.high / doubt.expected if doubt.expected else 1.0
     if worst > 0:  # both errors are factors, so together they cannot turn a saving into a loss
-        low = expected / math.exp(math.hypot(math.log(expected / worst), math.log(relative)))
-        high = expected * math.exp(math.hypot(math.log(best / expected), math.log(relative)))
+        # where fewer bytes are bought with more files the errors stay as large, and what they are relative to shrinks
+        spread = min(MOST_SPREAD, math.log(relative) * max(1.0, doubt.expected / expected))
+        low = expected / math.exp(math.hypot(math.log(expected / worst), spread))
+        high = expected * math.exp(math.hypot(math.log(best / expected), spread))
     else:
         low, high = worst * relative, max(best, 0.0) * relative
     low = min(low, expected / widening) if expected > 0 else low

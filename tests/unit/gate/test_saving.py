@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.benefit import ReadVolumes, promise, saving
-from zorder_pipeline.gate.cost import CostModel, ScanWork
+from zorder_pipeline.gate.cost import DOUBT, CostModel, ScanWork
 from zorder_pipeline.model.plan import Promise
 
 RNG = np.random.default_rng(0)
@@ -33,6 +33,20 @@ def test_bytes_and_files_are_paid_for_as_scans_cost_here() -> None:
 def test_an_interval_reaches_zero_only_where_the_queries_say_so() -> None:
     assert saving(replace(PROMISE, bytes_low=1e6, files_low=0.1), COSTS, 10).low > 0
     assert saving(replace(PROMISE, bytes_low=-1e6, files_low=-1.0), COSTS, 10).low < 0
+
+
+@pytest.mark.parametrize("files", [50.0, 0.0, -5.0, -20.0, -40.0])
+def test_fewer_bytes_for_more_files_are_less_sure_the_more_files(files: float) -> None:
+    """Against draws of what a GB and a file may cost."""
+    size = 1e9
+    same = {"bytes_saved_per_query": size, "bytes_low": size, "bytes_high": size}
+    told = saving(replace(PROMISE, **same, files_saved_per_query=files, files_low=files, files_high=files), COSTS, 1)
+    per_gb, per_file = (unit * np.exp(RNG.normal(0, DOUBT, 200_000)) for unit in (COSTS.scan, COSTS.per_opened_file))
+    saved = per_gb * size / 1e9 + per_file * files
+    assert told.expected == pytest.approx(COSTS.scan * size / 1e9 + COSTS.per_opened_file * files)
+    reach = told.expected / told.low
+    assert reach > 0.8 * told.expected / np.quantile(saved, 0.05) or np.quantile(saved, 0.05) < 0
+    assert np.mean(saved < told.low) < 0.2
 
 
 def test_readers_with_enriched_statistics_count_by_their_share() -> None:
