@@ -223,7 +223,7 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
-    monkeypatch.setattr("zorder_pipeline.pipeline.volumes.PAGE_ROWS", 1000)
+    monkeypatch.setattr("zorder_pipeline.pipeline.paging.PAGE_ROWS", 1000)
     path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
     rows = spark.range(80_000).selectExpr("id % 8 AS p", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
     rows.repartition("p").write.format("delta").partitionBy("p").save(path)
@@ -244,6 +244,15 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     assert any("of the bytes in the pages" in reason for reason in by_pages.decision.reasons)
     assert by_files.plan.target_file_rows < by_pages.plan.target_file_rows
     assert not any("pages" in reason for reason in by_files.decision.reasons)
+    state = str(tmp_path / "state")
+    done = pipeline.carry_out(spark, by_pages, state=state)
+    snapshot = open_table(spark, path)
+    later = log(tmp_path / "later.jsonl", asked[5::7])
+    queries = pipeline.ingest([later], {snapshot.location: (snapshot, ["t"])}).of_table([snapshot.location])
+    (check,) = pipeline.check_promises(spark, state, path, queries, version=done.version)
+    assert (check.measured, check.kept) == (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.15))
+    (month,) = pipeline.savings(spark, state, now=datetime.now(UTC) + timedelta(days=1)).months
+    assert month.saved > 0
 
 
 @pytest.mark.slow

@@ -270,6 +270,7 @@ def _assumptions(proposal: Proposal, settings: GateSettings, rate: float, cost: 
         "queries_per_day": rate,
         "rate_source": "configured" if settings.queries_per_day is not None else proposal.plan.promise.rate_source,
         "horizon_days": settings.horizon_days,
+        "page_skipping": settings.page_skipping and proposal.plan.promise.page_bytes_before is not None,
         "scan_core_seconds_per_gb": costs.to_json()["scan"],
         "scan_core_seconds_per_file": costs.to_json()["per_opened_file"],
         "rewrite_core_seconds_per_gb": cost / size * GIGABYTE if size else 0.0,

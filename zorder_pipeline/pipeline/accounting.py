@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -141,8 +141,10 @@ def check_promises(
         chosen = [query for query in queries if version is not None or _later(query, entry)]
         if len(chosen) < ENOUGH or len(chosen) == entry.measured_queries:
             continue
+        # files are read for it, so only of what is in force, or was asked for
+        pages = entry.promised_page_bytes is not None and (version is not None or entry is known[-1])
         try:
-            before, after = (_at(now, version, chosen) for version in (entry.replaced_version, entry.version))
+            before, after = (_at(now, made, chosen, pages) for made in (entry.replaced_version, entry.version))
         except TableError:
             continue
         ledger.measured(now.table_id, entry.version, _difference(before, after, chosen))
@@ -212,10 +214,17 @@ def _kept(entry: Entry, model: CostModel) -> float | None:
         return None
     if entry.measured_bytes is None or not entry.bytes_before:
         return kept_share(entry.promised, entry.measured_before - entry.measured_after, entry.promised_before)
-    pairs = (entry.promised_bytes, entry.promised_files), (entry.measured_bytes, entry.measured_files)
-    promised, measured = (model.saved(size, files, entry.table_id) for size, files in pairs)
-    before = model.saved(entry.bytes_before, entry.files_before, entry.table_id)
+    size = _by_pages(entry) or (entry.promised_bytes, entry.measured_bytes, entry.bytes_before)
+    files = (entry.promised_files, entry.measured_files, entry.files_before)
+    promised, measured, before = (model.saved(*each, entry.table_id) for each in zip(size, files, strict=True))
     return kept_share(promised * entry.credited, measured, before)
+
+
+def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
+    """Bytes promised, measured and read before by pages, where the gate weighed these and they were measured."""
+    promised, measured, before = entry.promised_page_bytes, entry.measured_page_bytes, entry.page_bytes_before
+    weighed = entry.gate.get("assumptions", {}).get("page_skipping", True)
+    return None if not weighed or promised is None or measured is None or not before else (promised, measured, before)
 
 
 def _later(query: LoggedQuery, entry: Entry) -> bool:
@@ -225,11 +234,11 @@ def _later(query: LoggedQuery, entry: Entry) -> bool:
     return query.timestamp is not None and query.timestamp > since
 
 
-def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery]) -> FileVolumes:
+def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
     snapshot = now.at(version)
     boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
-    found = present_volumes(snapshot, queries, boxes)
-    return FileVolumes(found.bytes, found.files, found.rows / max(1, int(snapshot.files().rows.sum())), found.groups)
+    found = present_volumes(snapshot, queries, boxes, pages)
+    return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
 
 
 def _difference(before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery]) -> dict[str, float | int]:
@@ -242,6 +251,8 @@ def _difference(before: FileVolumes, after: FileVolumes, queries: Sequence[Logge
     }
     if np.all(before.bytes > 0):  # else VACUUM has removed the files that were replaced
         values["bytes_saved"] = float((before.bytes - after.bytes).mean())
+        if before.pages is not None and after.pages is not None:
+            values["page_bytes_saved"] = float((before.pages - after.pages).mean())
     return values | ({"per_day": rate} if source == "observed" else {})
 
 
@@ -266,9 +277,10 @@ def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
 
 def _account(entry: Entry, model: CostModel) -> Account:
     checked = entry.measured_queries > 0
+    pages = _by_pages(entry)
     size, files = entry.promised_bytes * entry.credited, entry.promised_files * entry.credited
     if checked and entry.measured_bytes is not None:
-        size, files = entry.measured_bytes, entry.measured_files
+        size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
     elif (kept := _kept(entry, model)) is not None:
         size, files = size * kept, entry.measured_files
     saved = model.saved(size, files, entry.table_id)

@@ -16,12 +16,12 @@ from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
 from zorder_pipeline.layout.virtual_files import files_read, pieces
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
-from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.footers import column_bytes, read_footers, row_groups
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files
+from .paging import every_bound, sampled_pages, stored_pages
 from .records import TableAnalysis
 from .sizes import column_bytes as whole_bytes
 
@@ -34,10 +34,6 @@ Mask = npt.NDArray[np.bool_]
 MOST_FOOTERS = 2_000
 """Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
 ROW_GROUP = 128 << 20
-PAGE_ROWS = 20_000
-"""Rows of a Parquet page, by Spark's default."""
-PAGE_SAMPLE = 50
-"""Sample rows that a page must have for its bounds to be told; else several pages are told as one."""
 MOST_COLUMNS = 64
 """Columns that are sampled for their sizes only."""
 
@@ -50,12 +46,14 @@ class FileVolumes:
         bytes: of the columns it reads, in the row groups that it reads.
         files, rows: in the files that it opens.
         groups: share of the table's rows in the row groups that it reads.
+        pages: bytes of its columns in the pages that it reads; None where nobody asked or that is not known.
     """
 
     bytes: Floats
     files: Floats
     rows: Floats
     groups: Floats
+    pages: Floats | None = None
 
 
 def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
@@ -76,8 +74,14 @@ def sampled_for_size(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) ->
     return sorted((name for name in counts if name in plain), key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
 
 
-def present_volumes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes]) -> FileVolumes:
-    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read."""
+def present_volumes(
+    snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes], pages: bool = False
+) -> FileVolumes:
+    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read.
+
+    Args:
+        pages: tell by Parquet's pages, too (`zorder_pipeline.pipeline.paging.stored_pages`).
+    """
     files = snapshot.files()
     zones = files.zone_map()
     hits = np.array([zones.matching(query) for query in boxes]).reshape(len(boxes), len(files))
@@ -103,7 +107,9 @@ def present_volumes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], box
         member[np.arange(len(file)), file] = inner.rows / np.maximum(1.0, per_file[file])
         weighed = read @ member
         groups = weighed @ rows / total
-    return FileVolumes(_bytes(weighed, sizes, columns_read(snapshot, queries)), hits.sum(axis=1), hits @ rows, groups)
+    volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
+    share = stored_pages(snapshot, boxes, weighed * rows) if pages else None
+    return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, None if share is None else volume * share)
 
 
 def read_volumes(
@@ -143,8 +149,10 @@ def read_volumes(
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
     stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
     in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
-    paged = now.bytes * _paged(analysis, boxes, stored, np.zeros_like(within), in_groups)
-    pages = told.bytes_after * _paged(analysis, boxes, file, within, told.groups_after / np.maximum(shares, 1e-12))
+    paged = now.bytes * sampled_pages(analysis, boxes, stored, np.zeros_like(within), in_groups)
+    pages = told.bytes_after * sampled_pages(
+        analysis, boxes, file, within, told.groups_after / np.maximum(shares, 1e-12)
+    )
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
@@ -156,37 +164,6 @@ def read_volumes(
         )
     told = replace(told, pages_before=paged, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
-
-
-def _paged(
-    analysis: TableAnalysis,
-    boxes: Sequence[Boxes],
-    file: npt.NDArray[np.int64],
-    within: npt.NDArray[np.int64],
-    in_groups: Floats,
-) -> Floats:
-    """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
-
-    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows.
-
-    Args:
-        file: file of each sampled row.
-        within: order of the rows of a file; of equal ones the first sampled comes first.
-        in_groups: share of the rows in the files that each query reads that lie in the row groups that it reads.
-    """
-    sample = analysis.sample
-    per_file = np.bincount(file).astype(np.float64)
-    rows = float(per_file.mean())
-    number = int(min(rows * sample.total_rows / max(1, sample.rows) / PAGE_ROWS, rows / PAGE_SAMPLE))
-    if number < 2:
-        return np.ones(len(boxes))
-    files = len(per_file)
-    estimator = Estimator.build(sample.arrays, _every_bound(analysis.snapshot.schema), boxes, sample.rows)
-    order = np.lexsort((np.arange(len(file)), within, file))
-    opened = files_read(estimator, file.astype(np.int32), files)
-    read = files_read(estimator, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
-    in_pages = (read.mean(axis=2) * opened) @ per_file / np.maximum(opened @ per_file, 1e-12)
-    return np.asarray(np.minimum(1.0, in_pages / np.maximum(in_groups, 1e-12)))
 
 
 def _virtual(
@@ -215,7 +192,7 @@ def _virtual(
     per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
     number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
     weighed, groups = hits.astype(np.float64), hits @ per_file / sample.rows
-    exact = _every_bound(snapshot.schema)
+    exact = every_bound(snapshot.schema)
     inner = Estimator.build(columns, exact, boxes, sample.rows)
     if number > 1:
         inside = files_read(inner, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
@@ -227,11 +204,6 @@ def _virtual(
     fewer = None if less is None else np.minimum(enriched.sum(axis=1) * wider, opened)
     nothing = np.zeros(len(boxes))
     return ReadVolumes(nothing, volume, nothing, opened, nothing, np.clip(groups * wider, 0, 1), less, fewer)
-
-
-def _every_bound(schema: TableSchema) -> TableSchema:
-    """The schema as if every column that has an order had exact bounds: in footers, and for readers of ours."""
-    return TableSchema(tuple(replace(c, delta_stats=c.value_type.orderable) for c in schema.columns))
 
 
 def _sizes(

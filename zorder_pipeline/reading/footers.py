@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +18,13 @@ from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
-__all__ = ["Footers", "column_bytes", "column_shares", "read_footers", "row_groups"]
+__all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_bytes", "column_shares", "opener", "read_footers"]
+__all__ += ["row_groups", "zones_of"]
+
+Place = tuple[tuple[str, ...], str]
+"""A column's physical path in the files, and its Spark type."""
+Bounds = tuple[Any, Any, int]
+"""Smallest and largest value of a block, None where unknown, and its nulls, -1 where unknown."""
 
 THREADS = 16
 ARROW_TYPES = {
@@ -56,23 +62,37 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
         location: URI of the table's folder.
         paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
     """
-    root, base = _filesystem(location)
+    there = opener(location)
 
     def one(path: str) -> pq.FileMetaData | None:
         try:
-            if "://" in path or path.startswith("file:"):
-                filesystem, place = _filesystem(unquote(path))
-            else:
-                filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
-            if filesystem is None:
-                return None
-            with filesystem.open_input_file(place) as file:
+            with there(path) as file:
                 return pq.read_metadata(file)
         except (OSError, pa.ArrowException):
             return None
 
     with ThreadPoolExecutor(THREADS) as pool:
         return Footers(tuple(pool.map(one, paths)))
+
+
+def opener(location: str) -> Callable[[str], pa.NativeFile]:
+    """What opens a Delta table's files by their paths as in AddFile actions; it raises OSError where it cannot.
+
+    Args:
+        location: URI of the table's folder.
+    """
+    root, base = _filesystem(location)
+
+    def opened(path: str) -> pa.NativeFile:
+        if "://" in path or path.startswith("file:"):
+            filesystem, place = _filesystem(unquote(path))
+        else:
+            filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
+        if filesystem is None:
+            raise OSError(f"there is no filesystem for {path}")
+        return filesystem.open_input_file(place)
+
+    return opened
 
 
 def _filesystem(uri: str) -> tuple[pafs.FileSystem | None, str]:
@@ -86,9 +106,7 @@ def _filesystem(uri: str) -> tuple[pafs.FileSystem | None, str]:
     return filesystem, path
 
 
-def row_groups(
-    footers: Footers, columns: Mapping[str, tuple[tuple[str, ...], str]]
-) -> tuple[ZoneMap, npt.NDArray[np.int64]]:
+def row_groups(footers: Footers, columns: Mapping[str, Place]) -> tuple[ZoneMap, npt.NDArray[np.int64]]:
     """Zone maps of all row groups, and the file each belongs to.
 
     Args:
@@ -97,7 +115,7 @@ def row_groups(
     file: list[int] = []
     rows: list[int] = []
     size: list[int] = []
-    bounds: dict[str, list[tuple[Any, Any, int]]] = {name: [] for name in columns}
+    bounds: dict[str, list[Bounds]] = {name: [] for name in columns}
     for number, metadata in enumerate(footers.metadata):
         if metadata is None:
             continue
@@ -109,16 +127,16 @@ def row_groups(
             size.append(group.total_byte_size)
             for name, (path, _) in columns.items():
                 place = places.get(tuple(".".join(path).split(".")))
-                bounds[name].append(_bounds(group, place, group.num_rows))
-    zones = {name: _zones(bounds[name], columns[name][1]) for name in columns}
+                bounds[name].append(_bounds(group, place))
+    zones = {name: zones_of(bounds[name], columns[name][1]) for name in columns}
     return ZoneMap(np.array(rows, dtype=np.int64), np.array(size, dtype=np.int64), zones), np.array(
         file, dtype=np.int64
     )
 
 
-def _bounds(group: Any, place: int | None, rows: int) -> tuple[Any, Any, int]:
+def _bounds(group: Any, place: int | None) -> Bounds:
     if place is None:
-        return None, None, rows  # the column was added later: all null here
+        return None, None, -1  # the column was added later: Spark asks nothing of it
     statistics = group.column(place).statistics
     if statistics is None:
         return None, None, -1
@@ -128,7 +146,8 @@ def _bounds(group: Any, place: int | None, rows: int) -> tuple[Any, Any, int]:
     return statistics.min, statistics.max, nulls
 
 
-def _zones(bounds: Iterable[tuple[Any, Any, int]], type_name: str) -> ColumnZones:
+def zones_of(bounds: Iterable[Bounds], type_name: str) -> ColumnZones:
+    """Zones of a column of a Spark type from its blocks' bounds as Python values."""
     value_type = ValueType.parse(type_name)
     lows, highs, nulls = zip(*bounds, strict=True) if bounds else ((), (), ())
     arrow = ARROW_TYPES.get(type_name)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -31,8 +31,8 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
-    # since versions 3 and 4
-    *("run STRING", "ended_at TIMESTAMP"),
+    # since versions 3, 4 and 5
+    *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE"),
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -49,9 +49,11 @@ class Entry:
         promised_before, promised_after: share of the rows that queries were promised to read.
         promised_bytes, promised_files: promised to be saved per query.
         bytes_before, files_before: what a query read then, as the promise tells it; 0 where it does not.
+        promised_page_bytes, page_bytes_before: the same of readers that skip by pages; None where it does not tell.
         measured_queries: queries that came after it and were checked; 0 when it was not checked yet.
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
+        measured_page_bytes: saved per query by readers that skip by pages; None where unknown.
         gate: the gate's figures; empty when it was not asked.
         ended_at: when a RESTORE or another's OPTIMIZE undid it, microseconds since 1970 UTC; None while it stands.
     """
@@ -92,6 +94,9 @@ class Entry:
     measured_per_day: float | None
     gate: Mapping[str, Any]
     ended_at: int | None = None
+    promised_page_bytes: float | None = None
+    page_bytes_before: float | None = None
+    measured_page_bytes: float | None = None
 
     @property
     def promised(self) -> float:
@@ -252,4 +257,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         measured_files=number("measured_files_saved"),
         gate=json.loads(row["gate"] or "{}"),
         ended_at=row["ended"],
+        promised_page_bytes=promise.get("page_bytes_saved_per_query"),
+        page_bytes_before=promise.get("page_bytes_before"),
+        measured_page_bytes=row["measured_page_bytes_saved"],
     )

@@ -10,7 +10,7 @@ import pytest
 
 from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline.volumes import PAGE_ROWS, PAGE_SAMPLE, _paged
+from zorder_pipeline.pipeline.paging import PAGE_ROWS, PAGE_SAMPLE, sampled_pages
 
 ROWS, FILES = 120_000, 2
 QUERIES = ((0, 500), (4_000, 4_100), (9_000, 20_000), (30_000, 40_000))
@@ -23,7 +23,10 @@ def analysis_of(every: int = 1) -> Any:
     sample = SimpleNamespace(
         rows=len(values), total_rows=ROWS, arrays={"a": (values, np.ones(len(values), dtype=np.bool_))}
     )
-    return SimpleNamespace(sample=sample, snapshot=SimpleNamespace(schema=TableSchema((Column("a", "int"),))))
+    spark = SimpleNamespace(conf={})
+    return SimpleNamespace(
+        sample=sample, snapshot=SimpleNamespace(schema=TableSchema((Column("a", "int"),)), spark=spark)
+    )
 
 
 def box(low: int, high: int) -> Boxes:
@@ -54,15 +57,15 @@ def test_pages_are_told_as_they_are_cut(ordered: bool) -> None:
     file = np.arange(ROWS) * FILES // ROWS
     within = VALUES if ordered else np.zeros(ROWS, dtype=np.int64)
     order = np.lexsort((np.arange(ROWS), within, file))
-    found = _paged(analysis_of(), BOXES, file, within, np.ones(len(BOXES)))
+    found = sampled_pages(analysis_of(), BOXES, file, within, np.ones(len(BOXES)))
     assert found == pytest.approx(by_hand(file, order))
     assert (found[1] == pytest.approx(1 / 3)) == ordered
 
 
 def test_what_row_groups_skip_is_not_skipped_twice() -> None:
     file = np.arange(ROWS) * FILES // ROWS
-    alone = _paged(analysis_of(), BOXES, file, VALUES, np.ones(len(BOXES)))
-    half = _paged(analysis_of(), BOXES, file, VALUES, np.full(len(BOXES), 0.5))
+    alone = sampled_pages(analysis_of(), BOXES, file, VALUES, np.ones(len(BOXES)))
+    half = sampled_pages(analysis_of(), BOXES, file, VALUES, np.full(len(BOXES), 0.5))
     assert half == pytest.approx(np.minimum(1.0, alone / 0.5))
 
 
@@ -70,6 +73,6 @@ def test_a_page_that_too_few_rows_stand_for_is_told_with_its_neighbours() -> Non
     every = ROWS // FILES // (2 * PAGE_SAMPLE)  # rows for two pages where there are three
     file = np.arange(2 * FILES * PAGE_SAMPLE) // (2 * PAGE_SAMPLE)
     within = VALUES[::every]
-    assert _paged(analysis_of(every), BOXES[1:2], file, within, np.ones(1)) == pytest.approx(0.5)
+    assert sampled_pages(analysis_of(every), BOXES[1:2], file, within, np.ones(1)) == pytest.approx(0.5)
     fewer = analysis_of(2 * every)
-    assert _paged(fewer, BOXES[1:2], file[::2], within[::2], np.ones(1)) == pytest.approx(1.0)
+    assert sampled_pages(fewer, BOXES[1:2], file[::2], within[::2], np.ones(1)) == pytest.approx(1.0)

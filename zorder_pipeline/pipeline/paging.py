@@ -1,0 +1,122 @@
+"""What readers skip inside files by Parquet's page index: as files lie, and as a layout would have them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.virtual_files import files_read, pieces
+from zorder_pipeline.model.ranges import Boxes, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.reading.page_zones import PAGE_ROWS, page_zones
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .records import TableAnalysis
+
+__all__ = ["every_bound", "sampled_pages", "stored_pages"]
+
+Floats = npt.NDArray[np.float64]
+
+PAGE_SAMPLE = 50
+"""Sample rows that a page must have for its bounds to be told; else several pages are told as one."""
+IN_THRESHOLD = 10
+"""Spark's ``spark.sql.parquet.pushdown.inFilterThreshold``."""
+TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
+MOST_ROWS = 10_000_000
+"""Rows of so many files are looked at for their pages; the others are taken to be like them."""
+
+
+def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], read: Floats) -> Floats | None:
+    """Share of the rows in the row groups that each query reads that lie in pages that it reads, shape (queries,).
+
+    Told from files spread over those that are read, of `MOST_ROWS` rows or a single one. Of a query that reads none of
+    them the mean of the others is taken.
+
+    Args:
+        read: rows of each file in the row groups that each query reads, shape (queries, files).
+
+    Returns:
+        None where files cannot be read.
+    """
+    files, open_ = snapshot.files(), np.flatnonzero(read.any(axis=0))
+    if not len(open_):
+        return np.ones(len(boxes))
+    number = max(1, int(MOST_ROWS / max(1.0, float(files.rows[open_].mean()))))
+    chosen = open_[np.unique(np.linspace(0, len(open_) - 1, min(number, len(open_))).astype(np.int64))]
+    used = {item.column for query in boxes for box in query for item in box}
+    leaves = [x for x in snapshot.leaves if x.column.name in used and not x.column.partition]
+    columns = {x.column.name: (x.physical, x.column.type) for x in leaves if _skipped_by(x.column)}
+    found = page_zones(snapshot.location, files.path[chosen].tolist(), columns, PAGE_ROWS)
+    if found is None:
+        return None
+    zones, file = found
+    matching = np.array([zones.matching(query) for query in _asked(boxes)]).reshape(len(boxes), len(file))
+    matching &= read[:, chosen[file]] > 0
+    # deletion vectors: a file's pages hold the rows that it is without, too
+    physical = np.bincount(file, weights=zones.rows, minlength=len(chosen))
+    paged = matching @ (zones.rows * (files.rows[chosen] / np.maximum(1.0, physical))[file])
+    whole = read[:, chosen].sum(axis=1)
+    mean = min(1.0, float(paged.sum()) / max(1.0, float(whole.sum())))
+    return np.where(whole > 0, np.minimum(1.0, paged / np.maximum(1.0, whole)), mean)
+
+
+def sampled_pages(
+    analysis: TableAnalysis,
+    boxes: Sequence[Boxes],
+    file: npt.NDArray[np.int64],
+    within: npt.NDArray[np.int64],
+    in_groups: Floats,
+) -> Floats:
+    """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
+
+    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows.
+
+    Args:
+        file: file of each sampled row.
+        within: order of the rows of a file; of equal ones the first sampled comes first.
+        in_groups: share of the rows in the files that each query reads that lie in the row groups that it reads.
+    """
+    sample = analysis.sample
+    per_file = np.bincount(file).astype(np.float64)
+    rows = float(per_file.mean())
+    number = int(min(rows * sample.total_rows / max(1, sample.rows) / PAGE_ROWS, rows / PAGE_SAMPLE))
+    if number < 2:
+        return np.ones(len(boxes))
+    files = len(per_file)
+    schema = _page_bounds(analysis.snapshot)
+    estimator = Estimator.build(sample.arrays, schema, _asked(boxes), sample.rows)
+    order = np.lexsort((np.arange(len(file)), within, file))
+    opened = files_read(estimator, file.astype(np.int32), files)
+    read = files_read(estimator, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
+    in_pages = (read.mean(axis=2) * opened) @ per_file / np.maximum(opened @ per_file, 1e-12)
+    return np.asarray(np.minimum(1.0, in_pages / np.maximum(in_groups, 1e-12)))
+
+
+def every_bound(schema: TableSchema) -> TableSchema:
+    """The schema as if every column that has an order had exact bounds: in footers, and for readers of ours."""
+    return TableSchema(tuple(replace(c, delta_stats=c.value_type.orderable) for c in schema.columns))
+
+
+def _page_bounds(snapshot: TableSnapshot) -> TableSchema:
+    """The schema as if every column had bounds by whose pages Spark skips, in files of this session."""
+    without = "timestamp" if snapshot.spark.conf.get(TIMESTAMPS, "") == "INT96" else ""
+    columns = snapshot.schema.columns
+    return TableSchema(tuple(replace(c, delta_stats=_skipped_by(c) and c.type != without) for c in columns))
+
+
+def _asked(boxes: Sequence[Boxes]) -> list[Boxes]:
+    """The boxes as Spark's Parquet reader tests them: a short list of values one by one, where Delta takes its hull."""
+
+    def told(item: Range) -> Range:
+        return replace(item, hull=False) if len(item.intervals) <= IN_THRESHOLD else item
+
+    return [tuple(tuple(map(told, box)) for box in query) for query in boxes]
+
+
+def _skipped_by(column: Column) -> bool:
+    """Whether Spark hands conditions on such a column to its Parquet reader: it keeps those on timestamp_ntz."""
+    return column.value_type.orderable and column.value_type.family != "timestamp_ntz"
