@@ -8,8 +8,9 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import files_read, pieces
+from zorder_pipeline.layout.virtual_files import pieces
 from zorder_pipeline.model.ranges import Boxes, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.reading.page_zones import PAGE_ROWS, page_zones
@@ -73,7 +74,8 @@ def sampled_pages(
 ) -> Floats:
     """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
 
-    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows.
+    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows, and for what
+    the few rows of a page make its bounds too narrow.
 
     Args:
         file: file of each sampled row.
@@ -90,10 +92,9 @@ def sampled_pages(
     schema = _page_bounds(analysis.snapshot)
     estimator = Estimator.build(sample.arrays, schema, _asked(boxes), sample.rows)
     order = np.lexsort((np.arange(len(file)), within, file))
-    opened = files_read(estimator, file.astype(np.int32), files)
-    read = files_read(estimator, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
-    in_pages = (read.mean(axis=2) * opened) @ per_file / np.maximum(opened @ per_file, 1e-12)
-    return np.asarray(np.minimum(1.0, in_pages / np.maximum(in_groups, 1e-12)))
+    opened = whole_table_shares(estimator, file.astype(np.int32), files)
+    in_pages = whole_table_shares(estimator, pieces(file, order, number), files * number)
+    return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
 
 
 def every_bound(schema: TableSchema) -> TableSchema:
