@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["is_uri", "local_path", "uri_of"]
+import pyarrow as pa
+from pyarrow import fs
+
+__all__ = ["filesystem_of", "is_uri", "local_path", "uri_of"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
+"""Hadoop's names of object stores that pyarrow calls otherwise."""
 _LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
 """What stands before a path of this machine: no host."""
 
@@ -42,3 +47,22 @@ def uri_of(place: str) -> str:
     """
     path = local_path(place)
     return place if path is None else f"file://{path}"
+
+
+def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:
+    """pyarrow's filesystem of a place, and its path there.
+
+    Raises:
+        OSError: pyarrow knows no such filesystem, or cannot reach it.
+
+    >>> filesystem_of("file:/data/t")[1], filesystem_of("/data/t")[0].type_name
+    ('/data/t', 'local')
+    """
+    if (local := local_path(place)) is not None:
+        return fs.LocalFileSystem(), local
+    scheme, colon, rest = place.partition(":")
+    try:
+        found, path = fs.FileSystem.from_uri(f"{HADOOP_SCHEMES.get(scheme, scheme)}{colon}{rest}")
+    except (pa.ArrowException, ValueError) as error:
+        raise OSError(str(error).splitlines()[0]) from error
+    return found, path

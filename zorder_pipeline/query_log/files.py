@@ -13,7 +13,7 @@ import pyarrow as pa
 from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import filesystem_of
 
 from .codecs import opened
 
@@ -26,8 +26,6 @@ ROLLING = re.compile(r"eventlog_v2_.+")
 ROLLED = re.compile(r"events_(\d+)_.+")
 COMPACT = ".compact"
 """Ends the name of a file that stands for all rolled files up to its number."""
-HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
-"""Hadoop's names of object stores that pyarrow calls otherwise."""
 EXPECTED = ".jsonl, .csv, .parquet or .sql files (also compressed), Spark event logs, or a Delta table"
 
 
@@ -49,14 +47,10 @@ class LogFile:
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
-    if (local := local_path(path)) is not None:
-        return fs.LocalFileSystem(), local
-    scheme, _, rest = path.partition("://")
     try:
-        found, place = fs.FileSystem.from_uri(f"{HADOOP_SCHEMES.get(scheme, scheme)}://{rest}")
-    except (pa.ArrowException, ValueError, OSError) as error:
+        return filesystem_of(path)
+    except OSError as error:
         raise LogError(f"query log {path} cannot be reached: {str(error).splitlines()[0]}") from error
-    return found, place
 
 
 def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
@@ -11,10 +12,9 @@ from urllib.parse import unquote
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.fs as pafs
 import pyarrow.parquet as pq
 
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import filesystem_of
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
@@ -62,7 +62,14 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
         location: URI of the table's folder.
         paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
     """
-    there = opener(location)
+    try:
+        there = opener(location)
+        with there(paths[0]) if paths else nullcontext():
+            pass
+    except FileNotFoundError:
+        pass  # VACUUM may have removed some
+    except OSError:  # no filesystem of pyarrow's, or no credentials for it: as good as none for every file
+        return Footers((None,) * len(paths))
 
     def one(path: str) -> pq.FileMetaData | None:
         try:
@@ -80,30 +87,20 @@ def opener(location: str) -> Callable[[str], pa.NativeFile]:
 
     Args:
         location: URI of the table's folder.
+
+    Raises:
+        OSError: pyarrow cannot reach the folder's filesystem.
     """
-    root, base = _filesystem(location)
+    root, base = filesystem_of(location)
 
     def opened(path: str) -> pa.NativeFile:
         if "://" in path or path.startswith("file:"):
-            filesystem, place = _filesystem(unquote(path))
+            filesystem, place = filesystem_of(unquote(path))
         else:
             filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
-        if filesystem is None:
-            raise OSError(f"there is no filesystem for {path}")
         return filesystem.open_input_file(place)
 
     return opened
-
-
-def _filesystem(uri: str) -> tuple[pafs.FileSystem | None, str]:
-    """The filesystem of a URI and the path in it; None when pyarrow has no such filesystem."""
-    if (local := local_path(uri)) is not None:
-        return pafs.LocalFileSystem(), local
-    try:
-        filesystem, path = pafs.FileSystem.from_uri(uri)
-    except (pa.ArrowException, OSError, ValueError):
-        return None, uri
-    return filesystem, path
 
 
 def row_groups(footers: Footers, columns: Mapping[str, Place]) -> tuple[ZoneMap, npt.NDArray[np.int64]]:

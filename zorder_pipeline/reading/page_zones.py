@@ -39,7 +39,10 @@ def page_zones(
         columns: by column name, its physical path in the files and its Spark type.
     """
 
-    there = opener(location)
+    try:
+        there = opener(location)
+    except OSError:
+        return None
 
     def one(path: str) -> Found | None:
         try:

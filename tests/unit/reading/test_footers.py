@@ -1,0 +1,53 @@
+"""Parquet footers wherever a table lies: of object stores under Hadoop's names, and of those that cannot be reached."""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyarrow import fs
+
+from zorder_pipeline.reading.footers import read_footers
+from zorder_pipeline.reading.page_zones import page_zones
+
+PATHS = ["a%20b.parquet", "gone.parquet"]
+
+
+def store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
+    """A bucket, which is a folder here; the URIs that were asked for."""
+    pq.write_table(pa.table({"x": range(50)}), folder / "a b.parquet", write_page_index=True)
+    asked: list[str] = []
+
+    def reached(uri: str) -> tuple[fs.FileSystem, str]:
+        asked.append(uri)
+        if not uri.startswith("s3://bucket/"):
+            raise pa.ArrowInvalid(f"Unrecognized filesystem type in URI: {uri}")
+        return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), uri.partition("://bucket/")[2]
+
+    monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=reached))
+    return asked
+
+
+def test_hadoops_names_of_object_stores_reach_them(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = store(monkeypatch, tmp_path)
+    found = read_footers("s3a://bucket/", PATHS)
+    assert [item is not None for item in found.metadata] == [True, False]
+    assert read_footers("s3a://bucket/", PATHS[::-1]).metadata[1] is not None, "one that is gone says nothing of others"
+    columns = {"x": (("x",), "bigint"), "later": (("later",), "int")}
+    zones, file = page_zones("s3a://bucket/", PATHS[:1], columns, page_rows=20) or (None, [])
+    assert zones is not None
+    assert (zones.rows.tolist(), list(file)) == ([20, 20, 10], [0, 0, 0])
+    assert (zones.columns["x"].low.tolist(), zones.columns["x"].high.tolist()) == ([0, 20, 40], [19, 39, 49])
+    assert not zones.columns["later"].known.any()
+    assert page_zones("s3a://bucket/", PATHS, columns) is None
+    assert set(asked) == {"s3://bucket/"}
+
+
+def test_files_out_of_reach_are_asked_for_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    asked = store(monkeypatch, tmp_path)
+    for place in ("dbfs:/t", "s3a://other/t"):
+        assert read_footers(place, PATHS * 20).metadata == (None,) * 40
+        assert page_zones(place, PATHS, {"x": (("x",), "bigint")}) is None
+    assert asked == ["dbfs:/t", "dbfs:/t", "s3://other/t", "s3://other/t"]
+    assert read_footers("s3a://other/t", []).metadata == ()
