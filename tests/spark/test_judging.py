@@ -183,6 +183,10 @@ def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
     assert (plan.spec.columns, plan.spec.rows) == (("k",), 80_000)
     unasked = pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False))
     assert unasked.preview.files_added == 8, "nobody weighed another size"
+    few = log(tmp_path / "few.jsonl", asked[:4])
+    unproved = pipeline.learn(spark, path, [few], aliases=["t"], settings=settings)
+    assert unproved.promise.queries == 0
+    assert unproved.spec is None or unproved.target_file_rows == 10_000, "nothing told sizes apart"
     judged = pipeline.judge_table(spark, path, plan, gate=BUSY)
     assert judged.outcome == "approved"
     made = round(80_000 / judged.plan.target_file_rows)
@@ -253,6 +257,20 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     assert (check.measured, check.kept) == (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.15))
     (month,) = pipeline.savings(spark, state, now=datetime.now(UTC) + timedelta(days=1)).months
     assert month.saved > 0
+
+
+def test_a_plan_is_approved_by_the_id_that_it_was_asked_by(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An older version of the code may have made another one."""
+    path, requests = make(spark, tmp_path / "t"), Approvals(spark, str(tmp_path / "state"))
+    plan = promising(spark, path)
+    with monkeypatch.context() as older:
+        older.setattr(Plan, "plan_id", property(lambda self: "0ld"))
+        requests.ask("sales", plan, (), 0)
+    assert [request.plan_id for request in requests.waiting()] == ["0ld"]
+    assert requests.answer("sales", "0ld", "approved", "asha").status == "approved"
+    assert (requests.waiting()[0].status, requests.waiting()[0].plan) == ("approved", plan)
 
 
 @pytest.mark.slow

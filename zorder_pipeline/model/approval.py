@@ -25,6 +25,7 @@ class Request:
         by: who settled it.
         reasons: what the gate said of it.
         version: table version that it was judged at.
+        asked_as: the plan's id when it was asked; an older version of the code may have made another one.
     """
 
     table: str
@@ -36,14 +37,15 @@ class Request:
     by: str = ""
     reasons: tuple[str, ...] = ()
     version: int = 0
+    asked_as: str = ""
 
     @property
     def plan_id(self) -> str:
         """What an approval is for."""
-        return self.plan.plan_id
+        return self.asked_as or self.plan.plan_id
 
     def to_json(self) -> dict[str, Any]:
         """The object ``zorder approve --json`` prints per plan; the plan itself is in the state."""
         layout = self.plan.spec.layout_id if self.plan.spec else None
-        plain = {key: value for key, value in vars(self).items() if key != "plan"}
+        plain = {key: value for key, value in vars(self).items() if key not in ("plan", "asked_as")}
         return {"plan_id": self.plan_id, "action": self.plan.action, "layout_id": layout, **plain}

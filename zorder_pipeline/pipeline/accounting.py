@@ -142,7 +142,7 @@ def check_promises(
         if len(chosen) < ENOUGH or len(chosen) == entry.measured_queries:
             continue
         # files are read for it, so only of what is in force, or was asked for
-        pages = entry.promised_page_bytes is not None and (version is not None or entry is known[-1])
+        pages = _pages_promised(entry) is not None and (version is not None or entry is known[-1])
         try:
             before, after = (_at(now, made, chosen, pages) for made in (entry.replaced_version, entry.version))
         except TableError:
@@ -222,9 +222,14 @@ def _kept(entry: Entry, model: CostModel) -> float | None:
 
 def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
     """Bytes promised, measured and read before by pages, where the gate weighed these and they were measured."""
-    promised, measured, before = entry.promised_page_bytes, entry.measured_page_bytes, entry.page_bytes_before
+    promised, measured, before = _pages_promised(entry), entry.measured_page_bytes, entry.page_bytes_before
+    return None if promised is None or measured is None or not before else (promised, measured, before)
+
+
+def _pages_promised(entry: Entry) -> float | None:
+    """Bytes promised by pages; None where the gate weighed row groups."""
     weighed = entry.gate.get("assumptions", {}).get("page_skipping", True)
-    return None if not weighed or promised is None or measured is None or not before else (promised, measured, before)
+    return entry.promised_page_bytes if weighed else None
 
 
 def _later(query: LoggedQuery, entry: Entry) -> bool:
@@ -241,9 +246,12 @@ def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages:
     return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
 
 
-def _difference(before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery]) -> dict[str, float | int]:
+def _difference(
+    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery]
+) -> dict[str, float | int | None]:
     rate, source = observed_rate([query.timestamp for query in queries], len(queries))
-    values: dict[str, float | int] = {
+    values: dict[str, float | None] = {
+        "page_bytes_saved": None,  # of other queries than those: what was measured before says nothing
         "queries": len(queries),
         "before": float(before.rows.mean()),
         "after": float(after.rows.mean()),
@@ -277,8 +285,9 @@ def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
 
 def _account(entry: Entry, model: CostModel) -> Account:
     checked = entry.measured_queries > 0
-    pages = _by_pages(entry)
-    size, files = entry.promised_bytes * entry.credited, entry.promised_files * entry.credited
+    pages, promised = _by_pages(entry), _pages_promised(entry)
+    size, files = (entry.promised_bytes if promised is None else promised), entry.promised_files
+    size, files = size * entry.credited, files * entry.credited
     if checked and entry.measured_bytes is not None:
         size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
     elif (kept := _kept(entry, model)) is not None:

@@ -58,7 +58,7 @@ def with_approval(
     if open_request is not None and open_request.status == APPROVED:
         would = preview(snapshot, open_request.plan, where=where)
         why = f"plan {open_request.plan_id} was approved by {open_request.by or 'a person'}"
-        mine = judged.plan.plan_id == open_request.plan_id
+        mine = judged.plan.plan_id == open_request.plan.plan_id
         reasons = (why, *(judged.decision.reasons if mine else open_request.reasons))
         decision = replace(costing(open_request.plan), verdict=APPROVE, cause="approved_by_hand", reasons=reasons)
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)

@@ -23,7 +23,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .analysing import analyse
 from .learning import learn_layout_for
-from .logs import ingest, names_of, stored_log
+from .logs import ingest, names_and_schemas, names_of, stored_log
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, sought_rows, target_rows
 
@@ -106,7 +106,7 @@ def _open(spark: SparkSession, name: str) -> TableSnapshot | str:
 
 def _renamed(log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[str]]]) -> QueryLog:
     """Stored queries under the names that the tables go by here."""
-    of = {alias.lower(): name for name, (_, aliases) in known.items() for alias in [name, *aliases]}
+    of = names_and_schemas(known)[0] | {name.lower(): name for name in known}
     queries = (replace(q, table=of[q.table.lower()]) for q in log.queries if q.table.lower() in of)
     return replace(log, queries=tuple(queries))
 
@@ -159,7 +159,7 @@ def _one(
 def _smaller_bytes(snapshot: TableSnapshot, settings: LearnSettings) -> int | None:
     """Size of the files that a layout was sought for, where these are smaller than the present ones."""
     files, sought = snapshot.files(), sought_rows(snapshot, settings)
-    if sought >= target_rows(snapshot, settings):
+    if 2 * sought > target_rows(snapshot, settings):
         return None
     return round(sought * float(files.bytes.sum()) / max(1, int(files.rows.sum())))
 

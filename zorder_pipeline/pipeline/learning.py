@@ -27,7 +27,7 @@ from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .seeking import sought
-from .sizes import partitions_of
+from .sizes import partitions_of, target_rows
 from .useful_statistics import useful_statistics
 from .volumes import present_volumes
 from .words import bit_order
@@ -207,6 +207,8 @@ def learn_remembering(
         options = candidates_at_first(proof, plan)
         if options and options[0].action == ANOTHER:
             plan = replace(plan, target_file_rows=options[0].target_file_rows, promise=options[0].promise)
+        elif plan.spec is not None and not len(unseen):  # nothing tells sizes apart
+            plan = replace(plan, target_file_rows=target_rows(snapshot, settings))
         return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
     if counted_on is not None and settings.enriched_share:
         memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)

@@ -21,7 +21,7 @@ from .records import LogSource, Progress, silent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Tables", "ingest", "ingest_into", "names_of", "purge", "stored_log"]
+__all__ = ["Tables", "ingest", "ingest_into", "names_and_schemas", "names_of", "purge", "stored_log"]
 
 
 Tables = Mapping[str, tuple[TableSnapshot, Sequence[str]]]
@@ -41,7 +41,7 @@ def ingest(
     Raises:
         LogError: a log does not exist or is of no known format.
     """
-    aliases, schemas = _names_and_schemas(tables)
+    aliases, schemas = names_and_schemas(tables)
     parts = [
         ingest_logs(
             [source.path],
@@ -74,7 +74,7 @@ def ingest_into(
         LogError: a log does not exist or is of no known format.
         LostRaceError: another ingestion ran at the same time; nothing was doubled.
     """
-    aliases, schemas = _names_and_schemas(tables)
+    aliases, schemas = names_and_schemas(tables)
     store, added = LogStore(spark, state), []
     for source in map(_source, sources):
         catalog = Catalog.of(aliases, schemas, views or {}, source.dialect)
@@ -115,7 +115,7 @@ def _source(source: LogSource | str) -> LogSource:
     return LogSource(source) if isinstance(source, str) else source
 
 
-def _names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, TableSchema]]:
+def names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, TableSchema]]:
     """Table by each name that statements may use, and schema by table.
 
     Two folders of one name: what only follows from it names neither table, where it would name the one that comes last.

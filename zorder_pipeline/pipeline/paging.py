@@ -26,28 +26,28 @@ PAGE_SAMPLE = 50
 """Sample rows that a page must have for its bounds to be told; else several pages are told as one."""
 IN_THRESHOLD = 10
 """Spark's ``spark.sql.parquet.pushdown.inFilterThreshold``."""
-TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
-MOST_ROWS = 10_000_000
-"""Rows of so many files are looked at for their pages; the others are taken to be like them."""
+MOST_ROWS, MOST_FILES = 10_000_000, 200
+"""Rows of so many files are looked at for their pages, and so many files; the others are taken to be like them."""
 
 
-def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], read: Floats) -> Floats | None:
+def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], weighed: Floats) -> Floats | None:
     """Share of the rows in the row groups that each query reads that lie in pages that it reads, shape (queries,).
 
-    Told from files spread over those that are read, of `MOST_ROWS` rows or a single one. Of a query that reads none of
-    them the mean of the others is taken.
+    Told from files spread over those that are read, of `MOST_ROWS` rows or a single one, at most `MOST_FILES`. Of a
+    query that reads none of them the mean of the others is taken.
 
     Args:
-        read: rows of each file in the row groups that each query reads, shape (queries, files).
+        weighed: share of each file's rows in the row groups that each query reads, shape (queries, files).
 
     Returns:
         None where files cannot be read.
     """
-    files, open_ = snapshot.files(), np.flatnonzero(read.any(axis=0))
+    files, open_ = snapshot.files(), np.flatnonzero(weighed.any(axis=0))
     if not len(open_):
         return np.ones(len(boxes))
-    number = max(1, int(MOST_ROWS / max(1.0, float(files.rows[open_].mean()))))
-    chosen = open_[np.unique(np.linspace(0, len(open_) - 1, min(number, len(open_))).astype(np.int64))]
+    number = max(1, min(MOST_FILES, len(open_), int(MOST_ROWS / max(1.0, float(files.rows[open_].mean())))))
+    chosen = open_[np.unique(np.linspace(0, len(open_) - 1, number).astype(np.int64))]
+    read = weighed[:, chosen] * files.rows[chosen]
     used = {item.column for query in boxes for box in query for item in box}
     leaves = [x for x in snapshot.leaves if x.column.name in used and not x.column.partition]
     columns = {x.column.name: (x.physical, x.column.type) for x in leaves if _skipped_by(x.column)}
@@ -56,11 +56,11 @@ def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], read: Floats) 
         return None
     zones, file = found
     matching = np.array([zones.matching(query) for query in _asked(boxes)]).reshape(len(boxes), len(file))
-    matching &= read[:, chosen[file]] > 0
+    matching &= (read > 0)[:, file]
     # deletion vectors: a file's pages hold the rows that it is without, too
     physical = np.bincount(file, weights=zones.rows, minlength=len(chosen))
     paged = matching @ (zones.rows * (files.rows[chosen] / np.maximum(1.0, physical))[file])
-    whole = read[:, chosen].sum(axis=1)
+    whole = read.sum(axis=1)
     mean = min(1.0, float(paged.sum()) / max(1.0, float(whole.sum())))
     return np.where(whole > 0, np.minimum(1.0, paged / np.maximum(1.0, whole)), mean)
 
@@ -89,11 +89,12 @@ def sampled_pages(
     if number < 2:
         return np.ones(len(boxes))
     files = len(per_file)
-    schema = _page_bounds(analysis.snapshot)
-    estimator = Estimator.build(sample.arrays, schema, _asked(boxes), sample.rows)
+    schema = analysis.snapshot.schema
+    outer = Estimator.build(sample.arrays, schema, boxes, sample.rows)
+    inner = Estimator.build(sample.arrays, _page_bounds(schema), _asked(boxes), sample.rows)
     order = np.lexsort((np.arange(len(file)), within, file))
-    opened = whole_table_shares(estimator, file.astype(np.int32), files)
-    in_pages = whole_table_shares(estimator, pieces(file, order, number), files * number)
+    opened = whole_table_shares(outer, file.astype(np.int32), files)
+    in_pages = whole_table_shares(inner, pieces(file, order, number), files * number)
     return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
 
 
@@ -102,11 +103,9 @@ def every_bound(schema: TableSchema) -> TableSchema:
     return TableSchema(tuple(replace(c, delta_stats=c.value_type.orderable) for c in schema.columns))
 
 
-def _page_bounds(snapshot: TableSnapshot) -> TableSchema:
-    """The schema as if every column had bounds by whose pages Spark skips, in files of this session."""
-    without = "timestamp" if snapshot.spark.conf.get(TIMESTAMPS, "") == "INT96" else ""
-    columns = snapshot.schema.columns
-    return TableSchema(tuple(replace(c, delta_stats=_skipped_by(c) and c.type != without) for c in columns))
+def _page_bounds(schema: TableSchema) -> TableSchema:
+    """The schema as if every column had bounds by whose pages Spark skips."""
+    return TableSchema(tuple(replace(c, delta_stats=_skipped_by(c)) for c in schema.columns))
 
 
 def _asked(boxes: Sequence[Boxes]) -> list[Boxes]:

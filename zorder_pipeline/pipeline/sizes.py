@@ -53,18 +53,18 @@ def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     As `target_rows`, but where nobody asked for a size and no file lies by a layout of ours, files of `SMALLER_FILE`,
     or as many as `MOST_FILES`, if the present ones are at least twice as large: these hide most of what an order could
     skip. Ten can be told apart by three bits, and a partition that is a single file by none. Where some files lie by a
-    layout of ours, files are at most as large as those.
+    layout of ours, files are at most as large as those, or as the smaller ones where these are larger.
     """
     target, files = target_rows(snapshot, settings), snapshot.files()
     rows, size, ours = int(files.rows.sum()), int(files.bytes.sum()), files.ours
     if _asked(snapshot, settings) or not rows:
         return target
+    wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / max(1, size))
     if ours.any():
-        return min(target, max(1, round(float(files.rows[ours].mean()))))
+        return min(target, max(1, wanted, round(float(files.rows[ours].mean()))))
     merging = str(snapshot.properties.get("delta.autoOptimize.autoCompact", "false")).lower() != "false"
     if merging or not settings.smaller_files or settings.enriched_share > 0:
         return target
-    wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / size)
     return wanted if 0 < 2 * wanted <= target else target
 
 

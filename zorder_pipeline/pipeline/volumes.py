@@ -108,7 +108,7 @@ def present_volumes(
         weighed = read @ member
         groups = weighed @ rows / total
     volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
-    share = stored_pages(snapshot, boxes, weighed * rows) if pages else None
+    share = stored_pages(snapshot, boxes, weighed) if pages else None
     return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, None if share is None else volume * share)
 
 
@@ -150,9 +150,8 @@ def read_volumes(
     stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
     in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
     paged = now.bytes * sampled_pages(analysis, boxes, stored, np.zeros_like(within), in_groups)
-    pages = told.bytes_after * sampled_pages(
-        analysis, boxes, file, within, told.groups_after / np.maximum(shares, 1e-12)
-    )
+    in_groups = told.groups_after / np.maximum(shares, 1e-12)
+    pages = told.bytes_after * sampled_pages(analysis, boxes, file, _inside(analysis, plan, within), in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
@@ -164,6 +163,16 @@ def read_volumes(
         )
     told = replace(told, pages_before=paged, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
+
+
+def _inside(analysis: TableAnalysis, plan: Plan, within: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Order of the rows inside files that a plan writes: by its key, also where other files stay as they are.
+
+    Those lie by it already if they are of the layout; of compacted files, which have no key, ``within`` is it.
+    """
+    if plan.spec is None or within.any() or not all(name in analysis.sample.arrays for name in plan.spec.columns):
+        return within
+    return keys(extended(plan.spec, analysis.sample.arrays, analysis.sample.total_rows), analysis.sample.arrays)
 
 
 def _virtual(

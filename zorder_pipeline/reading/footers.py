@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
@@ -14,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zorder_pipeline.model.places import filesystem_of
+from zorder_pipeline.model.places import filesystem_of, is_uri
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
@@ -27,6 +28,9 @@ Bounds = tuple[Any, Any, int]
 """Smallest and largest value of a block, None where unknown, and its nulls, -1 where unknown."""
 
 THREADS = 16
+FORGOTTEN = 600.0
+"""Seconds after which a folder that was out of reach is tried again: asking a store in vain takes some."""
+_OUT_OF_REACH: dict[str, float] = {}
 ARROW_TYPES = {
     "tinyint": pa.int8(),
     "smallint": pa.int16(),
@@ -62,13 +66,20 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
         location: URI of the table's folder.
         paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
     """
+    root, inside = location.rstrip("/"), [path for path in paths if not is_uri(path)]
+    if time.monotonic() < _OUT_OF_REACH.get(root, 0.0):
+        return Footers((None,) * len(paths))
     try:
         there = opener(location)
-        with there(paths[0]) if paths else nullcontext():
+        with there(inside[0]) if inside else nullcontext():
             pass
     except FileNotFoundError:
         pass  # VACUUM may have removed some
-    except OSError:  # no filesystem of pyarrow's, or no credentials for it: as good as none for every file
+    except (
+        OSError,
+        pa.ArrowException,
+    ):  # no filesystem of pyarrow's, or no credentials for it: as good as none for every file
+        _OUT_OF_REACH[root] = time.monotonic() + FORGOTTEN
         return Footers((None,) * len(paths))
 
     def one(path: str) -> pq.FileMetaData | None:

@@ -48,7 +48,7 @@ def page_zones(
         try:
             with there(path) as file:  # the unit that Spark's INT96 needs: a nanosecond's range ends in 2262
                 return _pages(pq.ParquetFile(file, coerce_int96_timestamp_unit="us"), columns, page_rows)
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException, ValueError, OverflowError):  # or a value that Python cannot hold
             return None
 
     with ThreadPoolExecutor(THREADS) as pool:
@@ -74,8 +74,9 @@ def _pages(file: pq.ParquetFile, columns: Mapping[str, Place], page_rows: int) -
         sizes = [min(page_rows, total - at) for at in range(0, total, page_rows)]
         rows += sizes
         for name, (path, type_name) in columns.items():
+            place = there.get(tuple(".".join(path).split(".")))
             # Spark asks nothing of a column that was added after the file; timestamps as INT96 have no index
-            if path not in there or not file.metadata.row_group(group).column(there[path]).has_column_index:
+            if place is None or not file.metadata.row_group(group).column(place).has_column_index:
                 bounds[name] += [(None, None, -1)] * len(sizes)
                 continue
             values = _leaf(file.read_row_group(group, columns=[".".join(path)], use_threads=False), path)
@@ -85,8 +86,6 @@ def _pages(file: pq.ParquetFile, columns: Mapping[str, Place], page_rows: int) -
 
 def _leaf(table: pa.Table, path: Sequence[str]) -> pa.Array:
     values = table.column(path[0]).combine_chunks()
-    if isinstance(values, pa.ChunkedArray):
-        values = values.chunk(0) if values.num_chunks else pa.array([], values.type)
     for name in path[1:]:
         values = pc.struct_field(values, name)
     return values

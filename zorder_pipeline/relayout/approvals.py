@@ -137,4 +137,5 @@ def _request(row: dict[str, Any]) -> Request | None:
         asked_at=row["moment"],
         reasons=tuple(json.loads(row["reasons"] or "[]")),
         version=row["table_version"] or 0,
+        asked_as=row["plan_id"] or "",
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from zorder_pipeline.pipeline.logs import _names_and_schemas, names_of
+from zorder_pipeline.pipeline.logs import names_and_schemas, names_of
 from zorder_pipeline.query_log.catalog import Catalog
 
 
@@ -18,7 +18,7 @@ def catalog(**tables: tuple[str, str, tuple[str, ...]]) -> Catalog:
     known = {
         name: (lying(place), names_of(table, lying(place), names)) for name, (table, place, names) in tables.items()
     }
-    return Catalog.of(*_names_and_schemas(known), {}, "spark")
+    return Catalog.of(*names_and_schemas(known), {}, "spark")
 
 
 def meant(found: Catalog, *names: str) -> list[str | None]:

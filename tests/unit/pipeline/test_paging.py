@@ -23,10 +23,7 @@ def analysis_of(every: int = 1) -> Any:
     sample = SimpleNamespace(
         rows=len(values), total_rows=ROWS, arrays={"a": (values, np.ones(len(values), dtype=np.bool_))}
     )
-    spark = SimpleNamespace(conf={})
-    return SimpleNamespace(
-        sample=sample, snapshot=SimpleNamespace(schema=TableSchema((Column("a", "int"),)), spark=spark)
-    )
+    return SimpleNamespace(sample=sample, snapshot=SimpleNamespace(schema=TableSchema((Column("a", "int"),))))
 
 
 def box(low: int, high: int) -> Boxes:
@@ -76,3 +73,24 @@ def test_a_page_that_too_few_rows_stand_for_is_told_with_its_neighbours() -> Non
     assert sampled_pages(analysis_of(every), BOXES[1:2], file, within, np.ones(1)) == pytest.approx(0.5)
     fewer = analysis_of(2 * every)
     assert sampled_pages(fewer, BOXES[1:2], file[::2], within[::2], np.ones(1)) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("column", "asked"),
+    [
+        (Column("a", "int"), Range("a", "int", tuple(Interval(v, v) for v in (3, 5_000, 9_990)), hull=True)),
+        (Column("a", "int", delta_stats=False), Range("a", "int", (Interval(5_000, 5_010),))),
+    ],
+    ids=["a list of values, of which Delta takes the hull", "a column without Delta statistics"],
+)
+def test_pages_are_told_of_the_files_that_delta_opens(column: Column, asked: Range) -> None:
+    analysis, files = analysis_of(), 3
+    values = np.sort(VALUES)
+    analysis.sample.arrays = {"a": (values, np.ones(ROWS, dtype=np.bool_))}
+    analysis.snapshot.schema = TableSchema((column,))
+    file = np.arange(ROWS) * files // ROWS
+    pages = values.reshape(-1, PAGE_ROWS)
+    read = np.mean([any(i.low <= p.max() and i.high >= p.min() for i in asked.intervals) for p in pages])
+    found = sampled_pages(analysis, [((asked,),)], file, values, np.ones(1))
+    assert found == pytest.approx([read])
+    assert read < 0.6

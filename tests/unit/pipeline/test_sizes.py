@@ -93,3 +93,9 @@ def test_smaller_files_are_much_smaller_neither_tiny_nor_too_many_and_the_presen
     assert (small + 1) * per_row >= SMALLER_FILE
     assert rows * len(sizes) / (small + 1) <= MOST_FILES
     assert present in others
+
+
+def test_a_tiny_partition_of_ours_makes_no_million_of_files() -> None:
+    mixed = table([256 * MEGABYTE] * 1000, rows=1_000_000, ours=1)
+    mixed.files().rows[0] = 600
+    assert sought_rows(mixed, SETTINGS) >= 0.99 * mixed.files().rows.sum() / MOST_FILES

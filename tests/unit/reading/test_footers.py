@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyarrow import fs
 
+from zorder_pipeline.reading import footers
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.page_zones import page_zones
 
@@ -25,6 +26,7 @@ def store(monkeypatch: pytest.MonkeyPatch, folder: Path) -> list[str]:
             raise pa.ArrowInvalid(f"Unrecognized filesystem type in URI: {uri}")
         return fs.SubTreeFileSystem(str(folder), fs.LocalFileSystem()), uri.partition("://bucket/")[2]
 
+    monkeypatch.setattr(footers, "_OUT_OF_REACH", {})
     monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=reached))
     return asked
 
@@ -49,5 +51,6 @@ def test_files_out_of_reach_are_asked_for_once(monkeypatch: pytest.MonkeyPatch, 
     for place in ("dbfs:/t", "s3a://other/t"):
         assert read_footers(place, PATHS * 20).metadata == (None,) * 40
         assert page_zones(place, PATHS, {"x": (("x",), "bigint")}) is None
-    assert asked == ["dbfs:/t", "dbfs:/t", "s3://other/t", "s3://other/t"]
+        assert read_footers(place, PATHS).metadata == (None,) * 2
+    assert asked == ["dbfs:/t", "dbfs:/t", "s3://other/t", "s3://other/t"], "once for footers, once for pages"
     assert read_footers("s3a://other/t", []).metadata == ()
