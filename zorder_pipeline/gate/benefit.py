@@ -108,9 +108,9 @@ def promise(
     pages: dict[str, float] = {}
     if volumes.pages_before is not None and volumes.pages_after is not None:
         skipped = volumes.pages_before - volumes.pages_after
-        low, high = interval(skipped)
-        pages = {"before": float(volumes.pages_before.mean()), "saved_per_query": float(skipped.mean())}
-        pages = {f"page_bytes_{name}": value for name, value in (pages | {"low": low, "high": high}).items()}
+        pages["page_bytes_before"] = float(volumes.pages_before.mean())
+        pages["page_bytes_saved_per_query"] = float(skipped.mean())
+        pages["page_bytes_low"], pages["page_bytes_high"] = interval(skipped)
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(

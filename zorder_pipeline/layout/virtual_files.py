@@ -13,6 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.zone_map import PAGE_ROWS
 
 from .skipping import Estimator
 
@@ -30,7 +31,7 @@ RUN = 2
 """Bytes of a run besides its value: its count, and its ends that are bit-packed with their neighbours."""
 SORTED = 0.02
 """Share of the changes that lead to a smaller value, up to which a file counts as sorted by the column."""
-PAGE, PAGE_ROWS, PAGE_HEADER = 1 << 20, 20_000, 30
+PAGE, PAGE_HEADER = 1 << 20, 30
 PIECES = 8
 CODECS = {
     "snappy": "snappy",

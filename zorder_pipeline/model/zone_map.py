@@ -12,7 +12,10 @@ import numpy.typing as npt
 from .ranges import Boxes, Interval, Range
 from .values import ValueType
 
-__all__ = ["ColumnZones", "ZoneMap"]
+__all__ = ["PAGE_ROWS", "ColumnZones", "ZoneMap"]
+
+PAGE_ROWS = 20_000
+"""Rows of a Parquet page, by the default of Spark's writer (``parquet.page.row.count.limit``)."""
 
 Mask = npt.NDArray[np.bool_]
 

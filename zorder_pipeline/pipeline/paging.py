@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -13,12 +13,13 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import pieces
 from zorder_pipeline.model.ranges import Boxes, Range
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.reading.page_zones import PAGE_ROWS, page_zones
+from zorder_pipeline.model.zone_map import PAGE_ROWS
+from zorder_pipeline.reading.page_zones import page_zones
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import TableAnalysis
 
-__all__ = ["every_bound", "sampled_pages", "stored_pages"]
+__all__ = ["sampled_pages", "stored_pages", "with_bounds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -91,21 +92,16 @@ def sampled_pages(
     files = len(per_file)
     schema = analysis.snapshot.schema
     outer = Estimator.build(sample.arrays, schema, boxes, sample.rows)
-    inner = Estimator.build(sample.arrays, _page_bounds(schema), _asked(boxes), sample.rows)
+    inner = Estimator.build(sample.arrays, with_bounds(schema, _skipped_by), _asked(boxes), sample.rows)
     order = np.lexsort((np.arange(len(file)), within, file))
     opened = whole_table_shares(outer, file.astype(np.int32), files)
     in_pages = whole_table_shares(inner, pieces(file, order, number), files * number)
     return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
 
 
-def every_bound(schema: TableSchema) -> TableSchema:
-    """The schema as if every column that has an order had exact bounds: in footers, and for readers of ours."""
-    return TableSchema(tuple(replace(c, delta_stats=c.value_type.orderable) for c in schema.columns))
-
-
-def _page_bounds(schema: TableSchema) -> TableSchema:
-    """The schema as if every column had bounds by whose pages Spark skips."""
-    return TableSchema(tuple(replace(c, delta_stats=_skipped_by(c)) for c in schema.columns))
+def with_bounds(schema: TableSchema, has: Callable[[Column], bool]) -> TableSchema:
+    """The schema as if just the columns that ``has`` tells had exact bounds."""
+    return TableSchema(tuple(replace(c, delta_stats=has(c)) for c in schema.columns))
 
 
 def _asked(boxes: Sequence[Boxes]) -> list[Boxes]:

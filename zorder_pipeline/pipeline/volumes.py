@@ -21,7 +21,7 @@ from zorder_pipeline.reading.footers import column_bytes, read_footers, row_grou
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files
-from .paging import every_bound, sampled_pages, stored_pages
+from .paging import sampled_pages, stored_pages, with_bounds
 from .records import TableAnalysis
 from .sizes import column_bytes as whole_bytes
 
@@ -139,19 +139,21 @@ def read_volumes(
     now = present_volumes(snapshot, queries, boxes) if now is None else now
     session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
     codec = snapshot.properties.get("delta.parquet.compression.codec", session)
-    within = np.zeros(sample.rows, dtype=np.int64)
+    unordered = np.zeros(sample.rows, dtype=np.int64)
     if kept is None:
         assert plan.spec is not None
         file = sample_files(analysis, plan.spec, plan.target_file_rows)
-        within = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
-    else:
-        file = kept.astype(np.int64)
+        within = by_key = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
+    else:  # what the plan does not write lies by its key already; what is only compacted has none
+        file, within, by_key = kept.astype(np.int64), unordered, unordered
+        if plan.spec is not None and all(name in sample.arrays for name in plan.spec.columns):
+            by_key = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
     stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
     in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
-    paged = now.bytes * sampled_pages(analysis, boxes, stored, np.zeros_like(within), in_groups)
+    paged = now.bytes * sampled_pages(analysis, boxes, stored, unordered, in_groups)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
-    pages = told.bytes_after * sampled_pages(analysis, boxes, file, _inside(analysis, plan, within), in_groups)
+    pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
@@ -163,16 +165,6 @@ def read_volumes(
         )
     told = replace(told, pages_before=paged, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
-
-
-def _inside(analysis: TableAnalysis, plan: Plan, within: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Order of the rows inside files that a plan writes: by its key, also where other files stay as they are.
-
-    Those lie by it already if they are of the layout; of compacted files, which have no key, ``within`` is it.
-    """
-    if plan.spec is None or within.any() or not all(name in analysis.sample.arrays for name in plan.spec.columns):
-        return within
-    return keys(extended(plan.spec, analysis.sample.arrays, analysis.sample.total_rows), analysis.sample.arrays)
 
 
 def _virtual(
@@ -201,7 +193,7 @@ def _virtual(
     per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
     number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
     weighed, groups = hits.astype(np.float64), hits @ per_file / sample.rows
-    exact = every_bound(snapshot.schema)
+    exact = with_bounds(snapshot.schema, lambda c: c.value_type.orderable)  # in footers, and for readers of ours
     inner = Estimator.build(columns, exact, boxes, sample.rows)
     if number > 1:
         inside = files_read(inner, pieces(file, order, number), files * number).reshape(len(boxes), files, number)

@@ -19,8 +19,8 @@ from zorder_pipeline.model.places import filesystem_of, is_uri
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
-__all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_bytes", "column_shares", "opener", "read_footers"]
-__all__ += ["row_groups", "zones_of"]
+__all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_bytes", "column_shares", "opener"]
+__all__ += ["places_of", "read_footers", "row_groups", "zones_of"]
 
 Place = tuple[tuple[str, ...], str]
 """A column's physical path in the files, and its Spark type."""
@@ -75,10 +75,7 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
             pass
     except FileNotFoundError:
         pass  # VACUUM may have removed some
-    except (
-        OSError,
-        pa.ArrowException,
-    ):  # no filesystem of pyarrow's, or no credentials for it: as good as none for every file
+    except (OSError, pa.ArrowException):  # no filesystem of pyarrow's, or no credentials for it
         _OUT_OF_REACH[root] = time.monotonic() + FORGOTTEN
         return Footers((None,) * len(paths))
 
@@ -127,19 +124,28 @@ def row_groups(footers: Footers, columns: Mapping[str, Place]) -> tuple[ZoneMap,
     for number, metadata in enumerate(footers.metadata):
         if metadata is None:
             continue
-        places = {tuple(metadata.schema.column(i).path.split(".")): i for i in range(metadata.num_columns)}
+        places = places_of(metadata, columns)
         for index in range(metadata.num_row_groups):
             group = metadata.row_group(index)
             file.append(number)
             rows.append(group.num_rows)
             size.append(group.total_byte_size)
-            for name, (path, _) in columns.items():
-                place = places.get(tuple(".".join(path).split(".")))
+            for name, place in places.items():
                 bounds[name].append(_bounds(group, place))
     zones = {name: zones_of(bounds[name], columns[name][1]) for name in columns}
     return ZoneMap(np.array(rows, dtype=np.int64), np.array(size, dtype=np.int64), zones), np.array(
         file, dtype=np.int64
     )
+
+
+def places_of(metadata: pq.FileMetaData, columns: Mapping[str, Place]) -> dict[str, int | None]:
+    """Number of each column in a file; None of one that was added after it.
+
+    Args:
+        columns: see `row_groups`.
+    """
+    there = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+    return {name: there.get(".".join(path)) for name, (path, _) in columns.items()}
 
 
 def _bounds(group: Any, place: int | None) -> Bounds:

@@ -11,14 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from zorder_pipeline.model.zone_map import ZoneMap
+from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
 
-from .footers import ARROW_TYPES, Bounds, Place, opener, zones_of
+from .footers import ARROW_TYPES, Bounds, Place, opener, places_of, zones_of
 
-__all__ = ["PAGE_ROWS", "page_zones"]
+__all__ = ["page_zones"]
 
-PAGE_ROWS = 20_000
-"""Rows of a page, by the default of Spark's writer (``parquet.page.row.count.limit``)."""
 THREADS = 4
 
 Found = tuple[list[int], dict[str, list[Bounds]]]
@@ -38,7 +36,6 @@ def page_zones(
         paths: as in AddFile actions.
         columns: by column name, its physical path in the files and its Spark type.
     """
-
     try:
         there = opener(location)
     except OSError:
@@ -68,15 +65,14 @@ def page_zones(
 
 def _pages(file: pq.ParquetFile, columns: Mapping[str, Place], page_rows: int) -> Found:
     rows, bounds = list[int](), {name: list[Bounds]() for name in columns}
-    there = {tuple(file.schema.column(i).path.split(".")): i for i in range(file.metadata.num_columns)}
+    places = places_of(file.metadata, columns)
     for group in range(file.metadata.num_row_groups):
         total = file.metadata.row_group(group).num_rows
         sizes = [min(page_rows, total - at) for at in range(0, total, page_rows)]
         rows += sizes
         for name, (path, type_name) in columns.items():
-            place = there.get(tuple(".".join(path).split(".")))
             # Spark asks nothing of a column that was added after the file; timestamps as INT96 have no index
-            if place is None or not file.metadata.row_group(group).column(place).has_column_index:
+            if (place := places[name]) is None or not file.metadata.row_group(group).column(place).has_column_index:
                 bounds[name] += [(None, None, -1)] * len(sizes)
                 continue
             values = _leaf(file.read_row_group(group, columns=[".".join(path)], use_threads=False), path)
