@@ -385,6 +385,10 @@ def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp
     hours = sum(part.cost for part in judged.parts) / 3600
     (shared,) = pipeline.share_budget([judged], 0.7 * hours)
     assert shared.partitions == ("p=1", "p=2")
+    by_pages = replace(plan, candidates=(replace(candidate, page_partitions={"p=0": 0.6, "p=1": 0.1, "p=2": 0.3}),))
+    for skipping, best in ((True, ("p=0", "p=2")), (False, ("p=1", "p=2"))):
+        other = pipeline.judge_table(spark, path, by_pages, gate=replace(BUSY, page_skipping=skipping))
+        assert pipeline.share_budget([other], 0.7 * hours)[0].partitions == best
     assert shared.decision.reasons[-1].startswith("2 of 3 partitions fit tonight's budget")
     assert pipeline.carry_out(spark, shared).decision == "applied"
     files = open_table(spark, path).files()

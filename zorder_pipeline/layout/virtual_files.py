@@ -100,13 +100,18 @@ def files_read(estimator: Estimator, file: npt.NDArray[np.int32], files: int) ->
     return result
 
 
-def pieces(file: Ints, order: Ints, number: int) -> npt.NDArray[np.int32]:
-    """Each row's part when every file is cut into ``number`` equal parts in the order of its rows: its row groups."""
+def pieces(file: Ints, order: Ints, number: int | Ints) -> npt.NDArray[np.int32]:
+    """Each row's part when files are cut into equal parts in the order of their rows, such as row groups or pages.
+
+    Args:
+        number: parts of every file, or of each, shape (files,).
+    """
     count = np.bincount(file)
-    start = np.concatenate([[0], np.cumsum(count)[:-1]])
+    parts = np.broadcast_to(number, count.shape)
+    start, first = (np.concatenate([[0], np.cumsum(of)[:-1]]) for of in (count, parts))
     place = np.empty(len(file), dtype=np.int64)
     place[order] = np.arange(len(file)) - start[file[order]]
-    return np.asarray(file * number + place * number // np.maximum(1, count[file]), dtype=np.int32)
+    return np.asarray(first[file] + place * parts[file] // np.maximum(1, count[file]), dtype=np.int32)
 
 
 def _dictionaries(file: Ints, codes: Ints, files: int) -> tuple[Floats, Ints]:

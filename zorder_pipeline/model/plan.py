@@ -89,6 +89,8 @@ class Candidate:
         target_file_rows: rows per file to aim for.
         promise: what it saves against leaving the table alone.
         partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
+        page_partitions: the same of readers that skip Parquet's pages by their index, too; empty where it is as that
+            of others, or not known.
         lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
             its present one; None when it lies by none of ours.
         patience: the present layout must have lost so many times what the change costs, see
@@ -100,6 +102,7 @@ class Candidate:
     target_file_rows: int
     promise: Promise
     partitions: Mapping[str, float] = field(default_factory=dict)
+    page_partitions: Mapping[str, float] = field(default_factory=dict)
     lost: float | None = None
     patience: float = 1.0
 
@@ -184,12 +187,15 @@ class Plan:
         """Whether the promise is of the files that need the rewrite, and not of the whole table laid out anew."""
         return self.origin == KEPT or self.action == COMPACTION
 
-    @property
-    def saving_by_partition(self) -> Mapping[str, float]:
-        """Share of the promised saving by partition, see `Candidate`; empty when it is not known."""
+    def saving_by_partition(self, *, pages: bool = False) -> Mapping[str, float]:
+        """Share of the promised saving by partition, see `Candidate`; empty when it is not known.
+
+        Args:
+            pages: of readers that skip Parquet's pages by their index, too.
+        """
         mine = (self.action, self.spec, self.target_file_rows)
-        same = (c.partitions for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
-        return next(same, {})
+        same = (c for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
+        return next(((c.page_partitions if pages else {}) or c.partitions for c in same), {})
 
     def choosing(self, candidate: Candidate) -> Plan:
         """This plan with ``candidate`` as its choice."""

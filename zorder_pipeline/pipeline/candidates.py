@@ -12,12 +12,15 @@ import numpy.typing as npt
 from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.virtual_files import files_read
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
 from zorder_pipeline.model.ranges import Boxes
 
 from .drifting import Memory, Rival, block_of, since_then
-from .keeping import compacted_files, sampled_files
+from .keeping import compacted_files, sample_keys, sampled_files
+from .paging import page_estimator, pages_of
 from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, other_targets, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
@@ -65,31 +68,64 @@ class Unseen:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
         return whole_table_shares(self._estimator, block, int(block.max()) + 1)
 
-    def partitions(self, block: Blocks, merged: bool = False) -> dict[str, float]:
-        """Share of the saving by partition when the sampled rows lie in these files; empty without partitions.
+    def partitions(self, block: Blocks, spec: KeySpec | None) -> tuple[dict[str, float], dict[str, float]]:
+        """Share of the saving by partition when the sampled rows lie in these files, and the same by Parquet's pages.
 
-        What opens fewer files without reading fewer rows saves where rows are read now.
+        What opens fewer files without reading fewer rows, as merging them does, saves where rows are read now.
 
         Args:
-            merged: whether files are only merged, which is of that kind.
+            spec: the layout that they lie by; None where files are only merged.
+
+        Returns:
+            Empty ones without partitions; the second also where it is as the first.
         """
-        sample, columns = self.analysis.sample, self.analysis.snapshot.partition_columns
-        values = self.analysis.snapshot.files().partitions
-        if not columns or not len(self.unseen):
-            return {}
+        if not self.analysis.snapshot.partition_columns or not len(self.unseen):
+            return {}, {}
+        whole = self._shared_out(self._estimator, self._stored, block, spec is None)
+        if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
+            return whole, {}
+        then = pages_of(self.analysis, block.astype(np.int64), sample_keys(self.analysis, spec))
+        estimator, now = self._pages_now
+        paged = self._shared_out(estimator, now, then, False)
+        return whole, {} if paged == whole else paged
+
+    def _shared_out(self, estimator: Estimator, now: Blocks, then: Blocks, merged: bool) -> dict[str, float]:
+        """Share of what is saved by partition, when the sampled rows lie in these files or pages now and then."""
+        names, member = self._by_partition
+
+        def read(block: Blocks) -> Floats:
+            """Sampled rows that all queries read together, by partition."""
+            places, number = np.unique(block, return_inverse=True)
+            asked = files_read(estimator, number.ravel().astype(np.int32), len(places)).sum(axis=0)
+            return np.bincount(member, weights=asked[number.ravel()], minlength=len(names)).astype(np.float64)
+
+        before = read(now)
+        saved = np.maximum(0.0, before - read(then))
+        if merged or not saved.any():
+            saved = before
+        total = float(saved.sum())
+        return dict(zip(names, (saved / total).tolist(), strict=True)) if total else {}
+
+    @cached_property
+    def _by_partition(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Keys of the partitions, and the partition of each sampled row by its number among them."""
+        snapshot = self.analysis.snapshot
+        columns, values = snapshot.partition_columns, snapshot.files().partitions
         keys = [partition_key(columns, values[i]) if i >= 0 else "" for i in sampled_files(self.analysis)]
         names, number = np.unique(np.array(keys), return_inverse=True)
-        member, estimator = number.ravel()[sample.file], self._estimator
-        saved, read = dict[str, float](), dict[str, float]()
-        for i, name in enumerate(names.tolist()):
-            rows = np.flatnonzero(member == i)
-            part = estimator.of_rows(rows)
-            now, then = (_read(part, blocks[rows]) for blocks in (sample.file, block))
-            saved[name], read[name] = max(0.0, float((now - then).sum())), float(now.sum())
-        if merged or not any(saved.values()):
-            saved = read
-        total = sum(saved.values())
-        return {name: share / total for name, share in saved.items()} if total else {}
+        return names.tolist(), number.ravel()[self.analysis.sample.file]
+
+    @cached_property
+    def _stored(self) -> Blocks:
+        """File of each sampled row now, by its number among those that rows were sampled from."""
+        return np.unique(self.analysis.sample.file, return_inverse=True)[1].ravel().astype(np.int32)
+
+    @cached_property
+    def _pages_now(self) -> tuple[Estimator, Blocks]:
+        """What tells which pages are skipped, and the page of each sampled row now."""
+        as_they_lie = np.zeros(self.analysis.sample.rows, dtype=np.int64)
+        page = pages_of(self.analysis, self._stored.astype(np.int64), as_they_lie)
+        return page_estimator(self.analysis, self._boxes), page
 
     @cached_property
     def _boxes(self) -> list[Boxes]:
@@ -133,7 +169,8 @@ def candidates_of(
     assert present.spec is not None
     analysis, here, found = proof.analysis, present.spec.layout_id, []
     if kept is not None:
-        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise, proof.partitions(kept))
+        shares = proof.partitions(kept, present.spec)
+        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise, *shares)
         if plan.origin != KEPT:
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), standing, kept))
         found.append(candidate)
@@ -149,7 +186,8 @@ def candidates_of(
         others.append((ANOTHER, missed))
     for action, rival in others:
         block = block_of(analysis, rival)
-        candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), proof.partitions(block))
+        shares = proof.partitions(block, rival.spec)
+        candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), *shares)
         found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
     merged = _compaction(proof, plan)
     return (*found, merged) if merged is not None else tuple(found)
@@ -166,7 +204,7 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
     sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
     for target in (plan.target_file_rows, *(sizes if len(proof.unseen) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
-        candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, proof.partitions(block))
+        candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, *proof.partitions(block, plan.spec))
         if target != plan.target_file_rows:
             after = np.minimum(1.0, proof.shares(block) * erring)
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
@@ -183,7 +221,7 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     block = compacted_files(proof.analysis, target)
     if block is None or not len(proof.unseen):
         return None
-    alone = Candidate(COMPACTION, None, target, Promise(), proof.partitions(block, merged=True))
+    alone = Candidate(COMPACTION, None, target, Promise(), *proof.partitions(block, None))
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 
@@ -192,9 +230,3 @@ def _most_missed(memory: Memory, present: Plan) -> Rival | None:
     regret = since_then(memory, present)[0].real.regret
     name = max((name for name in memory.rivals if regret.get(name, 0.0) > 0), key=regret.__getitem__, default=None)
     return memory.rivals[name] if name is not None else None
-
-
-def _read(estimator: Estimator, block: Blocks) -> Floats:
-    """Sampled rows that each query reads of some files, whatever their numbers."""
-    files, number = np.unique(block, return_inverse=True)
-    return estimator.rows_read(number.ravel().astype(np.int32), len(files))

@@ -87,7 +87,7 @@ def judge_table(
         would = preview(snapshot, choice, where=where, full=full)
         if not would.files_removed and (choice.spec is not None or choice.action):
             continue
-        proposals.append(_proposal(snapshot, choice, would, undone, verify))
+        proposals.append(_proposal(snapshot, choice, would, gate, undone, verify))
     nothing = Preview(snapshot.version, skipped_files=len(snapshot.files()))
     if not proposals:
         why = "every file already lies by this layout" + (" in the chosen partitions" if where else "")
@@ -101,7 +101,7 @@ def judge_table(
 
     def costing(asked: Plan) -> Decision:
         """What a plan costs, whether it pays or not."""
-        proposal = _proposal(snapshot, asked, preview(snapshot, asked, where=where), "", verify)
+        proposal = _proposal(snapshot, asked, preview(snapshot, asked, where=where), gate, "", verify)
         return decide([proposal], replace(gate, enabled=False))[0]
 
     back = _taken_back(snapshot, state) if decision.approved or rules.approval != "never" else None
@@ -112,7 +112,7 @@ def judge_table(
         judged = replace(judged, decision=postponed(decision, "rolled_back", why))
     if judged.decision.approved and (hold := hold_now(spark, state, rules, now)) is not None:
         judged = replace(judged, decision=postponed(judged.decision, hold.cause, hold.why))
-    return replace(judged, parts=_parts(snapshot, judged))
+    return replace(judged, parts=_parts(snapshot, judged, gate))
 
 
 def _in_the_size_in_use(choices: Sequence[Plan], snapshot: TableSnapshot) -> list[Plan]:
@@ -162,13 +162,15 @@ def _taken_back(snapshot: TableSnapshot, state: str | None) -> TakenBack | None:
     return taken_back(history_of(snapshot, snapshot.version - since + 1))
 
 
-def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, verify: str) -> Proposal:
+def _proposal(
+    snapshot: TableSnapshot, plan: Plan, would: Preview, gate: GateSettings, undone: str, verify: str
+) -> Proposal:
     files, columns = snapshot.files(), snapshot.partition_columns
     layout = plan.spec.layout_id if plan.spec else ""
     new: dict[tuple[str | None, ...], int] = {}
     for i in np.flatnonzero(~files.lies_by(layout)):
         new[files.partitions[i]] = new.get(files.partitions[i], 0) + int(files.bytes[i])
-    credits = _credits(snapshot, plan, would)
+    credits = _credits(snapshot, plan, would, gate)
     works = tuple(
         PartitionWork(
             partition_key(columns, values),
@@ -191,24 +193,26 @@ def _proposal(snapshot: TableSnapshot, plan: Plan, would: Preview, undone: str, 
         why_not=undone,
         made=would.files_added,
         laid_out=bool(layout_of(snapshot)),
-        partitions=works if plan.saving_by_partition else (),
+        partitions=works if plan.saving_by_partition() else (),
     )
 
 
-def _credits(snapshot: TableSnapshot, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], float]:
+def _credits(
+    snapshot: TableSnapshot, plan: Plan, would: Preview, gate: GateSettings
+) -> dict[tuple[str | None, ...], float]:
     """Share of the plan's promise that each partition brings: what was measured of it, else by its bytes."""
-    columns, known = snapshot.partition_columns, plan.saving_by_partition
+    columns, known = snapshot.partition_columns, plan.saving_by_partition(pages=gate.page_skipping)
     if columns and known:
         return {values: known.get(partition_key(columns, values), 0.0) for values in would.partitions}
     whole = would.bytes_unrestricted if plan.promises_part else int(snapshot.files().bytes.sum())
     return {values: part.bytes / max(1, whole) for values, part in would.partitions.items()}
 
 
-def _parts(snapshot: TableSnapshot, judged: Judgement) -> tuple[Part, ...]:
+def _parts(snapshot: TableSnapshot, judged: Judgement, gate: GateSettings) -> tuple[Part, ...]:
     """What the budget chooses from: each partition's part of the cost by bytes, and of the saving by what it brings."""
     decision, columns = judged.decision, snapshot.partition_columns
     sizes = {values: part.bytes for values, part in judged.preview.partitions.items()}
-    credits = _credits(snapshot, judged.plan, judged.preview)
+    credits = _credits(snapshot, judged.plan, judged.preview, gate)
     total, brought = max(1, sum(sizes.values())), sum(credits.values()) or 1.0
     return tuple(
         Part(

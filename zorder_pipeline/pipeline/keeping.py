@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.extend import extended
+from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -24,7 +25,7 @@ from .sizes import partitions_of
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files", "sampled_files"]
+__all__ = ["compacted_files", "kept_files", "layout_of", "present_plan", "sample_files", "sample_keys", "sampled_files"]
 
 MOST = 0.5
 """Share of a partition's rows that must lie by a layout for it to be the partition's."""
@@ -126,3 +127,9 @@ def sample_files(analysis: TableAnalysis, spec: KeySpec, target_file_rows: int) 
     partition = partitions_of(sample, analysis.snapshot.schema.partition_columns)
     rows_per_file = sample.rows / max(1, round(sample.total_rows / target_file_rows))
     return files_under(extended(spec, sample.arrays, sample.total_rows), sample.arrays, rows_per_file, partition)
+
+
+def sample_keys(analysis: TableAnalysis, spec: KeySpec) -> npt.NDArray[np.int64]:
+    """Key of each sampled row under a layout of sampled columns, shape (rows,)."""
+    sample = analysis.sample
+    return np.asarray(keys(extended(spec, sample.arrays, sample.total_rows), sample.arrays))

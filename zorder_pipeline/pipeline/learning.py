@@ -29,7 +29,7 @@ from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .seeking import sought
 from .sizes import partitions_of, target_rows
 from .useful_statistics import useful_statistics
-from .volumes import present_volumes
+from .volumes import present_volumes, with_sampled_pages
 from .words import bit_order
 from .worth import may_pay, why_not_search
 
@@ -138,7 +138,7 @@ def learn_remembering(
     )
     unseen = blocks.promise.tolist() if blocks else []
     queries = [analysis.queries[i] for i in unseen], [analysis.boxes[i] for i in unseen]
-    now = present_volumes(snapshot, *queries) if unseen else None
+    now = with_sampled_pages(analysis, present_volumes(snapshot, *queries), queries[1]) if unseen else None
     standing = kept if kept is not None else sample.file
     unsought, scans, costs = "", 0.0, gate.costs if gate is not None else CostModel()
     if gate is not None:

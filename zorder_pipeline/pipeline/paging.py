@@ -19,7 +19,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import TableAnalysis
 
-__all__ = ["sampled_pages", "stored_pages", "with_bounds"]
+__all__ = ["page_estimator", "pages_of", "sampled_pages", "stored_pages", "with_bounds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -75,28 +75,41 @@ def sampled_pages(
 ) -> Floats:
     """Share of the bytes in the row groups that each query reads that it reads by Parquet's pages, shape (queries,).
 
-    Pages are told from the sample, as parts of `PAGE_ROWS` rows of each file in the order of its rows, and for what
-    the few rows of a page make its bounds too narrow.
+    Pages are told from the sample (`pages_of`), and for what the few rows of a page make its bounds too narrow.
 
     Args:
         file: file of each sampled row.
         within: order of the rows of a file; of equal ones the first sampled comes first.
         in_groups: share of the rows in the files that each query reads that lie in the row groups that it reads.
     """
-    sample = analysis.sample
-    per_file = np.bincount(file).astype(np.float64)
-    rows = float(per_file.mean())
-    number = int(min(rows * sample.total_rows / max(1, sample.rows) / PAGE_ROWS, rows / PAGE_SAMPLE))
-    if number < 2:
+    sample, files = analysis.sample, int(file.max()) + 1
+    page = pages_of(analysis, file, within)
+    if int(page.max()) + 1 == files:
         return np.ones(len(boxes))
-    files = len(per_file)
-    schema = analysis.snapshot.schema
-    outer = Estimator.build(sample.arrays, schema, boxes, sample.rows)
-    inner = Estimator.build(sample.arrays, with_bounds(schema, _skipped_by), _asked(boxes), sample.rows)
-    order = np.lexsort((np.arange(len(file)), within, file))
+    outer = Estimator.build(sample.arrays, analysis.snapshot.schema, boxes, sample.rows)
     opened = whole_table_shares(outer, file.astype(np.int32), files)
-    in_pages = whole_table_shares(inner, pieces(file, order, number), files * number)
+    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1)
     return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
+
+
+def pages_of(
+    analysis: TableAnalysis, file: npt.NDArray[np.int64], within: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int32]:
+    """Page of each sampled row, numbered through all files: parts of `PAGE_ROWS` rows of a file in their order.
+
+    Args:
+        file, within: as in `sampled_pages`.
+    """
+    sample, rows = analysis.sample, np.bincount(file)
+    stands_for = sample.total_rows / max(1, sample.rows)
+    number = np.minimum(rows * stands_for / PAGE_ROWS, rows / PAGE_SAMPLE).astype(np.int64)
+    return pieces(file, np.lexsort((np.arange(len(file)), within, file)), np.maximum(1, number))
+
+
+def page_estimator(analysis: TableAnalysis, boxes: Sequence[Boxes]) -> Estimator:
+    """What tells of pages of the sample whether Spark's Parquet reader skips them."""
+    sample, schema = analysis.sample, with_bounds(analysis.snapshot.schema, _skipped_by)
+    return Estimator.build(sample.arrays, schema, _asked(boxes), sample.rows)
 
 
 def with_bounds(schema: TableSchema, has: Callable[[Column], bool]) -> TableSchema:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.gate.benefit import ReadVolumes
-from zorder_pipeline.layout.extend import extended
-from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
 from zorder_pipeline.layout.virtual_files import files_read, pieces
@@ -20,13 +19,13 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.reading.footers import column_bytes, read_footers, row_groups
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .keeping import sample_files
+from .keeping import sample_files, sample_keys
 from .paging import sampled_pages, stored_pages, with_bounds
 from .records import TableAnalysis
 from .sizes import column_bytes as whole_bytes
 
 __all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
-__all__ += ["sampled_for_size"]
+__all__ += ["sampled_for_size", "with_sampled_pages"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -130,31 +129,31 @@ def read_volumes(
         kept: file of each sampled row, for a plan that leaves most files as they are: the present layout for what is
             new, or compaction.
         row_group_bytes: of the files to be written.
-        now: `present_volumes` of the queries, where that is known already: it reads every file's footer.
+        now: `present_volumes` of the queries, where that is known already: it reads every file's footer. Pages are told
+            as `with_sampled_pages` does, as those of the plan are.
     """
     if (plan.spec is None and kept is None) or not len(chosen):
         return None
     snapshot, sample = analysis.snapshot, analysis.sample
     queries, boxes = [analysis.queries[i] for i in chosen], [analysis.boxes[i] for i in chosen]
     now = present_volumes(snapshot, queries, boxes) if now is None else now
+    now = with_sampled_pages(analysis, now, boxes) if now.pages is None else now
     session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
     codec = snapshot.properties.get("delta.parquet.compression.codec", session)
     unordered = np.zeros(sample.rows, dtype=np.int64)
     if kept is None:
         assert plan.spec is not None
         file = sample_files(analysis, plan.spec, plan.target_file_rows)
-        within = by_key = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
+        within = by_key = sample_keys(analysis, plan.spec)
     else:  # what the plan does not write lies by its key already; what is only compacted has none
         file, within, by_key = kept.astype(np.int64), unordered, unordered
         if plan.spec is not None and all(name in sample.arrays for name in plan.spec.columns):
-            by_key = keys(extended(plan.spec, sample.arrays, sample.total_rows), sample.arrays)
+            by_key = sample_keys(analysis, plan.spec)
     told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
-    stored = np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
-    in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
-    paged = now.bytes * sampled_pages(analysis, boxes, stored, unordered, in_groups)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
+        stored = _stored(sample)
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
         )
@@ -163,8 +162,22 @@ def read_volumes(
         told = replace(
             told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9)
         )
-    told = replace(told, pages_before=paged, pages_after=np.minimum(pages, told.bytes_after))
+    told = replace(told, pages_before=now.pages, pages_after=np.minimum(pages, told.bytes_after))
     return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
+
+
+def with_sampled_pages(analysis: TableAnalysis, now: FileVolumes, boxes: Sequence[Boxes]) -> FileVolumes:
+    """What queries read of the table as it lies, by pages too, which the sample tells."""
+    sample = analysis.sample
+    in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
+    as_they_lie = np.zeros(sample.rows, dtype=np.int64)
+    share = sampled_pages(analysis, boxes, _stored(sample), as_they_lie, in_groups)
+    return replace(now, pages=now.bytes * share)
+
+
+def _stored(sample: Sample) -> npt.NDArray[np.int64]:
+    """Present file of each sampled row, by its number among those that rows were sampled from."""
+    return np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
 
 
 def _virtual(

@@ -94,3 +94,9 @@ def test_row_groups_cut_each_file_in_the_order_of_its_rows() -> None:
     file, key = np.array([1, 0, 1, 0, 1, 1]), np.array([3, 1, 1, 0, 2, 0])
     order = np.lexsort((key, file))
     assert pieces(file, order, 2).tolist() == [3, 1, 2, 0, 3, 2]
+
+
+def test_each_file_is_cut_into_a_number_of_its_own() -> None:
+    file, key = np.array([1, 0, 1, 0, 1, 1, 2]), np.array([3, 1, 1, 0, 2, 0, 0])
+    order = np.lexsort((key, file))
+    assert pieces(file, order, np.array([1, 4, 1])).tolist() == [4, 0, 2, 0, 3, 1, 5]

@@ -1,0 +1,73 @@
+"""Which partition brings how much of a saving: against rows counted file by file, and page by page."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.ranges import Interval, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.zone_map import PAGE_ROWS
+from zorder_pipeline.pipeline.candidates import Unseen
+from zorder_pipeline.pipeline.records import LearnSettings
+
+ROWS = 6 * PAGE_ROWS
+VALUES = np.random.default_rng(0).permutation(ROWS).astype(np.int64)
+PARTITION = np.arange(ROWS) * 3 // ROWS
+"""A partition of a file of two pages, one of two files of a page each, and one of a file that nobody asks for."""
+STORED = np.where(PARTITION == 1, 1 + (np.arange(ROWS) % 2), np.where(PARTITION == 0, 0, 3))
+SPEC = KeySpec((FeatureCodes("v", "bigint", tuple(range(64, ROWS, 64)), tuple(range(ROWS // 64)), 11),), (0,) * 11)
+
+
+def unseen() -> Unseen:
+    sample = SimpleNamespace(
+        rows=ROWS,
+        total_rows=ROWS,
+        file=STORED,
+        names=[f"file:/t/{i}" for i in range(4)],
+        arrays={"v": (VALUES, np.ones(ROWS, dtype=np.bool_)), "p": (PARTITION, np.ones(ROWS, dtype=np.bool_))},
+        columns={"v": None, "p": None},
+    )
+    columns = (Column("v", "bigint"), Column("p", "bigint", partition=True))
+    files = SimpleNamespace(path=[str(i) for i in range(4)], partitions=[("0",), ("1",), ("1",), ("2",)])
+    snapshot = SimpleNamespace(
+        location="file:/t", partition_columns=("p",), schema=TableSchema(columns), files=lambda: files
+    )
+    asked = [
+        ((Range("p", "bigint", (Interval(p, p),)), Range("v", "bigint", (Interval(low, low + 99),))),)
+        for p in (0, 1)
+        for low in range(ROWS // 20, ROWS, ROWS // 10)
+    ]
+    analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=asked)
+    return Unseen(analysis, LearnSettings(), range(len(asked)), np.zeros(0), (1.0, "observed"))
+
+
+def laid_out() -> np.ndarray:
+    """File of each row in files of as many rows as now, in the order of the values."""
+    block = np.empty(ROWS, dtype=np.int32)
+    first = 0
+    for p, files in enumerate((1, 2, 1)):
+        rows = np.flatnonzero(p == PARTITION)
+        block[rows[np.argsort(VALUES[rows])]] = first + np.arange(len(rows)) * files // len(rows)
+        first += files
+    return block
+
+
+def test_a_partition_of_a_single_file_brings_what_its_pages_save() -> None:
+    whole, paged = unseen().partitions(laid_out(), SPEC)
+    assert whole == pytest.approx({"p=0": 0.0, "p=1": 1.0, "p=2": 0.0}), "a single file is read whole, however it lies"
+    assert paged == pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0})
+
+
+def test_files_that_are_only_merged_save_where_rows_are_read_now() -> None:
+    merged = np.where(PARTITION == 1, 1, STORED).astype(np.int32)
+    assert unseen().partitions(merged, None) == (pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0}), {})
+
+
+def test_of_a_layout_by_what_was_not_sampled_only_files_are_told() -> None:
+    other = KeySpec((FeatureCodes("x", "bigint", (1,), (0, 1), 1),), (0,))
+    assert unseen().partitions(laid_out(), other)[1] == {}
