@@ -16,7 +16,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "compact_rows", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
+__all__ = ["column_bytes", "compact_rows", "most_files", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
 __all__ += ["target_rows"]
 
 SMALLEST_FILE = 64 * 1024
@@ -24,8 +24,9 @@ LARGEST_FILE = 1 << 30
 COMPACT_FILE = 128 << 20
 SMALLER_FILE = 8 << 20
 """Files are not made smaller than this for what queries would save: each is an entry of Delta's log, and a footer."""
-MOST_FILES = 1_000
-"""Nor are there to be more of them: what each holds could not be told from a sample."""
+MOST_FILES, MOST_IN_PARTITIONS, EACH_PARTITION = 1_000, 4_000, 4
+"""Nor are there to be more of them, as a sample has to show what each holds: so many of a table, or so many in each of
+its partitions as far as that makes no more than the second number."""
 MIN_FILES = 8
 SHARE_FILES = 16
 STEP = 8
@@ -51,7 +52,7 @@ def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     """Rows per file of the files that a layout is sought for; the gate weighs it in others, too.
 
     As `target_rows`, but where nobody asked for a size and no file lies by a layout of ours, files of `SMALLER_FILE`,
-    or as many as `MOST_FILES`, if the present ones are at least twice as large: these hide most of what an order could
+    or as many as `most_files`, if the present ones are at least twice as large: these hide most of what an order could
     skip. Ten can be told apart by three bits, and a partition that is a single file by none. Where some files lie by a
     layout of ours, files are at most as large as those, or as the smaller ones where these are larger.
     """
@@ -59,13 +60,19 @@ def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     rows, size, ours = int(files.rows.sum()), int(files.bytes.sum()), files.ours
     if _asked(snapshot, settings) or not rows:
         return target
-    wanted = round(max(SMALLER_FILE, size / MOST_FILES) * rows / max(1, size))
+    wanted = round(max(SMALLER_FILE, size / most_files(snapshot)) * rows / max(1, size))
     if ours.any():
         return min(target, max(1, wanted, round(float(files.rows[ours].mean()))))
     merging = str(snapshot.properties.get("delta.autoOptimize.autoCompact", "false")).lower() != "false"
     if merging or not settings.smaller_files or settings.enriched_share > 0:
         return target
     return wanted if 0 < 2 * wanted <= target else target
+
+
+def most_files(snapshot: TableSnapshot) -> int:
+    """Files that a layout is sought for at most, where nobody asked for a size."""
+    partitions = int(snapshot.files().partition_codes.max(initial=0)) + 1
+    return max(MOST_FILES, min(MOST_IN_PARTITIONS, EACH_PARTITION * partitions))
 
 
 def _asked(snapshot: TableSnapshot, settings: LearnSettings) -> bool:

@@ -12,14 +12,30 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.pipeline.sizes import MOST_FILES, SMALLER_FILE, other_targets, sought_rows, target_rows
+from zorder_pipeline.pipeline.sizes import (
+    MOST_FILES,
+    MOST_IN_PARTITIONS,
+    SMALLER_FILE,
+    most_files,
+    other_targets,
+    sought_rows,
+    target_rows,
+)
 from zorder_pipeline.relayout.file_list import FileList
 
 SETTINGS = LearnSettings()
 MEGABYTE = 1 << 20
 
 
-def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, ours: int = 0, **properties: str) -> Any:
+def table(
+    sizes: list[int],
+    rows: int = 100_000,
+    asked: int | None = None,
+    ours: int = 0,
+    partitioned: bool = False,
+    **properties: str,
+) -> Any:
+    """A table of files of these bytes, each a partition of its own where it is ``partitioned``."""
     count = len(sizes)
     none = np.full(count, -1)
     listed = FileList(
@@ -32,7 +48,7 @@ def table(sizes: list[int], rows: int = 100_000, asked: int | None = None, ours:
         key_low=none,
         key_high=none,
         modified=np.arange(count),
-        partitions=((),) * count,
+        partitions=tuple((f"{i}",) if partitioned else () for i in range(count)),
         load_zones=lambda columns: {},
     )
     return SimpleNamespace(files=lambda: listed, target_file_bytes=asked, properties=properties)
@@ -49,6 +65,15 @@ def test_large_files_are_tried_smaller_down_to_a_size_that_a_log_can_list() -> N
     near = table([72 * MEGABYTE] * 100)
     small = sought_rows(near, SETTINGS)
     assert other_targets(near, SETTINGS, small) == (100_000,), "eight times as large is nearly the present size"
+
+
+def test_partitions_that_are_single_files_are_told_apart_inside_however_many_they_are() -> None:
+    for partitions, files in ((100, MOST_FILES), (700, 4 * 700), (1_900, MOST_IN_PARTITIONS)):
+        days = table([64 * MEGABYTE] * partitions, partitioned=True)
+        assert most_files(days) == files
+        assert sought_rows(days, SETTINGS) == round(100_000 * max(8 / 64, partitions / files))
+        assert 100_000 in other_targets(days, SETTINGS, sought_rows(days, SETTINGS))
+    assert most_files(table([64 * MEGABYTE] * 1_900)) == MOST_FILES
 
 
 @pytest.mark.parametrize(
