@@ -20,7 +20,7 @@ from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
 __all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_bytes", "column_shares", "opener"]
-__all__ += ["places_of", "read_footers", "row_groups", "zones_of"]
+__all__ += ["out_of_reach", "places_of", "read_footers", "row_groups", "zones_of"]
 
 Place = tuple[tuple[str, ...], str]
 """A column's physical path in the files, and its Spark type."""
@@ -66,8 +66,8 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
         location: URI of the table's folder.
         paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
     """
-    root, inside = location.rstrip("/"), [path for path in paths if not is_uri(path)]
-    if time.monotonic() < _OUT_OF_REACH.get(root, 0.0):
+    inside = [path for path in paths if not is_uri(path)]
+    if out_of_reach(location):
         return Footers((None,) * len(paths))
     try:
         there = opener(location)
@@ -76,7 +76,7 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
     except FileNotFoundError:
         pass  # VACUUM may have removed some
     except (OSError, pa.ArrowException):  # no filesystem of pyarrow's, or no credentials for it
-        _OUT_OF_REACH[root] = time.monotonic() + FORGOTTEN
+        _OUT_OF_REACH[location.rstrip("/")] = time.monotonic() + FORGOTTEN
         return Footers((None,) * len(paths))
 
     def one(path: str) -> pq.FileMetaData | None:
@@ -88,6 +88,11 @@ def read_footers(location: str, paths: Sequence[str]) -> Footers:
 
     with ThreadPoolExecutor(THREADS) as pool:
         return Footers(tuple(pool.map(one, paths)))
+
+
+def out_of_reach(location: str) -> bool:
+    """Whether the files of a folder could not be reached a short while ago: another try may wait for minutes."""
+    return time.monotonic() < _OUT_OF_REACH.get(location.rstrip("/"), 0.0)
 
 
 def opener(location: str) -> Callable[[str], pa.NativeFile]:

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
 
-from .footers import ARROW_TYPES, Bounds, Place, opener, places_of, zones_of
+from .footers import ARROW_TYPES, Bounds, Place, opener, out_of_reach, places_of, zones_of
 
 __all__ = ["page_zones"]
 
@@ -36,6 +36,8 @@ def page_zones(
         paths: as in AddFile actions.
         columns: by column name, its physical path in the files and its Spark type.
     """
+    if out_of_reach(location):
+        return None
     try:
         there = opener(location)
     except OSError:
