@@ -18,7 +18,10 @@ from .values import Value, ValueType, order_key
 __all__ = ["Box", "Boxes", "Interval", "Range", "to_boxes"]
 
 MAX_BOXES = 64
-"""A predicate that would become more boxes is weakened to its cheaper conjuncts."""
+"""Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper
+conjuncts."""
+MAX_APART = 16
+"""Intervals of a column that are told apart where several comparisons are joined."""
 MOMENTS = {"timestamp", "timestamp_ntz"}
 
 
@@ -122,14 +125,52 @@ def _disjuncts(predicate: Predicate, schema: TableSchema, zone: str) -> Boxes:
             return ((),) if found is None else ((found,),) if found.intervals or found.nulls else ()
         case Or(children):
             boxes = tuple(dict.fromkeys(box for child in children for box in _disjuncts(child, schema, zone)))
-            return boxes if len(boxes) <= MAX_BOXES and () not in boxes else ((),)
+            if () in boxes:
+                return ((),)
+            if len(boxes) > MAX_BOXES:
+                boxes = _joined(boxes)
+            return boxes if len(boxes) <= MAX_BOXES else (_around(boxes),)
         case And(children):
             parts = sorted((_disjuncts(child, schema, zone) for child in children), key=len)
             boxes = ((),)
             for part in parts:
-                if len(boxes) * len(part) <= MAX_BOXES:
-                    boxes = tuple(left + right for left, right in product(boxes, part))
+                fitting = part if len(boxes) * len(part) <= MAX_BOXES else _joined(part)
+                if len(boxes) * len(fitting) <= MAX_BOXES:
+                    boxes = tuple(left + right for left, right in product(boxes, fitting))
             return boxes
+
+
+def _joined(boxes: Boxes) -> Boxes:
+    """The same boxes, those of a single range each of one column as one: ``a = 1 OR a = 2 OR ...``."""
+    alone: dict[str, list[Range]] = {}
+    rest: list[Box] = []
+    for box in boxes:
+        if len(box) == 1:
+            alone.setdefault(box[0].column, []).append(box[0])
+        else:
+            rest.append(box)
+    return (*((_either(ranges),) for ranges in alone.values()), *rest)
+
+
+def _around(boxes: Boxes) -> Box:
+    """One box around all: what each of them asks of the same columns."""
+    asked = list(dict.fromkeys(item.column for item in boxes[0]))
+    common = [column for column in asked if all(any(item.column == column for item in box) for box in boxes)]
+    return tuple(_either([next(i for i in box if i.column == column) for box in boxes]) for column in common)
+
+
+def _either(ranges: Sequence[Range]) -> Range:
+    """A range of the values of several, tested as one where these are too many to be tested apart."""
+    intervals = tuple(dict.fromkeys(interval for item in ranges for interval in item.tested))
+    hull = len(intervals) > MAX_APART
+    if hull:
+        lows = [i.low for i in intervals if i.low is not None]
+        highs = [i.high for i in intervals if i.high is not None]
+        if len(lows) < len(intervals) or len(highs) < len(intervals):
+            low = min(lows, key=order_key) if len(lows) == len(intervals) else None
+            high = max(highs, key=order_key) if len(highs) == len(intervals) else None
+            intervals, hull = (Interval(low, high),), False
+    return replace(ranges[0], intervals=intervals, nulls=any(item.nulls for item in ranges), hull=hull)
 
 
 def _merged(box: Box) -> Box:

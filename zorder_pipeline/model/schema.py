@@ -50,6 +50,10 @@ class TableSchema:
         """The column called ``name`` (case ignored), or None."""
         return self._named.get(name.lower()) or self._named.get(name.replace("`", "").lower())
 
+    def holds(self, name: str) -> bool:
+        """Whether there is a column of that name, be it a struct of such leaves."""
+        return self.find(name) is not None or any(c.name.lower().startswith(name.lower() + ".") for c in self.columns)
+
     @cached_property
     def _named(self) -> dict[str, Column]:
         """The first column of each name, in lower case."""

@@ -19,6 +19,8 @@ from .dialects import dialect_of
 __all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of"]
 
 MAX_VIEW_DEPTH = 16
+AFTER_A_NAME = ("joins", "laterals", "pivots", "sample")
+"""What may follow a table's name in FROM, and follows the query of a view in its place."""
 
 
 @dataclass(frozen=True)
@@ -95,10 +97,10 @@ class Catalog:
                 if text is None:
                     continue
                 replaced = True
-                alias = table.alias or table.name
-                query = exp.Subquery(this=self._parsed(table.name, text), alias=exp.TableAlias(this=alias))
-                for join in table.args.get("joins") or []:
-                    query.append("joins", join)
+                alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
+                query = exp.Subquery(this=self._parsed(table.name, text), alias=alias)
+                for name in AFTER_A_NAME:
+                    query.set(name, table.args.get(name))
                 table.replace(query)
             if not replaced:
                 break

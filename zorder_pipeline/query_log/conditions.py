@@ -11,8 +11,9 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
-from .constants import Clock, fold
+from .constants import constant, fold
 from .expressions import rebuilt
+from .relative import Clock
 from .solve import Find, column_behind_cast, solved
 
 __all__ = ["TRUE", "Context", "condition"]
@@ -22,6 +23,7 @@ TRUE = And(())
 COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
     exp.NullSafeEQ: "<=>",
+    exp.EqualNull: "<=>",
     exp.NEQ: "<>",
     exp.LT: "<",
     exp.LTE: "<=",
@@ -30,7 +32,7 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 }
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
-MAX_IN = 5_000
+MAX_IN, MAX_SOLVED = 5_000, 200
 EXACT_DIGITS = 15
 """Decimal digits that every double keeps."""
 SQL_LIKE_SIMPLE = re.compile(r"[^_%]+%[^_%]*")
@@ -93,17 +95,34 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
         case exp.And() | exp.Or():
             parts = [condition(part, context, negated) for part in node.flatten()]
             if isinstance(node, exp.And) != negated:
-                kept = [part for part in parts if part != TRUE]
+                kept = [inner for part in parts for inner in (part.children if isinstance(part, And) else (part,))]
                 return kept[0] if len(kept) == 1 else And(tuple(kept))
-            return TRUE if TRUE in parts else Or(tuple(parts))
+            either = [inner for part in parts for inner in (part.children if isinstance(part, Or) else (part,))]
+            return TRUE if TRUE in parts else Or(tuple(either))
         case exp.Boolean():
             return TRUE if bool(node.this) != negated else Or(())
         case exp.Null():
             return Or(())
-    found = _atom(node, context)
+    if (truth := constant(node, context.clock)) is not None:
+        return TRUE if truth.kind == "boolean" and (truth.text == "true") != negated else Or(())
+    found = _atom(_plainly(node), context)
     if found is None:
         return _opaque(node, context, negated)
     return _negation(found, node, context) if negated else found
+
+
+def _plainly(node: exp.Expr) -> exp.Expr:
+    """The same condition as it is written more often: lists in UNNEST or ANY as IN, ``isnull(a)`` as IS NULL."""
+    match node:
+        case exp.In(args={"unnest": exp.Unnest(expressions=[exp.Array(expressions=items)])}):
+            return exp.In(this=node.this.copy(), expressions=[item.copy() for item in items])
+        case exp.EQ() if isinstance(node.expression, exp.Any) and isinstance(node.expression.this.unnest(), exp.Array):
+            items = node.expression.this.unnest().expressions
+            return exp.In(this=node.this.copy(), expressions=[item.copy() for item in items])
+        case exp.Anonymous(expressions=[inner]) if str(node.this).lower() in ("isnull", "isnotnull"):
+            null = exp.Is(this=inner.copy(), expression=exp.Null())
+            return null if str(node.this).lower() == "isnull" else exp.Not(this=null)
+    return node
 
 
 def _negation(found: Predicate, node: exp.Expr, context: Context) -> Predicate:
@@ -178,8 +197,14 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
         case exp.Is() if column is not None and isinstance(node.expression, exp.Boolean):
             truth = "true" if node.expression.this else "false"
             return Comparison(column, "<=>", (Literal("boolean", truth),))
+        case exp.Not():
+            return condition(node, context)
         case exp.Like() if column is not None and context.family(column) in ("string", ""):
             return _like(node, column, context)
+        case exp.Escape(this=exp.Like(this=liked) as like, expression=exp.Literal(this=escape)):
+            column = context.column(liked)
+            text = column is not None and context.family(column) in ("string", "") and len(escape) == 1
+            return _pattern(node, like.expression, column, context, escape) if column is not None and text else None
         case exp.StartsWith() if column is not None:
             prefix = fold(node.expression, context.clock)
             return Comparison(column, "starts_with", (prefix,)) if prefix and prefix.kind == "string" else None
@@ -189,6 +214,12 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
 def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
     if len(node.expressions) > MAX_IN:
         return None
+    if column is None and not isinstance(node.this, exp.Tuple) and len(node.expressions) <= MAX_SOLVED:
+        parts = [_comparison(node.this, "=", item, context) for item in node.expressions]
+        solved = tuple(part for part in parts if part is not None)
+        if len(solved) < len(parts):
+            return None
+        return solved[0] if len(solved) == 1 else Or(solved)
     if column is None:
         return _in_tuples(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
@@ -220,19 +251,26 @@ def _like(node: exp.Like, column: str, context: Context) -> Predicate | None:
         parts = [_like(exp.Like(this=node.this.copy(), expression=item.copy()), column, context) for item in each]
         known = tuple(part for part in parts if part is not None)
         return Or(known) if known and len(known) == len(parts) else None
-    if node.args.get("escape") or not (isinstance(node.expression, exp.Literal) and node.expression.is_string):
+    return None if node.args.get("escape") else _pattern(node, node.expression, column, context)
+
+
+def _pattern(node: exp.Expr, told: exp.Expr, column: str, context: Context, escape: str = "") -> Predicate | None:
+    """LIKE by what its pattern begins with, where it is a constant; without ESCAPE what has backslashes is left."""
+    literal = fold(told, context.clock)
+    if literal is None or literal.kind != "string" or (not escape and "\\" in literal.text):
         return None
-    pattern = node.expression.this
-    if "\\" in pattern:
+    pattern = literal.text
+    mark = re.escape(escape) if escape else "(?!)"
+    start = re.match(rf"(?:{mark}[%_{mark if escape else ''}]|(?!{mark})[^%_])*", pattern, re.DOTALL)
+    assert start is not None
+    prefix, rest = re.sub(rf"{mark}(.)", r"\1", start.group(), flags=re.DOTALL), pattern[start.end() :]
+    if not rest:
+        return Comparison(column, "=", (Literal("string", prefix),))
+    if not prefix or (escape and rest.startswith(escape)):
         return None
-    prefix = re.split(r"[%_]", pattern, maxsplit=1)[0]
-    if prefix == pattern:
-        return Comparison(column, "=", (Literal("string", pattern),))
-    if not prefix:
-        return None
-    if pattern == prefix + "%":
+    if rest == "%":
         return Comparison(column, "starts_with", (Literal("string", prefix),))
-    simple = SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
+    simple = not escape and SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
     starts = Comparison(column, "starts_with", (Literal("string", prefix),), derived=True, solved=not simple)
     return And((starts, Opaque("like", (column,), rebuilt(node, context.column))))
 

@@ -3,44 +3,23 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
-from dataclasses import dataclass
-from zoneinfo import ZoneInfo
+import operator
+from decimal import Decimal
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import Literal
 
-from .literals import DATE_TYPES, computed, plain
-from .moments import moved
+from .literals import computed, plain
+from .relative import Clock, moment, with_moments
 
-__all__ = ["Clock", "fold"]
+__all__ = ["constant", "fold"]
 
-NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
-VARYING = (exp.Column, exp.Select, exp.AggFunc, exp.Anonymous, exp.Parameter, exp.Placeholder, exp.Rand)
-
-
-@dataclass
-class Clock:
-    """When a statement ran.
-
-    Attributes:
-        timestamp: microseconds since 1970 UTC, or None when the log has no time.
-        zone: its session's time zone.
-        missed: set when relative time was asked for and could not be resolved.
-    """
-
-    timestamp: int | None = None
-    zone: str = "UTC"
-    missed: bool = False
-
-    def now(self) -> dt.datetime | None:
-        """Local time of the statement."""
-        if self.timestamp is None:
-            self.missed = True
-            return None
-        return dt.datetime.fromtimestamp(self.timestamp / 1e6, ZoneInfo(self.zone)).replace(tzinfo=None)
+VARYING = (exp.Column, exp.Select, exp.AggFunc, exp.Parameter, exp.Placeholder, exp.Rand)
+ORDERED = exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE
+SPANS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
+"""Microseconds of what a moment is counted in."""
 
 
 def fold(node: exp.Expr, clock: Clock) -> Literal | None:
@@ -48,78 +27,54 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
     node = node.unnest()
     if (found := plain(node)) is not None:
         return found
+    if node.find(*VARYING):
+        return None
     try:
-        moment = _moment(node, clock)
-        if moment is not None:
-            return _shown(moment)
-        if node.find(*VARYING):
-            return None
-        return computed(node)
+        at = moment(node, clock)
+        if at is not None:
+            return _shown(at)
+        if (instant := _instant(node)) is not None:
+            return instant
+        told = with_moments(node, clock)
+        return None if told.find(exp.Anonymous) else computed(told)
     except (SqlglotError, ValueError, OverflowError, ArithmeticError, AttributeError, TypeError, LookupError):
         return None
 
 
-def _shown(moment: dt.date) -> Literal:
-    if isinstance(moment, dt.datetime):
-        return Literal("timestamp_ntz", moment.isoformat(sep=" "))
-    return Literal("date", moment.isoformat())
+def _shown(at: dt.date) -> Literal:
+    if isinstance(at, dt.datetime):
+        return Literal("timestamp_ntz", at.isoformat(sep=" "))
+    return Literal("date", at.isoformat())
 
 
-def _moment(node: exp.Expr, clock: Clock) -> dt.date | None:
-    """Dates and local times, with intervals added and taken away; a `datetime` where there is a time of day."""
-    node = node.unnest()
-    match node:
-        case exp.CurrentDate():
-            now = clock.now()
-            return now.date() if now else None
-        case exp.CurrentTimestamp() | exp.CurrentDatetime():
-            return clock.now()
-        case exp.Anonymous() if str(node.this).lower() in NOW:
-            return clock.now()
-        case exp.Add() | exp.Sub() if isinstance(node.expression, exp.Interval):
-            return _shifted(node, _moment(node.this, clock), node.expression, clock.zone)
-        case exp.Add() | exp.Sub():  # a date and a number of days
-            start, count = _moment(node.this, clock), plain(node.expression.unnest())
-            whole = count is not None and count.kind == "number" and re.fullmatch(r"\d{1,7}", count.text)
-            if not whole or count is None or start is None or isinstance(start, dt.datetime):
-                return None
-            return moved(start, -int(count.text) if isinstance(node, exp.Sub) else int(count.text), "DAY", clock.zone)
-        case exp.TsOrDsAdd() | exp.DateAdd() | exp.DateSub():
-            count = computed(node.expression)
-            start = _moment(node.this, clock)
-            unit = str(node.args.get("unit") or "DAY")
-            written = isinstance(start, dt.datetime) and clock.timestamp is None  # a date, or not, by the call's form
-            if count is None or start is None or written:
-                return None
-            sign = -1 if isinstance(node, exp.DateSub) else 1
-            return moved(start, sign * int(count.text), unit, clock.zone)
-        case exp.AddMonths():
-            count, start = plain(node.expression), _moment(node.this, clock)
-            return None if count is None or start is None else moved(start, int(count.text), "MONTH", clock.zone)
-        case exp.Cast() if node.to.this in DATE_TYPES and not isinstance(node.this, exp.Literal):
-            inner = _moment(node.this, clock)
-            return inner.date() if isinstance(inner, dt.datetime) else inner
-    literal = plain(node)
-    if literal is None or literal.kind not in ("date", "timestamp_ntz", "string"):
+def _instant(node: exp.Expr) -> Literal | None:
+    """A moment that is told in UTC, whatever the session's zone is."""
+    if isinstance(node, exp.Anonymous) and (span := SPANS.get(str(node.this).lower())) and len(node.expressions) == 1:
+        count = computed(node.expressions[0])
+        if count is None or not count.text.removeprefix("-").isdigit():
+            return None
+        at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(count.text) * span)
+        return Literal("timestamp", at.isoformat(sep=" ") + "Z")
+    return None
+
+
+def constant(node: exp.Expr, clock: Clock) -> Literal | None:
+    """What a comparison of constants comes to, a boolean or null; None where it is none, or that is not known."""
+    if not isinstance(node, ORDERED | exp.NullSafeEQ | exp.Is) or node.find(*VARYING):
         return None
-    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", literal.text):
-        return dt.date.fromisoformat(literal.text)
-    return dt.datetime.fromisoformat(literal.text) if literal.kind == "timestamp_ntz" else None
-
-
-def _shifted(node: exp.Expr, start: dt.date | None, interval: exp.Interval, zone: str) -> dt.date | None:
-    count = plain(interval.this.unnest()) if interval.this is not None else None
-    unit = interval.args.get("unit")
-    if start is None or count is None or unit is None or not re.fullmatch(r"[+-]?\d+", count.text.strip()):
+    left, right = fold(node.this, clock), fold(node.expression, clock)
+    if left is None or right is None:
         return None
-    found = moved(start, -int(count.text) if isinstance(node, exp.Sub) else int(count.text), str(unit), zone)
-    # a string stays one: against a date its time of day is dropped
-    return None if _is_text(node.this) and isinstance(found, dt.datetime) else found
-
-
-def _is_text(node: exp.Expr) -> bool:
-    """Whether a moment is a string, which it stays with an interval added."""
-    node = node.unnest()
-    if isinstance(node, exp.Add | exp.Sub):
-        return isinstance(node.expression, exp.Interval) and _is_text(node.this)
-    return isinstance(node, exp.Literal)
+    if isinstance(node, exp.Is | exp.NullSafeEQ) and "null" in (left.kind, right.kind):
+        return Literal("boolean", "true" if left.kind == right.kind else "false")
+    if "null" in (left.kind, right.kind):
+        return Literal("null")
+    if left.kind != right.kind or left.kind not in ("number", "string") or isinstance(node, exp.Is):
+        return None
+    if left.kind == "string" and not isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ):
+        return None
+    one, other = ((Decimal(side.text) if side.kind == "number" else side.text) for side in (left, right))
+    truth: bool = {
+        exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt, exp.GTE: operator.ge, exp.NEQ: operator.ne,
+    }.get(type(node), operator.eq)(one, other)  # fmt: skip
+    return Literal("boolean", "true" if truth else "false")

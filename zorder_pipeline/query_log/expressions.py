@@ -18,11 +18,13 @@ from zorder_pipeline.model.predicate import VARIABLE
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_EXPRESSION", "rebuilt"]
+__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt"]
 
 MAX_EXPRESSION = 2_000
 """Characters of a rebuilt expression; longer ones are not kept."""
 MAX_NODES = 200
+MAX_BRACKETS = 20
+"""What is kept is parsed again, under Python's usual limit of calls in calls."""
 
 _SYNTAX = """Column Identifier Literal Boolean Null Paren Tuple DataType DataTypeParam Var Interval"""
 _OPERATORS = """And Or Not Neg EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE Is In Between Add Sub Mul Div Mod IntDiv
@@ -45,6 +47,7 @@ _VALUES = {"current_time", "current_timestamp", "localtimestamp", "session_user"
 _RELATIVE = re.compile(r"[\x00-\x20]*(epoch|now|today|tomorrow|yesterday)(?![a-z])", re.IGNORECASE)
 """Texts that a cast to a date or an instant makes of the time at which it is evaluated."""
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
+_BRACKET = re.compile(r"[()\[\]]")
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
@@ -88,7 +91,21 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
         again = sqlglot.parse_one(text, read=dialect_of("spark"))
     except (SqlglotError, ValueError, RecursionError):
         return ""
-    return text if len(text) <= MAX_EXPRESSION and VARIABLE not in text and _allowed(again) else ""
+    kept = len(text) <= MAX_EXPRESSION and VARIABLE not in text and depth_of(text) <= MAX_BRACKETS
+    return text if kept and _allowed(again) else ""
+
+
+def depth_of(text: str) -> int:
+    """Brackets in brackets, at most.
+
+    >>> depth_of("f(a[1]) = (2)")
+    2
+    """
+    depth = deepest = 0
+    for found in _BRACKET.finditer(text):
+        depth += 1 if found.group() in "([" else -1
+        deepest = max(deepest, depth)
+    return deepest
 
 
 def _allowed(node: exp.Expr) -> bool:

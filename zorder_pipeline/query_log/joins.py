@@ -25,6 +25,8 @@ class Joins:
         hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
         first: the sources that FROM begins with.
         natural: whether a NATURAL join makes columns equal that it does not name.
+        whole: sources of which every row counts, whatever is asked of the result: an ASOF join finds the nearest row
+            before WHERE looks at it, a POSITIONAL one counts rows.
     """
 
     optional: set[str] = field(default_factory=set)
@@ -33,6 +35,7 @@ class Joins:
     hidden: set[str] = field(default_factory=set)
     first: frozenset[str] = frozenset()
     natural: bool = False
+    whole: set[str] = field(default_factory=set)
 
     @staticmethod
     def of(select: exp.Expr) -> Joins:
@@ -48,8 +51,10 @@ class Joins:
     def _add(self, join: exp.Join, seen: set[str]) -> set[str]:
         """Note a join with what stands before it; the sources that it adds to what later ones see."""
         names, side, kind = self._inside(join.this), (join.side or "").upper(), (join.kind or "").upper()
-        half = kind in HALF
-        self.natural = self.natural or (join.method or "").upper() == "NATURAL"
+        half, method = kind in HALF, (join.method or "").upper()
+        self.natural = self.natural or method == "NATURAL"
+        if method in ("ASOF", "POSITIONAL"):
+            self.whole |= names if method == "ASOF" else seen | names
         if half:
             self.hidden |= seen if side == "RIGHT" else names
         restricted: set[str]
@@ -80,6 +85,8 @@ class Joins:
             names |= self._inside(node.this)
         for join in node.args.get("joins") or []:
             more, half = self._inside(join.this), (join.kind or "").upper() in HALF
+            if (join.method or "").upper() in ("ASOF", "POSITIONAL"):
+                self.whole |= names | more
             self.natural = self.natural or (join.method or "").upper() == "NATURAL"
             if half:
                 self.hidden |= names if (join.side or "").upper() == "RIGHT" else more
@@ -122,13 +129,13 @@ def equalities(conditions: list[exp.Expr], using: dict[str, list[str]]) -> list[
 def passed_on(
     conditions: list[exp.Expr],
     pairs: list[tuple[exp.Column, exp.Column]],
-    may: Callable[[exp.Column, exp.Column], bool],
+    may: Callable[[exp.Column, exp.Column, exp.Expr], bool],
 ) -> list[exp.Expr]:
     """Comparisons of a column with constants, said of other columns that equal it.
 
     Args:
         pairs: columns that are equal, see `equalities`.
-        may: whether what is said of the second column may be said of the first.
+        may: whether what a condition says of the second column may be said of the first.
     """
     if not pairs:
         return []
@@ -141,12 +148,14 @@ def passed_on(
     for part in conditions:
         if not isinstance(part, PASSING) or len(found) >= MAX_PASSED:
             continue
+        if isinstance(part, exp.NullSafeEQ) and part.find(exp.Null):
+            continue  # an outer join fills in nulls on one side only
         columns = list(part.find_all(exp.Column))
         if len(columns) != 1 or not isinstance(part.this.unnest(), exp.Column | exp.Literal | exp.Cast | exp.Neg):
             continue
         for group in groups:
             if columns[0] in group:
-                others = (other for other in group if other != columns[0] and may(other, columns[0]))
+                others = (other for other in group if other != columns[0] and may(other, columns[0], part))
                 found.extend(_said_of(part, other) for other in others)
     return found
 

@@ -70,6 +70,11 @@ def computed(node: exp.Expr) -> Literal | None:
         texts = [computed(part) for part in parts]
         strings = [text.text for text in texts if text is not None and text.kind == "string"]
         return Literal("string", "".join(strings)) if len(strings) == len(texts) else None
+    if isinstance(node, exp.Upper | exp.Lower):
+        text = computed(node.this)
+        plain_text = text is not None and text.kind == "string" and text.text.isascii()
+        changed = str.upper if isinstance(node, exp.Upper) else str.lower
+        return Literal("string", changed(text.text)) if text is not None and plain_text else None
     number = _number(node)
     return None if number is None else Literal("number", f"{number[0]:f}")
 

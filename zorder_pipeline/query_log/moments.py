@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from zoneinfo import ZoneInfo
 
-__all__ = ["asked_at", "latest", "moved"]
+__all__ = ["MONTHS", "SPANS", "asked_at", "latest", "moved", "truncated"]
 
 DAY = 86_400
 FIRST = -62_135_596_800_000_000
@@ -64,6 +64,25 @@ def moved(start: dt.date, count: int, unit: str, zone: str) -> dt.date | None:
     before, after = _offset(start, zone), _offset(found, zone)
     steady = after is not None and (before == after or unit in MONTHS or SPANS[unit] >= DAY)
     return found if steady else None
+
+
+def truncated(start: dt.date, unit: str) -> dt.date | None:
+    """The beginning of the unit that a day or a local time lies in; None of a unit that is none. Weeks begin on Monday.
+
+    >>> truncated(dt.date(2024, 6, 12), "QUARTER"), truncated(dt.datetime(2024, 6, 12, 10, 30), "WEEK")
+    (datetime.date(2024, 4, 1), datetime.datetime(2024, 6, 10, 0, 0))
+    """
+    if unit in MONTHS:
+        first = (start.month - 1) // MONTHS[unit] * MONTHS[unit] + 1
+        start = start.replace(month=first, day=1)
+    elif unit in ("WEEK", "DAY"):
+        start -= dt.timedelta(days=start.weekday() if unit == "WEEK" else 0)
+    elif unit not in SPANS:
+        return None
+    if not isinstance(start, dt.datetime):
+        return start
+    of_day = dt.timedelta(hours=start.hour, minutes=start.minute, seconds=start.second, microseconds=start.microsecond)
+    return start - of_day % dt.timedelta(seconds=min(SPANS.get(unit, DAY), DAY))
 
 
 def _offset(local: dt.datetime, zone: str) -> dt.timedelta | None:

@@ -7,10 +7,11 @@ from collections.abc import Callable
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-__all__ = ["FOREIGN", "group_keys", "lets_through", "reshaped", "safe_output", "select_of", "sources_of", "substituted"]
+__all__ = ["FOREIGN", "group_keys", "lets_through", "reshaped", "safe_output", "says_something"]
+__all__ += ["select_of", "sources_of", "substituted"]
 
 FOREIGN = "__foreign__"
-BLOCKING = ("limit", "offset", "qualify", "windows", "pivots", "match")
+BLOCKING = ("limit", "offset", "windows", "pivots", "match", "sample")
 
 
 def sources_of(scope: Scope) -> dict[str, exp.Expr | Scope]:
@@ -45,15 +46,21 @@ def substituted(part: exp.Expr, place: Callable[[exp.Column], exp.Expr | None]) 
     return part.copy().transform(swap, copy=False)
 
 
+def says_something(part: exp.Expr) -> bool:
+    """Whether a condition is about a column that is known, or about none: ``1 = 0``."""
+    columns = list(part.find_all(exp.Column))
+    return not columns or any(column.table != FOREIGN for column in columns)
+
+
 def lets_through(scope: Scope) -> bool:
-    """Whether filtering the output equals filtering the input."""
+    """Whether filtering the output by what `safe_output` lets through equals filtering the input."""
     select = scope.expression
     if not isinstance(select, exp.Select) or any(select.args.get(name) for name in BLOCKING):
         return False
     distinct = select.args.get("distinct")
     if distinct is not None and distinct.args.get("on"):
         return False
-    return not any(item.find(exp.Window, exp.Explode, exp.UDTF) for item in select.expressions)
+    return not any(item.find(exp.Explode, exp.UDTF) for item in select.expressions)
 
 
 def reshaped(scope: Scope) -> bool:
@@ -75,9 +82,12 @@ def group_keys(select: exp.Expr) -> list[exp.Expr] | None:
     group = select.args.get("group")
     if group is None:
         return None
-    if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals", "all")):
+    if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")):
         return None
     keys = []
+    if group.args.get("all"):
+        items = [item.unalias() for item in select.expressions]
+        return None if any(item.is_star for item in items) else [i for i in items if not i.find(exp.AggFunc)]
     for item in group.expressions:
         if isinstance(item, exp.Literal) and item.this.isdigit() and int(item.this) <= len(select.expressions):
             item = select.expressions[int(item.this) - 1].unalias()
@@ -86,13 +96,36 @@ def group_keys(select: exp.Expr) -> list[exp.Expr] | None:
 
 
 def safe_output(node: exp.Expr | None, scope: Scope) -> exp.Expr | None:
-    """An output expression, when it means the same for an input row: no aggregate, and a key where there is a group."""
+    """An output expression, when it means the same for an input row.
+
+    No aggregate, a key where there is a group, and of what windows see all rows of a partition or none are kept: so it
+    is one of the keys that all windows are partitioned by.
+    """
     if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
         return None
     select = scope.expression
+    if not _kept_by_windows(node, select):
+        return None
     keys = group_keys(select)
     if keys is not None:
         return node if node in keys else None
     if select.args.get("group") or any(item.find(exp.AggFunc) for item in select.expressions):
         return None
     return node
+
+
+def _kept_by_windows(node: exp.Expr, select: exp.Expr) -> bool:
+    """Whether every window of the SELECT is partitioned by the expression."""
+    places = [*select.expressions, *(select.args[name] for name in ("qualify", "order") if select.args.get(name))]
+    windows = [window for place in places for window in place.find_all(exp.Window)]
+    return all(any(_same(node, key) for key in window.args.get("partition_by") or []) for window in windows)
+
+
+def _same(node: exp.Expr, key: exp.Expr) -> bool:
+    """Whether both are the same column or expression: one without a qualifier is the only column of its name."""
+    if isinstance(node, exp.Column) and isinstance(key, exp.Column):
+        one, other = ([part.name.lower() for part in column.parts] for column in (node, key))
+        return one == other or (
+            min(len(one), len(other)) == 1 and one[-1] == other[-1] and max(map(len, (one, other))) == 2
+        )
+    return node == key

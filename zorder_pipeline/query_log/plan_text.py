@@ -12,7 +12,7 @@ from .plan_grammar import CUT, NAME, Filters, Found, Grammar, SpentError
 
 __all__ = ["catalyst_filters"]
 
-MAX_NESTED = 60
+MAX_NESTED = 300
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*#\d+L?|[A-Za-z_]\w*(?= (?:INSET|IN) )")
 _SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )?(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
 _TYPE = re.compile(r"[a-z_]+(?:\(\d+(?:,\s*-?\d+)?\))?")
@@ -183,7 +183,7 @@ class _Catalyst(Grammar):
 def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
     """A call as the tree that its SQL text would give."""
     lowered = name.lower()
-    given = [a for a in arguments if not (isinstance(a, exp.Anonymous) and str(a.this) in ("Some", "None"))]
+    given = [a for a in arguments if not _is_option(a)]
     if lowered in ("isnotnull", "isnull") and len(given) == 1:
         node = exp.Is(this=given[0], expression=exp.Null())
         return exp.Not(this=node) if lowered == "isnotnull" else node
@@ -196,3 +196,10 @@ def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
         return exp.func(lowered, *given, dialect="spark")
     except (SqlglotError, ValueError, TypeError, IndexError):
         return exp.Anonymous(this=name, expressions=given)
+
+
+def _is_option(node: exp.Expr) -> bool:
+    """Whether an argument is Scala's ``Some(...)`` or ``None``: a session's time zone, what ``trim`` takes away."""
+    if isinstance(node, exp.Literal):
+        return node.is_string and node.this == "None"
+    return isinstance(node, exp.Anonymous) and str(node.this) in ("Some", "None")

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -23,6 +23,8 @@ __all__ = ["lines_of", "read_log"]
 BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
+_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{\s*\"(res|queries|QueryExecutions)\"\s*:)")
+"""How a file begins that is one JSON document, and not one per line."""
 
 
 def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
@@ -66,6 +68,9 @@ def _json_lines(log: LogFile, wanted: Callable[[int], bool]) -> Iterator[LogLine
                 while not whole:
                     rest = stream.readline(MAX_LINE)
                     whole = not rest or rest.endswith(b"\n")
+                if number == 1 and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
+                    yield from (line for line in found if wanted(line.position))
+                    return
                 if not wanted(number):
                     continue
                 if len(raw) == MAX_LINE:
@@ -75,6 +80,40 @@ def _json_lines(log: LogFile, wanted: Callable[[int], bool]) -> Iterator[LogLine
         except (OSError, EOFError, pa.ArrowException) as error:
             if wanted(number + 1):
                 yield _damaged(log, number, error)
+
+
+def _document(log: LogFile) -> list[LogLine] | None:
+    """A file that is one JSON document: a list of records, or an object that has one, as APIs answer.
+
+    None where its lines are JSON by themselves. A document that is cut off is a line with a reason.
+    """
+    with open_log(log, log.parts[0]) as stream:
+        data = stream.read(MAX_SCRIPT + 1)
+    try:
+        told = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        if _is_json(data.split(b"\n", 2)[1:2]):
+            return None
+        reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "malformed_json"
+        reason = reason if data.endswith(b"\n") else "truncated"
+        reason = "too_long" if len(data) > MAX_SCRIPT else reason
+        return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
+    if isinstance(told, Mapping):
+        lists = (value for value in told.values() if isinstance(value, list))
+        told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])
+    return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
+
+
+def _is_json(lines: Sequence[bytes]) -> bool:
+    try:
+        return bool(lines) and json.loads(lines[0]) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def _record_line(source: str, number: int, record: Any) -> LogLine:
+    record = {"statement": record} if isinstance(record, str) else record
+    return line_of(source, number, record if isinstance(record, Mapping) else {"value": record})
 
 
 def _damaged(log: LogFile, number: int, error: Exception) -> LogLine:
@@ -89,9 +128,7 @@ def _json_line(source: str, number: int, raw: bytes) -> LogLine:
     except (ValueError, RecursionError):
         reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
         return LogLine(source, number, reason=reason, raw=raw[:RAW].decode("utf-8", "replace"))
-    if isinstance(record, str):
-        record = {"statement": record}
-    return line_of(source, number, record if isinstance(record, Mapping) else {"value": record})
+    return _record_line(source, number, record)
 
 
 def _csv(log: LogFile) -> Iterator[LogLine]:

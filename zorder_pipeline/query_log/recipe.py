@@ -11,9 +11,11 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 
 from .catalog import Catalog
 from .conditions import TRUE, Context, condition
-from .constants import Clock
+from .relative import Clock
 
 __all__ = ["Recipe", "Scan"]
+
+MAX_LEVELS = 40
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ class Recipe:
         """The scan with its literals as they are now in the conditions."""
         clock = Clock(timestamp, zone)
         context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name))
-        parts = [condition(part, context) for part in self.conditions]
+        parts = [self._condition(part, context) for part in self.conditions]
         written = {leaf.column.lower() for part in parts for leaf in _written(part)}
         leaves = [leaf for item in self.implied for leaf in _flat_predicate(condition(item, context))]
         parts += [
@@ -63,6 +65,22 @@ class Recipe:
         kept = tuple(dict.fromkeys(item for item in flattened if item != TRUE))
         predicate = kept[0] if len(kept) == 1 else And(kept)
         return Scan(self.table, predicate, self.columns, clock.missed)
+
+    @staticmethod
+    def _condition(part: exp.Expr, context: Context) -> Predicate:
+        """A condition; one of more levels than the rest can go through says nothing."""
+        found = condition(part, context)
+        if not _deep(found, MAX_LEVELS):
+            return found
+        context.clock.missed = True
+        return TRUE
+
+
+def _deep(predicate: Predicate, levels: int) -> bool:
+    """Whether alternatives and conjunctions stand in each other more than so many levels deep."""
+    if not isinstance(predicate, And | Or):
+        return False
+    return levels == 0 or any(_deep(child, levels - 1) for child in predicate.children)
 
 
 def _flat_predicate(predicate: Predicate) -> Iterator[Predicate]:

@@ -7,7 +7,11 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from typing import Any
+from zoneinfo import ZoneInfo
+
+import pandas as pd
 
 from .moments import asked_at
 from .spark_events import Execution
@@ -16,15 +20,28 @@ __all__ = ["RAW", "LogLine", "line_of"]
 
 FIELDS = {
     "statement": ("statement", "statement_text", "query_text", "query", "sql", "sql_text", "text"),
-    "timestamp": ("timestamp", "start_time", "ts", "time", "created_at", "event_time", "started_at"),
-    "duration_ms": ("duration_ms", "total_duration_ms", "duration", "execution_duration_ms", "elapsed_ms"),
-    "user": ("user", "executed_by", "user_name", "username"),
-    "status": ("status", "execution_status"),
+    "timestamp": (
+        *("timestamp", "start_time", "ts", "time", "created_at", "event_time", "started_at", "starttime", "createtime"),
+        *("query_start_time_ms", "creation_time", "create_time", "created"),
+    ),
+    "duration_ms": (
+        *("duration_ms", "total_duration_ms", "duration", "execution_duration_ms", "elapsed_ms", "total_elapsed_time"),
+        "walltimemillis",
+    ),
+    "user": ("user", "executed_by", "user_name", "username", "user_email"),
+    "status": ("status", "execution_status", "state", "query_state"),
+    "error": ("error_result", "error_message"),
     "rows_read": ("rows_read", "read_rows", "rows_read_count"),
-    "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned"),
+    "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned", "total_bytes_processed"),
     "parameters": ("parameters", "query_parameters", "params"),
 }
-FINE = {"", "finished", "success", "succeeded", "ok", "completed", "none"}
+FINE = {"", "finished", "success", "succeeded", "ok", "completed", "complete", "done", "closed", "none", "true", "200"}
+FINE |= {"running", "started", "queued", "pending"}
+"""States of a statement that was asked and, as far as the log knows, did not fail."""
+NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
+_WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
+"""With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
+_REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z_/+-]+)")
 RAW = 2_000
 """Characters that are kept of a line that cannot be used."""
 
@@ -79,25 +96,51 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
         user=None if user is None else str(user),
         rows_read=None if rows is None else int(rows),
         bytes_read=None if size is None else int(size),
-        failed=str(status or "").strip().lower() not in FINE,
+        failed=_state(status) not in FINE or bool(value("error")),
         parameters=_parameters(value("parameters")),
     )
 
 
+def _state(status: Any) -> str:
+    """A state as one word; Athena's is an object that has it."""
+    if isinstance(status, Mapping):
+        named = {str(key).lower(): item for key, item in status.items()}
+        status = named.get("state", named.get("status"))
+    return str("" if status is None else status).strip().lower()
+
+
 def _parameters(value: Any) -> Mapping[str, Any] | tuple[Any, ...] | None:
-    """Parameters of a prepared statement: an object, a list, either as JSON text, or a list of name/value records."""
+    """Parameters of a prepared statement: an object, a list, either as JSON text, a list of name/value records, or what
+    Databricks' query history makes of them (``named_parameters`` and ``pos_parameters``).
+    """
     if isinstance(value, str):
         try:
             value = json.loads(value)
         except ValueError:
             return None
+    if isinstance(value, Mapping) and {"named_parameters", "pos_parameters"} & value.keys():
+        return _parameters(value.get("named_parameters") or value.get("pos_parameters") or ())
     if isinstance(value, Mapping):
         return {str(key): item for key, item in value.items()}
     if not isinstance(value, list | tuple):
         return None
-    if value and all(isinstance(item, Mapping) and "name" in item and "value" in item for item in value):
-        return {str(item["name"]): item["value"] for item in value}
+    if value and all(isinstance(item, Mapping) and "value" in item for item in value):
+        names = [item.get("name", item.get("key")) for item in value]
+        given = [_typed(item["value"], item.get("type")) for item in value]
+        return tuple(given) if None in names else dict(zip(map(str, names), given, strict=True))
+    if all(isinstance(item, tuple | list) and len(item) == 2 for item in value):  # a map, as Arrow hands it out
+        return {str(key): item for key, item in value}
     return tuple(value)
+
+
+def _typed(value: Any, kind: Any) -> Any:
+    """A value that is written as text, as the number that its type says it is."""
+    if not isinstance(value, str) or not isinstance(kind, str) or not NUMERIC.fullmatch(kind.strip()):
+        return value
+    try:
+        return Decimal(value.strip())
+    except InvalidOperation:
+        return value
 
 
 def _number(value: Any) -> float | None:
@@ -110,6 +153,26 @@ def _number(value: Any) -> float | None:
     return found if abs(found) < 1e18 else None
 
 
+def _written(text: str) -> datetime | None:
+    """A moment that is written out: ISO, or as Trino, Snowflake, Go and HTTP write it."""
+    if (region := _REGION.fullmatch(text)) is not None:
+        try:
+            return datetime.fromisoformat(region.group(1)).replace(tzinfo=ZoneInfo(region.group(2)))
+        except (ValueError, LookupError, OSError):
+            return None
+    try:
+        return datetime.fromisoformat(text.replace("Z", "+00:00").replace(" UTC", "+00:00"))
+    except ValueError:
+        pass
+    if not _WRITTEN.match(text):
+        return None
+    try:
+        found = pd.Timestamp(re.sub(r"([+-]\d{4}) [A-Z]{3}$", r"\1", text))  # an offset, and its name
+        return found.to_pydatetime(warn=False)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
 def _microseconds(value: Any) -> int | None:
     """A moment as microseconds since 1970 UTC: ISO text, or seconds, milliseconds, micro- or nanoseconds by size."""
     if isinstance(value, str):
@@ -117,10 +180,7 @@ def _microseconds(value: Any) -> int | None:
         if re.fullmatch(r"-?\d{1,25}(\.\d+)?", text):
             value = float(text)
         else:
-            try:
-                value = datetime.fromisoformat(text.replace("Z", "+00:00").replace(" UTC", "+00:00"))
-            except ValueError:
-                return None
+            value = _written(text)
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         try:

@@ -16,7 +16,8 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
-from .outputs import lets_through, safe_output, select_of, sources_of, substituted
+from .derived import alias_columns, plain_star
+from .outputs import lets_through, safe_output, says_something, select_of, sources_of, substituted
 from .recipe import Recipe
 from .select import Select
 
@@ -32,22 +33,27 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
     for scope in scopes:
         readers.update(id(source) for source in sources_of(scope).values() if isinstance(source, Scope))
     handed: dict[int, list[list[exp.Expr]]] = {}
-    for scope in reversed(scopes):  # outer scopes first: they hand conditions down
+    asked: dict[int, list[frozenset[str] | None]] = {}
+    for scope in reversed(scopes):  # outer scopes first: they hand conditions down, and what they ask for
         inherited = [] if _closed(scope) else _combined(handed.get(id(scope), []), readers[id(scope)])
+        names = _all_of(asked.get(id(scope), []), readers[id(scope)])
         if scope.set_operation_scopes:
             for branch in scope.set_operation_scopes:
                 readers[id(branch)] = 1
-                handed[id(branch)] = [_into_branch(inherited, scope, branch)]
+                asked[id(branch)] = [names if scope.expression.args.get("distinct") is False else None]
+                handed[id(branch)] = [_into_branch(inherited, scope, branch, catalog)]
             continue
         if not isinstance(scope.expression, exp.Select):
             continue
-        source_reader = Select(scope, catalog, inherited)
+        names = None if scope.expression.args.get("distinct") is not None else names  # rows are compared whole
+        source_reader = Select(scope, catalog, inherited, names)
         for alias, source in sources_of(scope).items():
             if isinstance(source, exp.Table):
                 if (name := catalog.find(source)) is not None:
-                    yield source_reader.recipe(alias, name, pivoted=bool(source.args.get("pivots")))
+                    yield source_reader.recipe(alias, name)
             elif isinstance(source, Scope):
                 handed.setdefault(id(source), []).append(source_reader.for_derived(alias, source))
+                asked.setdefault(id(source), []).append(source_reader.asked_of(alias))
 
 
 def _closed(scope: Scope) -> bool:
@@ -58,6 +64,12 @@ def _closed(scope: Scope) -> bool:
     if not scope.set_operation_scopes:
         return False
     return any(scope.expression.args.get(name) for name in ("limit", "offset", "by_name"))
+
+
+def _all_of(asked: list[frozenset[str] | None], readers: int) -> frozenset[str] | None:
+    """Columns that any reader asks for; None of those whose readers are not all known, or ask for all."""
+    known = [names for names in asked if names is not None]
+    return frozenset().union(*known) if 0 < readers == len(known) else None
 
 
 def _combined(lists: list[list[exp.Expr]], readers: int) -> list[exp.Expr]:
@@ -74,22 +86,44 @@ def _wrapped(node: exp.Expr) -> exp.Expr:
     return node if isinstance(node, exp.Paren) else exp.Paren(this=node)
 
 
-def _into_branch(parts: list[exp.Expr], union: Scope, branch: Scope) -> list[exp.Expr]:
+def _into_branch(parts: list[exp.Expr], union: Scope, branch: Scope, catalog: Catalog) -> list[exp.Expr]:
     """Conditions on a UNION's output columns as conditions on what one branch selects in their place."""
     names = [item.alias_or_name.lower() for item in select_of(union).expressions]
     outputs = select_of(branch).expressions
+    if any(item.is_star for item in select_of(union).expressions) or any(item.is_star for item in outputs):
+        return parts if _same_star(union, branch, catalog) else []
     if branch.set_operation_scopes:  # a nested UNION takes the names of its own first branch
         outputs = [exp.column(item.alias_or_name) for item in outputs]
-    if len(names) != len(outputs) or any(item.is_star for item in outputs):
-        return parts if any(item.is_star for item in outputs) and _same_star(union, branch) else []
+    if len(names) != len(outputs):
+        return []
     places = {name: item.unalias() for name, item in zip(names, outputs, strict=True)}
     if branch.set_operation_scopes:
         return [substituted(part, lambda column: places.get(column.name.lower())) for part in parts]
     if not lets_through(branch):
         return []
     moved = [substituted(part, lambda column: safe_output(places.get(column.name.lower()), branch)) for part in parts]
-    return [part for part in moved if part.find(exp.Column)]
+    return [part for part in moved if says_something(part)]
 
 
-def _same_star(union: Scope, branch: Scope) -> bool:
-    return select_of(union) is select_of(branch) and lets_through(branch)
+def _same_star(union: Scope, branch: Scope, catalog: Catalog) -> bool:
+    """Whether stars hand out the same columns in the same order: the first branch, or a table of the same columns."""
+    if branch.set_operation_scopes or not lets_through(branch):
+        return select_of(union) is select_of(branch) and bool(branch.set_operation_scopes)
+    first, here = select_of(union), select_of(branch)
+    if len(here.expressions) != 1 or not plain_star(here.expressions[0]):
+        return False
+    columns = _starred(first, catalog)
+    return first is here or (columns is not None and columns == _starred(here, catalog))
+
+
+def _starred(select: exp.Select, catalog: Catalog) -> tuple[str, ...] | None:
+    """Names of the columns of ``SELECT *`` from one known table; None of anything else."""
+    source = select.args.get("from_")
+    table = source.this if source is not None else None
+    bare = len(select.expressions) == 1 and plain_star(select.expressions[0])
+    if not bare or not isinstance(table, exp.Table) or any(select.args.get(name) for name in ("joins", "laterals")):
+        return None
+    if any(table.args.get(name) for name in ("pivots", "joins", "laterals")) or (alias_columns(table)):
+        return None
+    schema = catalog.schemas.get(catalog.find(table) or "")
+    return tuple(column.name.lower() for column in schema.columns) if schema is not None else None

@@ -6,24 +6,37 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from .catalog import Catalog
+from .derived import Derived, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
-from .outputs import FOREIGN, group_keys, lets_through, reshaped, safe_output, select_of, sources_of, substituted
+from .literals import DATE_TYPES
+from .outputs import FOREIGN, group_keys, lets_through, reshaped, says_something, sources_of, substituted
+from .qualified import own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
 
 
 class Select:
-    """The conditions of one SELECT, and which of its sources they may restrict."""
+    """The conditions of one SELECT, and which of its sources they may restrict.
 
-    def __init__(self, scope: Scope, catalog: Catalog, inherited: list[exp.Expr]) -> None:
-        self.scope, self.catalog, self.inherited = scope, catalog, inherited
+    Args:
+        inherited: conditions on its outputs, in terms of its sources.
+        asked: names of the outputs that anybody reads, in lower case; None for all of them.
+    """
+
+    def __init__(
+        self, scope: Scope, catalog: Catalog, inherited: list[exp.Expr], asked: frozenset[str] | None = None
+    ) -> None:
+        self.scope, self.catalog, self.inherited, self.asked = scope, catalog, inherited, asked
         select = scope.expression
         self.sources = sources_of(scope)
-        self.names = {alias.lower() for alias in self.sources}
+        self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
         self.joins = Joins.of(select)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
+        limit = select.args.get("limit")
+        if isinstance(limit, exp.Limit) and isinstance(limit.expression, exp.Literal):  # of none nothing is needed
+            self.where.append(exp.GT(this=limit.expression.copy(), expression=exp.Literal.number(0)))
 
     def _having(self, select: exp.Expr) -> list[exp.Expr]:
         """HAVING conditions that only look at group keys."""
@@ -44,20 +57,29 @@ class Select:
     def conditions(self, alias: str) -> list[exp.Expr]:
         """Conditions that hold for every row that is needed from ``alias``."""
         where = self.where
+        if alias in self.joins.whole:
+            return []
         if alias in self.joins.hidden:  # WHERE cannot name it: what has no qualifier is another source's
-            others = self.names - {alias.lower()}
             where = [
-                substituted(part, lambda column: column if column.table.lower() in others else None) for part in where
+                substituted(part, lambda column: column if self._naming(column) - {alias} else None) for part in where
             ]
         return [*where, *self.joins.restricting(alias)]
 
-    def recipe(self, alias: str, table: str, pivoted: bool) -> Recipe:
-        """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes."""
-        found = [] if pivoted else self.conditions(alias)
+    def recipe(self, alias: str, table: str) -> Recipe:
+        """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes, those on a sample
+        about the rows that were drawn.
+        """
+        node, select = self.sources[alias], self.scope.expression
+        taken = [
+            of.args.get(name) for of in (node, select) if isinstance(of, exp.Expr) for name in ("pivots", "sample")
+        ]
+        found = [] if any(taken) else self.conditions(alias)
 
-        def same_type(column: exp.Column, other: exp.Column) -> bool:
-            mine = self._mine(column, alias, table)
-            return mine is not None and self._type(other) == self._type_in(mine, table)
+        def same_type(column: exp.Column, other: exp.Column, part: exp.Expr) -> bool:
+            """Or, of a column of unknown type, whether it is compared with constants of the type of ours: days."""
+            mine, theirs = self._mine(column, alias, table), self._type(other)
+            own = self._type_in(mine, table) if mine is not None else None
+            return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
 
         derived = passed_on(found, equalities(found, self.joins.using), same_type)
         return Recipe(
@@ -72,60 +94,55 @@ class Select:
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
         """Conditions on a derived table, in terms of its own sources."""
-        if reshaped(self.scope):
+        if reshaped(self.scope) or not (source.set_operation_scopes or lets_through(source)):
             return []
-        if source.set_operation_scopes:
-            outputs = {item.alias_or_name.lower(): item for item in select_of(source).expressions}
-            starred = any(item.is_star for item in outputs.values())
-        elif lets_through(source):
-            outputs = {item.alias_or_name.lower(): item for item in source.expression.expressions}
-            starred = any(item.is_star for item in source.expression.expressions)
-        else:
-            return []
+        outputs = Derived(source, self.catalog, self.renamed[alias])
 
         def place(column: exp.Column) -> exp.Expr | None:
-            if column.table.lower() != alias.lower() and (column.table or len(self.names) > 1):
+            if column.table == FOREIGN:
                 return None
-            item = outputs.get(column.name.lower())
-            if source.set_operation_scopes:
-                return exp.column(column.name) if item is not None or starred else None
-            if item is not None and not item.is_star:
-                return safe_output(item.unalias(), source)
-            single = len(sources_of(source)) == 1
-            return exp.column(column.name) if starred and single else None
+            naming = self._naming(column)
+            if naming:
+                path = own_path(column, alias, source) if naming == {alias} else None
+                return outputs.placed(path) if path is not None else None
+            path = path_of(column)
+            mine = len(self.sources) == 1 or (outputs.places(path[0]) and not self._elsewhere(path[0], alias))
+            return outputs.placed(path) if mine else None
 
         moved = []
         conditions = self.conditions(alias)
         columns = equalities(conditions, self.joins.using)
-        implied = passed_on(conditions, columns, lambda column, _: column.table.lower() == alias.lower())
+        implied = passed_on(conditions, columns, lambda column, *_: column.table.lower() == alias.lower())
         for part in [*conditions, *implied]:
             if alias in self.joins.optional and not _rejects_null(part):
                 continue
             rewritten = substituted(part, place)
-            if any(column.table != FOREIGN for column in rewritten.find_all(exp.Column)):
+            if says_something(rewritten):
                 moved.append(rewritten)
         return moved
 
+    def _naming(self, column: exp.Column) -> set[str]:
+        """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
+        return {alias for alias, source in self.sources.items() if own_path(column, alias, source) is not None}
+
     def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:
-        if column.table == FOREIGN:
+        if column.table == FOREIGN or self.renamed[alias]:
             return None
-        schema = self.catalog.schemas.get(table)
-        if column.table.lower() in self.names or (column.table and schema is None):
-            if column.table.lower() != alias.lower():
-                return None
-            return self._named(_path(column), table)
+        schema, naming = self.catalog.schemas.get(table), self._naming(column)
+        if naming:
+            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
+            return self._named(".".join(path), table) if path is not None else None
         if column.table:  # s.field, where s is a struct column of the table
-            path = ".".join(part.name for part in column.parts)
-            found = schema.find(path) if schema is not None else None
-            return found.name if found is not None else None
+            found = schema.find(".".join(path_of(column))) if schema is not None else None
+            return found.name if found is not None and not self._elsewhere(path_of(column)[0], alias) else None
         if column.name.lower() in self.joins.using:
             return self._named(column.name, table) if self._merged(column, alias) else None
         if schema is None:
-            return column.name.lower() if len(self.names) == 1 and not self._lateral(column) else None
+            return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
         if self.joins.natural and not self._merged(column, alias):
             return None
         found = schema.find(column.name)
-        return found.name if found is not None and not self._elsewhere(column, alias) else None
+        return found.name if found is not None and not self._elsewhere(column.name, alias) else None
 
     def _merged(self, column: exp.Column, alias: str) -> bool:
         """Whether a column that a join made of several is this source's, or of one type in all of them."""
@@ -157,35 +174,48 @@ class Select:
         found = schema.find(path)
         return found.name if found is not None else None
 
-    def _elsewhere(self, column: exp.Column, alias: str) -> bool:
-        """Whether another source may have a column of that name, too."""
-        for name, source in self.sources.items():
-            if name == alias or name in self.joins.hidden:
+    def _elsewhere(self, name: str, alias: str) -> bool:
+        """Whether another source is known to have a column of that name, too."""
+        for other, source in self.sources.items():
+            if other == alias or other in self.joins.hidden:
                 continue
-            if isinstance(source, Scope):
-                items = select_of(source).expressions if isinstance(source.expression, exp.Query) else []
-                if any(item.alias_or_name.lower() == column.name.lower() for item in items):
+            if self.renamed[other]:
+                if name.lower() in self.renamed[other]:
                     return True
-            elif isinstance(source, exp.Table) and self._has(source, column.name):
+            elif has_column(source, name, self.catalog) is True:
                 return True
-        return self._lateral(column)
+        return self._lateral(name)
 
-    def _has(self, source: exp.Table, name: str) -> bool:
-        return self.catalog.column(self.catalog.find(source) or "", name) is not None
-
-    def _lateral(self, column: exp.Column) -> bool:
+    def _lateral(self, column: str) -> bool:
         """Whether a lateral view makes a column of that name."""
         for lateral in self.scope.expression.args.get("laterals") or []:
             alias = lateral.args.get("alias")
             names = [item.name.lower() for item in (alias.columns if isinstance(alias, exp.TableAlias) else [])]
-            if not names or column.name.lower() in names:
+            if not names or column.lower() in names:
                 return True
         return False
 
+    def asked_of(self, alias: str) -> frozenset[str] | None:
+        """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""
+        if self.renamed[alias] or (self._starred and self.asked is None):
+            return None
+        told = [own_path(c, alias, self.sources[alias]) for c in self.scope.expression.find_all(exp.Column)]
+        bare = [path_of(c) for c in self.scope.expression.find_all(exp.Column) if not self._naming(c)]
+        names = {path[0].lower() for path in (*told, *bare) if path is not None}
+        return frozenset(names | (self.asked or frozenset() if self._starred else frozenset()))
+
+    @property
+    def _starred(self) -> bool:
+        return any(item.is_star for item in self.scope.expression.expressions)
+
     def _columns(self, alias: str, table: str) -> tuple[str, ...]:
-        if any(item.is_star for item in self.scope.expression.expressions):
+        """Columns that are read of a table; empty for all, or where that is not known."""
+        if self._starred and (self.asked is None or self.catalog.schemas.get(table) is None):
             return ()
-        found = (self._mine(column, alias, table) for column in self.scope.find_all(exp.Column))
+        columns = [*self.scope.find_all(exp.Column)]
+        if self._starred:
+            columns += [exp.column(name) for name in sorted(self.asked or ())]
+        found = (self._mine(column, alias, table) for column in columns if not column.is_star)
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
 
@@ -196,7 +226,9 @@ def _rejects_null(part: exp.Expr) -> bool:
     return plain and not node.find(exp.Coalesce, exp.Case, exp.If, exp.Is, exp.NullSafeEQ, exp.Anonymous, exp.Nullif)
 
 
-def _path(column: exp.Column) -> str:
-    """Name of the column, with the struct fields that follow it."""
-    parts = [part.name for part in column.parts]
-    return ".".join(parts[1:] if column.table else parts)
+def _of_days(part: exp.Expr) -> bool:
+    """Whether every constant of a comparison is a date by its type."""
+    return all(
+        isinstance(literal.parent, exp.Cast) and literal.parent.to.this in DATE_TYPES
+        for literal in part.find_all(exp.Literal, exp.Null)
+    )

@@ -18,29 +18,58 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
-from .constants import Clock, fold
-from .literals import DATE_TYPES, MOMENT_TYPES
+from .constants import fold
+from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
+from .relative import Clock
 
 __all__ = ["Find", "column_behind_cast", "solved"]
 
 Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
 """Name and, where known, schema entry of the table's column that a node is."""
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
-MOST_DIGITS = 38
+MOST_DIGITS, DOUBLE_DIGITS = 38, 15
+INSTANTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 
 def column_behind_cast(node: exp.Expr, literal: Literal, find: Find) -> str | None:
     """The column under a widening cast, where Spark's comparison with ``literal`` is one of the column itself."""
     found = find(node.this) if isinstance(node, exp.Cast) else None
-    if found is None or found[1] is None or not isinstance(node, exp.Cast):
+    if found is None or found[1] is None or not isinstance(node, exp.Cast) or node.args.get("format"):
         return None
     name, column = found[0], found[1]
     family, to = column.value_type.family, node.to.this
+    if _is_own_type(column, node.to):
+        return name
     if family == "integer" and to in exp.DataType.INTEGER_TYPES:
         return name if _width(to) >= _width(exp.DataType.build(column.type, dialect="spark").this) else None
     if family == "date" and to in MOMENT_TYPES and literal.kind != "string":  # of which the column would drop the time
         return name
+    if literal.kind == "number" and _keeps_numbers(column, node.to) and len(literal.text) <= DOUBLE_DIGITS:
+        return name
     return None
+
+
+def _is_own_type(column: Column, to: exp.DataType) -> bool:
+    """Whether a cast to a type changes nothing, as the column has it."""
+    match column.value_type.family:
+        case "string":
+            return to.this in exp.DataType.TEXT_TYPES and not to.expressions
+        case "timestamp":
+            return to.this in INSTANTS
+        case "timestamp_ntz":
+            return to.this in (exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
+    return to == exp.DataType.build(column.type, dialect="spark")
+
+
+def _keeps_numbers(column: Column, to: exp.DataType) -> bool:
+    """Whether a cast gives every value of the column the same value, or null."""
+    family, own = column.value_type.family, exp.DataType.build(column.type, dialect="spark").this
+    if to.this in DOUBLES:
+        return own == exp.DType.FLOAT or (family == "integer" and _width(own) <= _width(exp.DType.INT))
+    if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or family not in ("integer", "decimal"):
+        return False
+    sizes = [int(item.name) for item in to.expressions if item.name.isdigit()]
+    return ([*sizes, 10, 0][1] if len(sizes) > 1 else 0) >= column.value_type.scale
 
 
 def _width(kind: exp.DType) -> int:
@@ -62,7 +91,7 @@ def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | 
         inner = left.this
     else:
         return None
-    found = find(_without_date_cast(inner))
+    found = _temporal_column(inner, find)
     if found is None or not literal.text.isdigit() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
         return None
     year = int(literal.text)
@@ -70,13 +99,14 @@ def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | 
 
 
 def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+    left = _without_date_cast(left)  # which begins a day, as every unit that is solved
     if not isinstance(left, exp.TimestampTrunc | exp.DateTrunc) or literal.kind not in (
         "string",
         "date",
         "timestamp_ntz",
     ):
         return None
-    found, start = find(_without_date_cast(left.this)), _day(literal)
+    found, start = _temporal_column(left.this, find), _day(literal)
     unit = str(left.args.get("unit") or "").strip("'").upper()
     if found is None or start is None or not _temporal(found[1]) or left.args.get("zone"):
         return None
@@ -92,7 +122,7 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate |
 def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
     if (inner := _without_date_cast(left)) is left:
         return None
-    found, day = find(inner), _day(literal)
+    found, day = _temporal_column(inner, find), _day(literal)
     if found is None or day is None or day >= dt.date(9999, 12, 31) or not _temporal(found[1]):
         return None
     return _period(found[0], op, day, day + dt.timedelta(days=1), solved=False)  # Spark does so itself
@@ -230,6 +260,14 @@ def _day(literal: Literal) -> dt.date | None:
         return dt.date.fromisoformat(match.group(1)) if match else None
     except ValueError:
         return None
+
+
+def _temporal_column(node: exp.Expr, find: Find) -> tuple[str, Column | None] | None:
+    """The column under casts to dates, and to the type that it has."""
+    node = _without_date_cast(node)
+    if isinstance(node, exp.Cast) and (found := find(node.this)) is not None and found[1] is not None:
+        return found if _is_own_type(found[1], node.to) else None
+    return find(node)
 
 
 def _temporal(column: Column | None) -> bool:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
@@ -14,22 +12,22 @@ from sqlglot.errors import SqlglotError
 from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
-from .dialects import dialect_of
+from .expressions import depth_of
 from .joins import flat
 from .names import with_uniform_names
+from .parsing import Parameters, deeply, parsed
+from .qualified import own_path, path_of
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
-__all__ = ["Parameters", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
+__all__ = ["Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
 
 MAX_LENGTH = 200_000
-MAX_DEPTH = 400
+MAX_DEPTH = 300
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
-Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 BROKEN = (SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError)
 """What a statement that nobody thought of ends in."""
-_PARENTHESIS = re.compile(r"[()\[\]]")
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
 
@@ -80,7 +78,8 @@ def parse_statement(
 def scans_of(recipes: Sequence[Recipe], timestamp: int | None, zone: str) -> tuple[Scan, ...] | Unusable:
     """The scans of recipes with their literals as they are now; one statement's failure is not the log's."""
     try:
-        return tuple(recipe.scan(timestamp, zone) for recipe in recipes)
+        with deeply():
+            return tuple(recipe.scan(timestamp, zone) for recipe in recipes)
     except RecursionError:
         return Unusable("too_deeply_nested", ignored=False)
     except BROKEN:
@@ -95,13 +94,11 @@ def read_statement(
         return Unusable("too_long", ignored=False)
     if "\0" in statement:
         return Unusable("nul_character", ignored=False)
-    if _depth(statement) > MAX_DEPTH:
+    if depth_of(statement) > MAX_DEPTH:
         return Unusable("too_deeply_nested", ignored=False)
     try:
-        trees = [tree for tree in sqlglot.parse(statement, read=dialect_of(catalog.dialect)) if tree is not None]
-        if parameters:
-            trees = [_filled(tree, parameters) for tree in trees]
-        return _together(trees, catalog)
+        with deeply():
+            return _together(parsed(statement, catalog.dialect, parameters), catalog)
     except sqlglot.errors.TokenError:
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
@@ -139,42 +136,6 @@ def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
     return Unusable("other_table" if others else "no_table", ignored=True, tables=others[:MAX_TABLES])
 
 
-def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
-    """``tree`` with the values of its parameters as literals; one without a value stays what it is."""
-    order = iter(parameters if not isinstance(parameters, Mapping) else ())
-    named = (
-        {name.lstrip(":@$").lower(): value for name, value in dict(parameters).items()}
-        if isinstance(parameters, Mapping)
-        else {}
-    )
-    for node in list(tree.find_all(exp.Placeholder, exp.Parameter, bfs=False)):
-        name = node.this.name if isinstance(node.this, exp.Expr) else str(node.this or "")
-        if name.lower() in named:
-            node.replace(_literal(named[name.lower()]))
-        elif not name and (value := next(order, node)) is not node:
-            node.replace(_literal(value))
-    return tree
-
-
-def _literal(value: Any) -> exp.Expr:
-    if value is None:
-        return exp.Null()
-    if isinstance(value, bool):
-        return exp.Boolean(this=value)
-    if isinstance(value, int | float):
-        number = exp.Literal.number(abs(value))
-        return exp.Neg(this=number) if value < 0 else number
-    return exp.Literal.string(str(value))
-
-
-def _depth(statement: str) -> int:
-    depth = deepest = 0
-    for found in _PARENTHESIS.finditer(statement):
-        depth += 1 if found.group() in "([" else -1
-        deepest = max(deepest, depth)
-    return deepest
-
-
 def _kind(root: exp.Expr) -> str:
     if isinstance(root, exp.Command):
         return (str(root.this).lower().split() or ["command"])[0]
@@ -206,20 +167,18 @@ def _changed(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
     if not isinstance(target, exp.Table) or (name := catalog.find(target)) is None:
         return
     others = root.args.get("using") if isinstance(root, exp.Merge) else root.args.get("from_") or root.args.get("using")
-    alias = target.alias_or_name.lower()
-    schema = catalog.schemas.get(name)
+    alias, schema = target.alias_or_name.lower(), catalog.schemas.get(name)
+    named = {node.alias_or_name.lower() for node in root.find_all(exp.Table, exp.Subquery) if node is not target}
 
     def resolve(column: exp.Column) -> str | None:
-        parts = [part.name for part in column.parts]
-        if column.table:
-            if column.table.lower() != alias:
-                return None
-            parts = parts[1:]
-        path = ".".join(parts)
+        own = own_path(column, alias, target)
+        path = own or path_of(column)
+        if own is None and len(path) > 1 and (schema is None or (others and path[0].lower() in named)):
+            return None  # another source's, and not a field of a struct
         if schema is not None:
-            found = schema.find(path)
+            found = schema.find(".".join(path))
             return found.name if found is not None else None
-        return path.lower() if column.table or not others else None
+        return ".".join(path).lower() if own is not None or not others else None
 
     where = root.args.get("on") if isinstance(root, exp.Merge) else root.args.get("where")
     if isinstance(root, exp.Merge):

@@ -19,8 +19,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 
 from .catalog import Catalog
 from .dialects import dialect_of
+from .parsing import Parameters
 from .recipe import Recipe, Scan
-from .sql import MAX_LENGTH, Parameters, Unusable, parse_statement, read_statement, scans_of
+from .sql import MAX_LENGTH, Unusable, parse_statement, read_statement, scans_of
 
 __all__ = ["Parser", "Template"]
 

@@ -183,5 +183,24 @@ def test_a_prefix_is_the_range_of_strings_that_start_with_it(prefix: str) -> Non
 
 def test_unknown_columns_and_too_many_boxes_weaken_to_true() -> None:
     assert to_boxes(Comparison("gone", "=", (Literal("number", "1"),)), SCHEMA) == ((),)
-    many = Or(tuple(Comparison("i", "=", (Literal("number", str(n)),)) for n in range(MAX_BOXES + 1)))
-    assert to_boxes(many, SCHEMA) == ((),)
+    equal = [Comparison("i", "=", (Literal("number", str(n)),)) for n in range(MAX_BOXES + 1)]
+    texts = [Comparison("s", "=", (Literal("string", str(n)),)) for n in range(MAX_BOXES + 1)]
+    pairs = Or(tuple(And((one, other)) for one, other in zip(equal, texts, strict=True)))
+    assert to_boxes(Or((pairs, Comparison("gone", "=", (Literal("number", "1"),)))), SCHEMA) == ((),)
+
+
+def test_many_alternatives_are_told_by_what_they_have_in_common() -> None:
+    equal = [Comparison("i", "=", (Literal("number", str(n)),)) for n in range(MAX_BOXES + 1)]
+    texts = [Comparison("s", "=", (Literal("string", str(n)),)) for n in range(MAX_BOXES + 1)]
+    ((joined,),) = to_boxes(Or(tuple(equal)), SCHEMA)
+    assert joined.tested == (Interval(0, MAX_BOXES),)
+    above = Comparison("i", ">", (Literal("number", "900"),))
+    ((open_,),) = to_boxes(Or((*equal, above)), SCHEMA)
+    assert open_.tested == (Interval(0, None),)
+    pairs = Or(tuple(And((one, other)) for one, other in zip(equal, texts, strict=True)))
+    ((number, text),) = to_boxes(pairs, SCHEMA)
+    assert (number.tested, text.tested) == ((Interval(0, MAX_BOXES),), (Interval("0", "9"),))
+    some, few = Or(tuple(equal[:9])), Or(tuple(texts[:9]))
+    boxes = to_boxes(And((some, few)), SCHEMA)
+    assert len(boxes) == 9
+    assert {len(box) for box in boxes} == {2}, "neither side is given up"

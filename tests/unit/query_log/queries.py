@@ -78,6 +78,10 @@ class Statements:
             self._windowed,
             self._three,
             self._correlated,
+            self._renamed,
+            self._starred,
+            self._nearest,
+            self._constant,
         )
         return self.draw.choice(shapes)()
 
@@ -249,9 +253,72 @@ class Statements:
         return f"SELECT a, count(*), min(b) FROM t WHERE {self._where('', 't', 1)} GROUP BY {rolled} HAVING {having}"
 
     def _windowed(self) -> str:
-        ranked = "row_number() OVER (PARTITION BY a ORDER BY b, row_id) AS n, sum(b) OVER () AS s"
+        keys = self.draw.choice(["PARTITION BY a", "PARTITION BY t.a, c", "PARTITION BY a + 1", ""])
+        more = self.draw.choice(["sum(b) OVER () AS s", "sum(b) OVER (PARTITION BY a, d) AS s", "1 AS s"])
+        ranked = f"row_number() OVER ({keys} ORDER BY b, row_id) AS n, {more}"
         where = f"q.a = {self.draw.randint(0, 5)} AND n < 4 AND b > {self.draw.randint(-1, 3)}"
-        return f"SELECT * FROM (SELECT a, b, row_id, {ranked} FROM t) q WHERE {where}"
+        columns = self.draw.choice(["a, b, row_id", "*", "t.*", "a + 1 AS a, b, row_id", "b AS a, a AS b, row_id"])
+        kept = self.draw.choice(["", " QUALIFY row_number() OVER (PARTITION BY a ORDER BY row_id) < 3"])
+        return f"SELECT * FROM (SELECT {columns}, {ranked} FROM t{kept}) q WHERE {where}"
+
+    def _renamed(self) -> str:
+        """Columns by names that an alias gives them."""
+        shape = self.draw.choice(
+            [
+                "SELECT * FROM (SELECT a, b, row_id FROM t) AS q (b, a, k) WHERE {0}",
+                "WITH q (b, a, k) AS (SELECT a, b, row_id FROM t) SELECT * FROM q WHERE {0}",
+                "SELECT * FROM u AS q (k, b, a) WHERE {0}",
+                "SELECT q.a, v.z FROM u AS q (k, b, a) JOIN v ON q.b = v.k WHERE {0} AND v.z > 1",
+                "SELECT q.a, v.z FROM (SELECT a, b FROM t) AS q (b, a) LEFT JOIN v ON q.b = v.k WHERE {0}",
+                "SELECT * FROM (SELECT a, b FROM t UNION ALL SELECT x, a FROM u) AS q (b, a) WHERE {0}",
+            ]
+        )
+        return shape.format(f"q.a {self.draw.choice(['=', '>'])} {self.draw.randint(0, 6)}")
+
+    def _starred(self) -> str:
+        """Stars over one source and several, with columns replaced, renamed and left out."""
+        inner = self.draw.choice(
+            [
+                "SELECT * REPLACE (b AS a) FROM t",
+                "SELECT * REPLACE (a + 1 AS a) FROM t",
+                "SELECT * RENAME (a AS old, b AS a) FROM t",
+                "SELECT * EXCLUDE (a), b AS a FROM t",
+                "SELECT t.*, u.x FROM t JOIN u ON t.b = u.x",
+                "SELECT t.* REPLACE (u.x AS a), u.y FROM t JOIN u ON t.b = u.x",
+                "SELECT t.*, v.* FROM t LEFT JOIN v ON t.b = v.k",
+                "SELECT v.*, t.* FROM v FULL JOIN t ON t.b = v.k",
+                "SELECT * FROM t SEMI JOIN u ON t.b = u.x",
+                "SELECT * EXCLUDE (y) FROM u ANTI JOIN v ON u.x = v.k",
+            ]
+        )
+        count = "count(*)" if "t." in inner or "v." in inner else "sum(a)"
+        return f"SELECT {count} FROM ({inner}) q WHERE q.a {self.draw.choice(['=', '<'])} {self.draw.randint(0, 6)}"
+
+    def _nearest(self) -> str:
+        """Joins that look at all rows of a side before WHERE does."""
+        where = f"{self._atom('t.', 't')} AND {self._atom('u.', 'u')}"
+        kind = self.draw.choice(["ASOF JOIN", "ASOF LEFT JOIN"])
+        if self.draw.random() < 0.3:
+            return f"SELECT t.row_id, u.row_id FROM t POSITIONAL JOIN u WHERE {where}"
+        return f"SELECT t.row_id, u.e, u.x FROM t {kind} u ON t.a = u.a AND t.d >= u.e WHERE t.row_id >= 0 AND {where}"
+
+    def _constant(self) -> str:
+        """Conditions that are about no column, and nothing asked for."""
+        told = self.draw.choice(["1 = 0", "1 < 2", "NULL = 1", "'a' IS NULL OR 'a' = 'b'", "NOT (1 = 1)", "2 >= 2.5"])
+        where = self._where("", "t", 1)
+        shape = self.draw.choice(
+            [
+                "SELECT * FROM t WHERE {0} AND {1}",
+                "SELECT * FROM t WHERE ({0}) OR {1}",
+                "SELECT count(*) FROM t WHERE {0}",
+                "SELECT * FROM (SELECT * FROM t WHERE {1}) q WHERE {0}",
+                "SELECT a, count(*) FROM t WHERE {1} GROUP BY ALL HAVING {0}",
+                "SELECT t.row_id, u.row_id FROM t LEFT JOIN u ON {0}",
+                "SELECT row_id FROM t WHERE {0} UNION ALL SELECT row_id FROM u",
+                "SELECT count(*) FROM (SELECT * FROM t LIMIT 0)",
+            ]
+        )
+        return shape.format(told, where)
 
     def _correlated(self) -> str:
         inner = f"SELECT count(*) FROM u WHERE u.a = t.a AND {self._where('u.', 'u', 1)}"

@@ -11,7 +11,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
 TYPES = {"x": "int", "n": "bigint", "f": "float", "p": "decimal(10,2)", "q": "decimal(38,10)", "c": "string"}
-TYPES |= {"d": "date", "v": "double"}
+TYPES |= {"d": "date", "v": "double", "ts": "timestamp", "ntz": "timestamp_ntz"}
 SCHEMA = TableSchema(tuple(Column(name, kind) for name, kind in TYPES.items()))
 
 
@@ -37,6 +37,36 @@ def _read(condition: str) -> Predicate:
         ("c = '5'", "c = '5'"),
         ("x >= 16777217F", "x >= 16777216.0e0"),
         ("f >= 0.5F", "f >= 0.5e0"),
+        # casts that change no value
+        ("CAST(c AS STRING) = 'A'", "c = 'A'"),
+        ("CAST(c AS VARCHAR(1)) = 'A'", "c = 'A'"),  # of which Spark makes a STRING, too
+        ("CAST(v AS DOUBLE) > 1.5", "v > 1.5"),
+        ("CAST(x AS DOUBLE) <= 5", "x <= 5"),
+        ("CAST(p AS DECIMAL(18, 2)) = 5.25", "p = 5.25"),
+        ("CAST(x AS DECIMAL(12, 2)) < 7", "x < 7"),
+        ("CAST(ts AS TIMESTAMP) >= '2024-01-01'", "ts >= '2024-01-01'"),
+        (
+            "date_trunc('MONTH', CAST(ts AS TIMESTAMP)) = DATE '2024-02-01'",
+            "ts >= DATE '2024-02-01' AND ts < DATE '2024-03-01'",
+        ),
+        (
+            "CAST(date_trunc('MONTH', CAST(ts AS TIMESTAMP)) AS DATE) = DATE '2024-02-01'",
+            "ts >= DATE '2024-02-01' AND ts < DATE '2024-03-01'",
+        ),
+        (
+            "CAST(ts AS DATE) IN (DATE '2024-01-01', DATE '2024-01-03')",
+            (
+                "(ts >= DATE '2024-01-01' AND ts < DATE '2024-01-02') OR "
+                "(ts >= DATE '2024-01-03' AND ts < DATE '2024-01-04')"
+            ),
+        ),
+        ("year(d) IN (2023)", "d >= DATE '2023-01-01' AND d < DATE '2024-01-01'"),
+        # those that do
+        ("CAST(n AS DOUBLE) = 9007199254740993", None),
+        ("CAST(x AS DOUBLE) = 4.99999999999999999999", None),
+        ("CAST(p AS DECIMAL(18, 1)) = 5.2", None),
+        ("CAST(ntz AS TIMESTAMP) >= '2024-01-01'", None),
+        ("CAST(x AS DECIMAL(2, 0)) <=> NULL", None),
         # Spark rounds such products, casts the column, or compares its text
         ("q * 1.123456 < 5", None),
         ("p * 2 < '5'", None),

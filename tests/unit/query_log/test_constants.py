@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
-from zorder_pipeline.query_log.constants import Clock, fold
+from zorder_pipeline.query_log.constants import fold
 from zorder_pipeline.query_log.dialects import dialect_of
+from zorder_pipeline.query_log.relative import Clock
 
 SUMMER = 1_710_000_000_000_000  # 2024-03-09 16:00 UTC, the day before New York's clocks go forward
 
@@ -42,7 +43,7 @@ def _folded(text: str, clock: Clock | None = None) -> str | None:
         ("100Y + 100Y", None),
         ("0.1D + 0.2D", None),
         ("'a' || concat('b', 'c')", "'abc'"),
-        ("to_date('2024-05-01', 'yyyy-dd-MM')", None),
+        ("to_date('2024-05-01', 'yyyy-dd-MM')", "DATE '2024-01-05'"),
         ("to_date('2024-05-01')", "DATE '2024-05-01'"),
         ("DATE '2024-5-1 10:00'", "DATE '2024-5-1'"),
         ("CAST('2024-01-01x' AS DATE)", None),
@@ -50,7 +51,7 @@ def _folded(text: str, clock: Clock | None = None) -> str | None:
         ("TIMESTAMP '2024-01-01 00:00:00+02:00'", "TIMESTAMP '2024-01-01 00:00:00+02:00'"),
         ("'2024-01-01' - INTERVAL 1 DAY", "DATE '2023-12-31'"),
         ("'2024-01-01' - INTERVAL 12 HOURS", None),
-        ("date_add(TIMESTAMP '2024-01-01 10:00:00', 5)", None),
+        ("date_add(TIMESTAMP '2024-01-01 10:00:00', 5)", "DATE '2024-01-06'"),
     ],
 )
 def test_a_constant_is_what_spark_makes_of_it(text: str, expected: str | None) -> None:
@@ -74,3 +75,68 @@ def test_hours_are_added_to_the_instant_and_days_to_the_local_time(text: str, ex
     assert _folded(text, Clock(SUMMER, "America/New_York")) == expected
     assert _folded(text, Clock(SUMMER, "Nowhere")) is None
     assert _folded(text, Clock(SUMMER)) is not None
+
+
+WEDNESDAY = 1_718_206_200_000_000  # 2024-06-12 15:30 UTC
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "expected"),
+    [
+        # what Spark 4.2 gives, seen there with literals in the place of now
+        ("spark", "date_trunc('week', now())", "TIMESTAMP_NTZ '2024-06-10 00:00:00'"),
+        ("spark", "date_trunc('MONTH', current_date())", "TIMESTAMP_NTZ '2024-06-01 00:00:00'"),
+        ("spark", "date_trunc('hour', now()) - INTERVAL 2 HOURS", "TIMESTAMP_NTZ '2024-06-12 13:00:00'"),
+        ("spark", "date_trunc('minute', now())", "TIMESTAMP_NTZ '2024-06-12 15:30:00'"),
+        ("spark", "date_trunc('quarter', add_months(current_date(), -3))", "TIMESTAMP_NTZ '2024-01-01 00:00:00'"),
+        ("spark", "trunc(current_date(), 'MM')", "DATE '2024-06-01'"),
+        ("spark", "trunc(now(), 'week')", "DATE '2024-06-10'"),
+        ("spark", "trunc(now(), 'day of the moon')", None),
+        ("spark", "last_day(now())", "DATE '2024-06-30'"),
+        ("spark", "dateadd(DAY, -7, current_date())", "TIMESTAMP_NTZ '2024-06-05 00:00:00'"),
+        ("spark", "timestampadd(HOUR, -2, now())", "TIMESTAMP_NTZ '2024-06-12 13:30:00'"),
+        ("spark", "date_add(MONTH, -1, current_date())", "TIMESTAMP_NTZ '2024-05-12 00:00:00'"),
+        ("spark", "date_sub(now(), 1)", "DATE '2024-06-11'"),
+        ("spark", "add_months(now(), -1)", "DATE '2024-05-12'"),
+        ("spark", "now() - INTERVAL 1 DAY 2 HOURS", "TIMESTAMP_NTZ '2024-06-11 13:30:00'"),
+        ("spark", "now() - INTERVAL '1 day 2 hours'", "TIMESTAMP_NTZ '2024-06-11 13:30:00'"),
+        ("spark", "current_date() - INTERVAL '1 day 2 hours'", "TIMESTAMP_NTZ '2024-06-10 22:00:00'"),
+        ("spark", "now() - make_interval(0, 1, 0, 7)", "TIMESTAMP_NTZ '2024-05-05 15:30:00'"),
+        ("spark", "localtimestamp()", "TIMESTAMP_NTZ '2024-06-12 15:30:00'"),
+        ("spark", "to_date(now())", "DATE '2024-06-12'"),
+        ("spark", "cast(current_date() as timestamp)", "TIMESTAMP_NTZ '2024-06-12 00:00:00'"),
+        ("spark", "date_format(current_date(), 'yyyyMMdd')", "'20240612'"),
+        ("spark", "date_format(now(), 'yyyy-MM-dd HH:mm:ss')", "'2024-06-12 15:30:00'"),
+        ("spark", "date_format(now(), 'EEEE')", None),
+        ("spark", "cast(date_sub(current_date(), 1) as string)", "'2024-06-11'"),
+        ("spark", "year(current_date()) - 1", "2023"),
+        ("spark", "unix_timestamp() - 86400", "1718119800"),
+        ("spark", "to_date('20240101', 'yyyyMMdd')", "DATE '2024-01-01'"),
+        ("spark", "to_date('2024-1-1', 'yyyy-MM-dd')", None),
+        ("spark", "make_date(2024, 2, 29)", "DATE '2024-02-29'"),
+        ("spark", "make_date(2024, 13, 1)", None),
+        ("spark", "timestamp_seconds(5)", "TIMESTAMP '1970-01-01 00:00:05Z'"),
+        ("spark", "upper('eu')", "'EU'"),
+        ("redshift", "dateadd('day', -7, getdate())", "TIMESTAMP_NTZ '2024-06-05 15:30:00'"),
+        ("trino", "date_add('day', -7, now())", "TIMESTAMP_NTZ '2024-06-05 15:30:00'"),
+        ("trino", "localtimestamp - interval '1' month", "TIMESTAMP_NTZ '2024-05-12 15:30:00'"),
+        ("snowflake", "date_trunc('month', current_date())", "DATE '2024-06-01'"),
+        ("snowflake", "add_months(current_timestamp(), -1)", "TIMESTAMP_NTZ '2024-05-12 15:30:00'"),
+        ("snowflake", "add_months(last_day(current_date()), 1)", None),
+        ("snowflake", "to_char(current_date(), 'YYYYMM')", "'202406'"),
+        ("bigquery", "CURRENT_DATE('Pacific/Kiritimati')", "DATE '2024-06-13'"),
+        ("bigquery", "TIMESTAMP_SUB(CURRENT_TIMESTAMP(), INTERVAL 24 HOUR)", "TIMESTAMP_NTZ '2024-06-11 15:30:00'"),
+        ("bigquery", "DATE_TRUNC(CURRENT_DATE(), WEEK)", None),  # begins on a Sunday
+        ("bigquery", "DATE_TRUNC(CURRENT_DATE(), ISOWEEK)", "DATE '2024-06-10'"),
+        ("bigquery", "DATE_TRUNC(CURRENT_DATE(), WEEK(MONDAY))", "DATE '2024-06-10'"),
+        ("bigquery", "EXTRACT(YEAR FROM CURRENT_DATE())", "2024"),
+    ],
+)
+def test_relative_time_in_the_functions_of_many_tools(dialect: str, text: str, expected: str | None) -> None:
+    node = sqlglot.parse_one(f"SELECT 1 = {text}", read=dialect_of(dialect)).expressions[0].expression
+    found = fold(node, Clock(WEDNESDAY))
+    assert (found.to_sql() if found is not None else None) == expected
+    if "2024-06" in str(expected):
+        unknown = Clock()
+        assert fold(node, unknown) is None
+        assert unknown.missed

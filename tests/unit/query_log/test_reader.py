@@ -10,6 +10,7 @@ import random
 import struct
 import time
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -25,6 +26,7 @@ from zorder_pipeline.query_log.files import LogFile, list_logs
 from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.parts import Part, rows_of
 from zorder_pipeline.query_log.reader import read_log
+from zorder_pipeline.query_log.records import line_of
 
 RECORDS = [
     {"statement": "SELECT a FROM t WHERE a = 1", "timestamp": "2024-01-15T10:00:00Z", "user": "ann"},
@@ -66,6 +68,50 @@ def test_json_lines_in_every_compression(tmp_path: Path, name: str, data: bytes)
     assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
     assert [query.timestamp for query in log.queries] == [1_705_312_800_000_000] * 2
     assert (log.queries[0].user, log.queries[1].duration_ms) == ("ann", 12.5)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        json.dumps(RECORDS).encode(),
+        json.dumps(RECORDS, indent=2).encode(),
+        "\ufeff".encode() + json.dumps(RECORDS).encode(),
+        json.dumps({"res": RECORDS, "has_next_page": True}).encode(),
+        json.dumps({"next": None, "items": RECORDS}, indent=1).encode(),
+    ],
+    ids=["a list", "printed", "marked", "an answer", "an answer printed"],
+)
+def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "log.json").write_bytes(data)
+    log = ingest([str(tmp_path / "log.json")])
+    assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
+    (tmp_path / "log.json").write_bytes(data[:-9])
+    assert ingest([str(tmp_path / "log.json")]).quarantined == {"truncated": 1}
+
+
+@pytest.mark.parametrize(
+    ("record", "failed", "parameters", "moment"),
+    [
+        ({"start_time": "2024-01-15 02:00:00.000 -0800", "state": "FINISHED"}, False, None, True),
+        ({"start_time": "2024-01-15 10:00:00 +0000 UTC", "Status": {"State": "SUCCEEDED"}}, False, None, True),
+        ({"creationTime": "x", "createTime": "2024-01-15 11:00:00 Europe/Berlin", "state": "DONE"}, False, None, True),
+        ({"start_time": "Mon, 15 Jan 2024 10:00:00 GMT", "state": "DONE", "error_result": {"m": 1}}, True, None, True),
+        ({"time": "01/02/2024 10:00", "Status": {"State": "CANCELLED"}}, True, None, False),
+        ({"time": "10:00", "state": "FAILED"}, True, None, False),
+        ({"query_parameters": {"named_parameters": {"p": "5"}, "pos_parameters": None}}, False, {"p": "5"}, False),
+        ({"query_parameters": {"named_parameters": {}, "pos_parameters": ["5"]}}, False, ("5",), False),
+        ({"parameters": [{"name": "p", "value": "5.0", "type": "DECIMAL(3,1)"}]}, False, {"p": Decimal("5.0")}, False),
+        ({"parameters": [{"value": "5", "type": "STRING"}, {"value": "x"}]}, False, ("5", "x"), False),
+        ({"parameters": [{"key": "p", "value": 5}]}, False, {"p": 5}, False),
+        ({"parameters": [("p", 5)]}, False, {"p": 5}, False),
+    ],
+)
+def test_records_as_many_systems_write_them(
+    record: dict[str, object], failed: bool, parameters: object, moment: bool
+) -> None:
+    line = line_of("log", 1, {"query": "SELECT 1", **record})
+    assert (line.failed, line.parameters) == (failed, parameters)
+    assert line.timestamp == (1_705_312_800_000_000 if moment else None)
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("lz4", _lz4_java), ("snappy", _snappy_java)])

@@ -8,13 +8,17 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
 FLIGHTS = TableSchema(
-    (Column("id", "int"), Column("x", "int"), Column("c", "string"), Column("amount", "int"), Column("day", "date"))
+    (
+        *(Column("id", "int"), Column("x", "int"), Column("c", "string"), Column("amount", "int")),
+        *(Column("day", "date"), Column("address.city", "string")),
+    )
 )
-KNOWN = {"t": "F", "flights": "F"}
+OTHER = TableSchema((Column("x", "int"), Column("id", "int")))
+KNOWN = {"t": "F", "flights": "F", "prod.flights": "F", "other": "O"}
 
 
 def _scans(statement: str) -> list[str]:
-    found = parse_statement(statement, aliases=KNOWN, schemas={"F": FLIGHTS})
+    found = parse_statement(statement, aliases=KNOWN, schemas={"F": FLIGHTS, "O": OTHER})
     return [] if isinstance(found, Unusable) else [scan.predicate.to_sql() for scan in found]
 
 
@@ -46,6 +50,74 @@ CASES = [
     ("SELECT * FROM (SELECT * FROM t) PIVOT (sum(x) AS x FOR c IN ('a' AS amount)) AS p WHERE amount > 1", ["TRUE"]),
     ("WITH s AS (SELECT * FROM t) SELECT * FROM s PIVOT (sum(x) FOR c IN ('a' AS amount)) WHERE amount > 1", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM t WHERE x = 1) TABLESAMPLE (5 ROWS) WHERE amount > 100", ["x = 1"]),
+    ("SELECT * FROM t TABLESAMPLE (10 PERCENT) WHERE x = 1", ["TRUE"]),
+    # names that an alias gives
+    ("SELECT * FROM (SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5"]),
+    ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
+    ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o AS p (amount, c) WHERE amount = 5", ["x = 5"]),
+    ("SELECT * FROM t AS o (x, id) WHERE id = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM t) AS o (x, id) WHERE id = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT x, id FROM t UNION ALL SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5", "x = 5"]),
+    # qualified by the table's own name, and by an alias before a struct
+    ("SELECT * FROM prod.flights WHERE prod.flights.x = 1 AND flights.c = 'x'", ["x = 1 AND c = 'x'"]),
+    ("SELECT * FROM prod.flights f WHERE f.address.city = 'x'", ["address.city = 'x'"]),
+    ("SELECT * FROM prod.flights WHERE address.city = 'x'", ["address.city = 'x'"]),
+    ("SELECT * FROM (SELECT f.address AS a FROM flights f) q WHERE q.a.city = 'x'", ["address.city = 'x'"]),
+    ("WITH q AS (SELECT * FROM flights) SELECT * FROM q WHERE q.address.city = 'x'", ["address.city = 'x'"]),
+    ("DELETE FROM prod.flights WHERE prod.flights.x = 1 AND address.city = 'x'", ["x = 1 AND address.city = 'x'"]),
+    ("UPDATE flights f SET x = 2 WHERE f.address.city = 'x'", ["address.city = 'x'"]),
+    (
+        "MERGE INTO flights t USING u ON t.id = u.id AND t.address.city = 'x' WHEN MATCHED THEN DELETE",
+        ["address.city = 'x'"],
+    ),
+    # stars over joins
+    ("SELECT * FROM (SELECT f.*, d.name FROM flights f JOIN dim d ON f.id = d.k) q WHERE q.x = 1", ["x = 1"]),
+    ("SELECT * FROM (SELECT f.*, d.name AS x FROM flights f JOIN dim d ON f.id = d.k) q WHERE q.x = 1", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM flights f LEFT SEMI JOIN v ON f.id = v.id) q WHERE q.x = 1", ["x = 1"]),
+    ("SELECT * FROM (SELECT * FROM flights f JOIN v ON f.id = v.id) q WHERE q.x = 1", ["TRUE"]),
+    ("SELECT * FROM (SELECT * EXCEPT (x) FROM flights) q WHERE q.x = 1", ["TRUE"]),
+    # windows keep or drop whole partitions
+    (
+        ("SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY day) AS n FROM t) "
+        "WHERE n = 1 AND id = 5 AND x = 2"),
+        ["id = 5"],
+    ),
+    (
+        ("SELECT * FROM (SELECT * FROM t QUALIFY row_number() OVER (PARTITION BY t.id, x ORDER BY "
+        "day) = 1) WHERE id = 5"),
+        ["id = 5"],
+    ),
+    (
+        ("SELECT * FROM (SELECT *, sum(x) OVER (PARTITION BY id) AS a, sum(x) OVER (PARTITION BY "
+        "c) AS b FROM t) WHERE id = 5"),
+        ["TRUE"],
+    ),
+    ("SELECT * FROM (SELECT *, sum(x) OVER () AS a FROM t) WHERE id = 5", ["TRUE"]),
+    # of nothing that is asked for nothing is needed
+    ("SELECT * FROM t WHERE 1 = 0", ["FALSE"]),
+    ("SELECT * FROM (SELECT * FROM t) q WHERE 0 = 1", ["FALSE"]),
+    ("SELECT * FROM t WHERE 1 = 1 AND x = 1", ["x = 1"]),
+    ("SELECT * FROM t WHERE ('EU' IS NULL OR c = 'EU') AND (x = 1 OR 1 = 0)", ["c = 'EU' AND x = 1"]),
+    ("SELECT * FROM t WHERE NULL = 1", ["FALSE"]),
+    ("SELECT * FROM t LIMIT 0", ["FALSE"]),
+    ("SELECT * FROM t LIMIT 10", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM t WHERE x = 1) q LIMIT 0", ["x = 1 AND FALSE"]),
+    # every output that is no aggregate is a key
+    ("SELECT id, sum(x) AS s FROM t GROUP BY ALL HAVING id = 5 AND s > 1", ["id = 5"]),
+    ("SELECT * FROM (SELECT id AS k, sum(x) AS s FROM t GROUP BY ALL) WHERE k = 5", ["id = 5"]),
+    # tables of the same columns
+    ("SELECT * FROM (SELECT * FROM t UNION ALL SELECT * FROM flights) q WHERE x = 1", ["x = 1", "x = 1"]),
+    ("SELECT * FROM (SELECT * FROM t UNION ALL SELECT * FROM other) q WHERE x = 1", ["TRUE", "x = 1"]),
+    # days of a calendar whose columns are not known
+    ("SELECT * FROM t JOIN dates d ON t.day = d.day WHERE d.day >= DATE '2024-01-01'", ["day >= DATE '2024-01-01'"]),
+    ("SELECT * FROM t JOIN dates d ON t.day = d.day WHERE d.day >= '2024-01-01'", ["TRUE"]),
+    # the same in fewer words
+    ("SELECT * FROM t WHERE isnull(x) OR NOT isnotnull(c)", ["x IS NULL OR c IS NULL"]),
+    (
+        "SELECT * FROM t WHERE c LIKE concat('EU', '%') AND c LIKE 'a!%b%' ESCAPE '!'",
+        ["startswith(c, 'EU') AND startswith(c, 'a%b')"],
+    ),
+    ("SELECT * FROM t WHERE c LIKE 'a!!b' ESCAPE '!' AND x = ANY(ARRAY(1, 2))", ["c = 'a!b' AND x IN (1, 2)"]),
     # a name of a group key and of another output
     ("SELECT x AS day, count(*) FROM t GROUP BY x, day HAVING day > DATE '2024-01-01'", ["TRUE"]),
     ("SELECT day AS d, count(*) FROM t GROUP BY day HAVING d > DATE '2024-01-01'", ["day > DATE '2024-01-01'"]),
@@ -55,6 +127,29 @@ CASES = [
 @pytest.mark.parametrize(("statement", "expected"), CASES)
 def test_a_condition_restricts_what_it_does_in_spark(statement: str, expected: list[str]) -> None:
     assert _scans(statement) == expected
+
+
+@pytest.mark.parametrize(
+    ("statement", "expected"),
+    [
+        ("WITH s AS (SELECT * FROM t) SELECT id, x FROM s WHERE c = 'x'", ("id", "x", "c")),
+        ("WITH s AS (SELECT * FROM t), r AS (SELECT * FROM s WHERE c = 'x') SELECT r.x FROM r", ("c", "x")),
+        ("SELECT count(*) FROM (SELECT * FROM t) WHERE x = 1", ("x",)),
+        ("SELECT z, day FROM (SELECT *, x + 1 AS z FROM t)", ("x", "day")),
+        ("SELECT q.x FROM (SELECT f.*, d.name FROM flights f JOIN dim d ON f.id = d.k) q", ("id", "x")),
+        ("SELECT x FROM (SELECT * FROM t UNION ALL SELECT * FROM t WHERE c = 'x')", ("c", "x")),
+        ("SELECT a.x FROM (SELECT * FROM t) a JOIN (SELECT * FROM t) b ON a.id = b.id", ("id",)),
+        ("WITH s AS (SELECT * FROM t) SELECT id FROM s UNION ALL SELECT x FROM s", ("id", "x")),
+        ("WITH s AS (SELECT * FROM t) SELECT id FROM s UNION ALL SELECT * FROM s", ()),
+        ("SELECT x FROM (SELECT DISTINCT * FROM t)", ()),
+        ("SELECT x FROM (SELECT * FROM t UNION SELECT * FROM t)", ()),
+        ("SELECT * FROM (SELECT * FROM t)", ()),
+    ],
+)
+def test_of_a_star_the_columns_are_read_that_somebody_asks_for(statement: str, expected: tuple[str, ...]) -> None:
+    found = parse_statement(statement, aliases=KNOWN, schemas={"F": FLIGHTS, "O": OTHER})
+    assert not isinstance(found, Unusable)
+    assert tuple(sorted(found[0].columns)) == tuple(sorted(expected))
 
 
 @pytest.mark.parametrize(

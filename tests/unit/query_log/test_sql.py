@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 import yaml
 
 from zorder_pipeline.model.predicate import Opaque, predicate_from_json, predicate_to_json
+from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.recipe import Recipe, Scan
@@ -163,6 +165,17 @@ def test_relative_time_is_read_in_the_sessions_zone_and_partial_without_a_time()
     [
         ("SELECT a FROM t WHERE b = ? AND c = ?", [5, "x"], "b = 5 AND c = 'x'"),
         ("SELECT a FROM t WHERE b = :n AND c = :s", {"n": -5, "s": "x"}, "b = -5 AND c = 'x'"),
+        # a clause that comes later in the text may come first in the tree
+        ("SELECT a FROM t WHERE b = ? LIMIT ?", [5, 100], "b = 5"),
+        ("WITH w AS (SELECT * FROM t WHERE a > ?) SELECT * FROM w WHERE b > ?", [1, 4], "a > 1 AND b > 4"),
+        ("SELECT ? AS k, a FROM t WHERE b = ? ORDER BY ?", ["b", -5, 1], "b = -5"),
+        ("SELECT a FROM t WHERE b = $2 AND c = $1", ["it's", 5], "b = 5 AND c = 'it''s'"),
+        ("SELECT a FROM t WHERE c = '?' AND b = ?", [5], "c = '?' AND b = 5"),
+        ("SELECT a FROM t WHERE b = ? AND p = ?", [5, Decimal("1.50")], "b = 5 AND p = 1.50"),
+        # as notebooks, JDBC and Python's drivers write them
+        ("%sql SELECT a FROM t WHERE b = %s AND c = %s", [5, "x"], "b = 5 AND c = 'x'"),
+        ("SELECT a FROM t WHERE b = %(n)s AND d = {d '2024-01-01'}", {"n": 5}, "b = 5 AND d = DATE '2024-01-01'"),
+        ("SELECT a FROM t WHERE ts >= {ts '2024-01-01 00:00:00'}", {}, "ts >= TIMESTAMP_NTZ '2024-01-01 00:00:00'"),
         ("SELECT a FROM t WHERE b = :n AND flag = :f", {"n": 5}, "b = 5 AND <function over flag>"),
     ],
 )
@@ -171,6 +184,41 @@ def test_prepared_statements(statement: str, parameters: Any, expected: str) -> 
     assert not isinstance(found, Unusable)
     assert found[0].predicate.to_sql() == expected
     assert found[0].partial == ("<" in expected)
+
+
+def test_what_follows_a_view_s_name_follows_its_query() -> None:
+    views = {"v": "SELECT a, b, c FROM t"}
+    for statement, expected in (
+        ("SELECT * FROM v AS x (b, a) WHERE x.a = 5", "TRUE"),  # two names for three columns: not known to be valid
+        ("SELECT * FROM v AS x (b, a, d) WHERE x.a = 5", "b = 5"),
+        ("SELECT * FROM v PIVOT (sum(a) FOR c IN ('x' AS b)) WHERE b > 5", "TRUE"),
+        ("SELECT * FROM v TABLESAMPLE (5 PERCENT) WHERE a = 5", "TRUE"),
+        ("SELECT * FROM v LATERAL VIEW explode(array(1, 2)) e AS a WHERE a = 5", "TRUE"),
+    ):
+        found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS, views=views)
+        assert not isinstance(found, Unusable)
+        assert [scan.predicate.to_sql() for scan in found] == [expected], statement
+
+
+def test_conditions_that_tools_join_one_by_one_are_read() -> None:
+    either = "(" * 200 + "a = 0" + "".join(f" OR a = {i})" for i in range(1, 201))
+    mixed = "(" * 200 + "a = 0" + "".join(f" OR a = {i})" if i % 2 else f" AND b = {i})" for i in range(1, 201))
+    first, second = (
+        parse_statement(f"SELECT * FROM t WHERE c = 'x' AND {text}", aliases=ALIASES, schemas=SCHEMAS)
+        for text in (either, mixed)
+    )
+    assert not isinstance(first, Unusable)
+    assert first[0].predicate.to_sql().count("a = ") == 201
+    boxes = to_boxes(first[0].predicate, SCHEMAS["t"])
+    assert [(item.column, item.tested[0].low, item.tested[0].high) for item in boxes[0]] == [
+        ("c", "x", "x"),
+        ("a", 0, 200),
+    ]
+    assert not isinstance(second, Unusable)
+    assert (second[0].predicate.to_sql(), second[0].partial) == ("c = 'x' AND b = 200", True), (
+        "more levels than can be gone through"
+    )
+    assert str(predicate_to_json(second[0].predicate))
 
 
 def test_a_configured_view_is_read_through() -> None:

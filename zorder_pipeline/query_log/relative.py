@@ -1,0 +1,256 @@
+"""Moments that statements tell by functions: now, cut to a unit, moved by intervals, and numbers and texts of them."""
+
+from __future__ import annotations
+
+import datetime as dt
+import re
+from dataclasses import dataclass
+from zoneinfo import ZoneInfo
+
+from sqlglot import exp
+
+from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
+from .moments import MONTHS, SPANS, moved, truncated
+
+__all__ = ["Clock", "moment", "with_moments"]
+
+NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
+SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub)
+BACKWARDS = (exp.Sub, exp.DateSub, exp.TimestampSub, exp.DatetimeSub)
+LONGER = {"ISOWEEK": "WEEK", "MM": "MONTH", "MON": "MONTH", "YYYY": "YEAR", "YY": "YEAR", "DD": "DAY"}
+PARTS: dict[type[exp.Expr], str] = {exp.Year: "year", exp.Month: "month", exp.Day: "day"}
+_DIRECTIVE = re.compile(r"%([A-Za-z%])(?:strict)?")
+_FORMAT = re.compile(r"(%[YmdHMS]|[-_/:. T])+")
+_DATE_FORMAT = re.compile(r"(%[Ymd]|[-_/.])+")
+_SPOKEN = re.compile(r"([+-]?\d+)\s+([A-Za-z]+)")
+
+
+@dataclass
+class Clock:
+    """When a statement ran.
+
+    Attributes:
+        timestamp: microseconds since 1970 UTC, or None when the log has no time.
+        zone: its session's time zone.
+        missed: set when relative time was asked for and could not be resolved.
+    """
+
+    timestamp: int | None = None
+    zone: str = "UTC"
+    missed: bool = False
+
+    def now(self, zone: str | None = None) -> dt.datetime | None:
+        """Local time of the statement, in the session's zone or another one."""
+        if self.timestamp is None:
+            self.missed = True
+            return None
+        return dt.datetime.fromtimestamp(self.timestamp / 1e6, ZoneInfo(zone or self.zone)).replace(tzinfo=None)
+
+
+def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
+    """Dates and local times, a `datetime` where there is a time of day; None of what is none of these.
+
+    Raises:
+        ValueError, OverflowError, LookupError, TypeError, AttributeError: it has no value, or one that is not foreseen.
+    """
+    node = node.unnest()
+    match node:
+        case exp.CurrentDate():
+            now = clock.now(_zone(node))
+            return now.date() if now else None
+        case exp.CurrentTimestamp() | exp.CurrentDatetime() | exp.Localtimestamp():
+            return clock.now("UTC" if node.args.get("sysdate") else _zone(node))
+        case exp.Anonymous() if str(node.this).lower() in NOW:
+            return clock.now()
+        case exp.Add() | exp.Sub() if (parts := _interval(node.expression)) is not None:
+            return _shifted(node, moment(node.this, clock), parts, clock.zone)
+        case exp.Add() | exp.Sub():  # a date and a number of days
+            start, count = moment(node.this, clock), plain(node.expression.unnest())
+            whole = count is not None and count.kind == "number" and re.fullmatch(r"\d{1,7}", count.text)
+            if not whole or count is None or start is None or isinstance(start, dt.datetime):
+                return None
+            return moved(start, -int(count.text) if isinstance(node, exp.Sub) else int(count.text), "DAY", clock.zone)
+        case _ if isinstance(node, SHIFTS):
+            return _by_a_call(node, moment(node.this, clock), clock)
+        case exp.AddMonths():
+            return _months_later(node, moment(node.this, clock), clock.zone)
+        case exp.TimestampTrunc() | exp.DateTrunc() if not node.args.get("zone"):
+            return _cut(node, moment(node.this, clock))
+        case exp.LastDay() if _unit(node) in ("", "MONTH"):
+            start = moment(node.this, clock)
+            return None if start is None else _last_day(start)
+        case exp.DateFromParts():
+            return dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
+        case exp.Anonymous() if str(node.this).lower() == "make_date":
+            return dt.date(*(_whole(item) for item in node.expressions))
+        case exp.Cast() if node.to.this in DATE_TYPES and not isinstance(node.this, exp.Literal):
+            return _day(moment(node.this, clock))
+        case exp.TsOrDsToDate() | exp.Date() if not isinstance(node.this, exp.Literal):
+            told = any(value for name, value in node.args.items() if name not in ("this", "safe"))
+            return None if told else _day(moment(node.this, clock))
+        case exp.TsOrDsToDate() if node.args.get("format") and isinstance(node.this, exp.Literal):
+            return _read(node.this.this, node.args["format"])
+        case exp.Cast() if node.to.this in MOMENT_TYPES and not isinstance(node.this, exp.Literal):
+            return None if _is_text(node.this) else _midnight(moment(node.this, clock))
+    literal = plain(node)
+    if literal is None or literal.kind not in ("date", "timestamp_ntz", "string"):
+        return None
+    if re.fullmatch(r"\d{4}-\d{2}-\d{2}", literal.text):
+        return dt.date.fromisoformat(literal.text)
+    return dt.datetime.fromisoformat(literal.text) if literal.kind == "timestamp_ntz" else None
+
+
+def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
+    """The expression with the numbers and texts that moments have in it as literals: ``year(current_date())``.
+
+    Raises:
+        ValueError, OverflowError, LookupError, TypeError, AttributeError: as `moment`.
+    """
+
+    def swap(part: exp.Expr) -> exp.Expr:
+        if type(part) in PARTS or (
+            isinstance(part, exp.Extract) and str(part.this).upper() in ("YEAR", "MONTH", "DAY")
+        ):
+            name = PARTS.get(type(part)) or str(part.this).lower()
+            at = moment(part.expression if isinstance(part, exp.Extract) else part.this, clock)
+            return part if at is None else exp.Literal.number(getattr(at, name))
+        if isinstance(part, exp.StrToUnix | exp.UnixSeconds) and isinstance(part.this, exp.CurrentTimestamp):
+            return part if clock.now() is None else exp.Literal.number((clock.timestamp or 0) // 1_000_000)
+        if isinstance(part, exp.TimeToStr):
+            inner = part.this.this if isinstance(part.this, exp.TimeStrToTime) else part.this
+            at, form = moment(inner, clock), _DIRECTIVE.sub(r"%\1", part.args["format"].this)
+            known = at is not None and not _is_text(inner) and _FORMAT.fullmatch(form)
+            return exp.Literal.string(at.strftime(form)) if at is not None and known else part
+        if isinstance(part, exp.Cast) and part.to.this in exp.DataType.TEXT_TYPES and not part.to.expressions:
+            at = None if _is_text(part.this) else moment(part.this, clock)
+            return part if at is None or isinstance(at, dt.datetime) else exp.Literal.string(at.isoformat())
+        return part
+
+    return node.copy().transform(swap, copy=False)
+
+
+def _zone(node: exp.Expr) -> str | None:
+    """The time zone that a call of now names; what else it may name is its precision."""
+    given = node.args.get("this")
+    if given is None or (isinstance(given, exp.Literal) and not given.is_string):
+        return None
+    if not isinstance(given, exp.Literal):
+        raise ValueError("a zone that is computed")
+    return str(given.this)
+
+
+def _unit(node: exp.Expr) -> str:
+    unit = node.args.get("unit")
+    if isinstance(unit, exp.WeekStart):
+        return "WEEK" if unit.name.upper() == "MONDAY" else "another week"
+    text = str(unit.name if isinstance(unit, exp.Expr) else unit or "").upper()
+    return LONGER.get(text, text)
+
+
+def _whole(node: exp.Expr) -> int:
+    literal = computed(node)
+    if literal is None:
+        raise ValueError("not a number")
+    return int(literal.text)
+
+
+def _day(at: dt.date | None) -> dt.date | None:
+    return at.date() if isinstance(at, dt.datetime) else at
+
+
+def _midnight(at: dt.date | None) -> dt.datetime | None:
+    return at if at is None or isinstance(at, dt.datetime) else dt.datetime(at.year, at.month, at.day)
+
+
+def _last_day(start: dt.date) -> dt.date:
+    after = (dt.date(start.year, start.month, 1) + dt.timedelta(days=32)).replace(day=1)
+    return after - dt.timedelta(days=1)
+
+
+def _cut(node: exp.Expr, start: dt.date | None) -> dt.date | None:
+    """A moment cut to a unit: ``trunc`` gives a date, ``date_trunc`` a time, unless the dialect keeps the type."""
+    if start is None or (cut := truncated(start, _unit(node))) is None:
+        return None
+    if isinstance(node, exp.DateTrunc):
+        return _day(cut) if SPANS.get(_unit(node), SPANS["DAY"]) >= SPANS["DAY"] else cut
+    return cut if node.args.get("input_type_preserved") else _midnight(cut)
+
+
+def _by_a_call(node: exp.Expr, start: dt.date | None, clock: Clock) -> dt.date | None:
+    """``date_add(day, n)``, ``dateadd(unit, n, time)`` and the like."""
+    count, unit = computed(node.expression), str(node.args.get("unit") or "DAY")
+    if count is None or start is None:
+        return None
+    if isinstance(node, exp.TsOrDsAdd) and not node.args.get("return_type"):
+        start = _day(start)  # Spark's gives a date, whatever it is given
+    elif isinstance(node, exp.DateAdd | exp.DateSub):
+        if isinstance(start, dt.datetime) and clock.timestamp is None:
+            return None  # a date, or not, by the call's form
+    else:
+        start = _midnight(start)
+    assert start is not None
+    return moved(start, -int(count.text) if isinstance(node, BACKWARDS) else int(count.text), unit, clock.zone)
+
+
+def _months_later(node: exp.Expr, start: dt.date | None, zone: str) -> dt.date | None:
+    count = computed(node.expression)
+    if count is None or start is None:
+        return None
+    if not node.args.get("preserve_end_of_month"):
+        start = dt.date(start.year, start.month, start.day)
+    elif start.month != (start + dt.timedelta(days=1)).month:
+        return None  # the last day of a month becomes the last one of another
+    return moved(start, int(count.text), "MONTH", zone)
+
+
+def _read(text: str, form: exp.Expr) -> dt.date | None:
+    """A date written in a format of year, month and day."""
+    wanted = _DIRECTIVE.sub(r"%\1", form.this)
+    if not _DATE_FORMAT.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
+        return None
+    found = dt.datetime.strptime(text, wanted)
+    return found.date() if found.strftime(wanted) == text else None
+
+
+def _interval(node: exp.Expr) -> list[tuple[int, str]] | None:
+    """The parts of an interval, counts and units; None of what is none, or not in whole units."""
+    node = node.unnest()
+    if isinstance(node, exp.Neg):
+        inner = _interval(node.this)
+        return None if inner is None else [(-count, unit) for count, unit in inner]
+    if isinstance(node, exp.Add):
+        left, right = _interval(node.this), _interval(node.expression)
+        return None if left is None or right is None else left + right
+    if isinstance(node, exp.MakeInterval):
+        given = {name: value for name, value in node.args.items() if isinstance(value, exp.Expr)}
+        return [(_whole(value), name.upper()) for name, value in given.items()]
+    if not isinstance(node, exp.Interval) or node.this is None:
+        return None
+    literal, unit = plain(node.this.unnest()), node.args.get("unit")
+    if literal is None:
+        return None
+    text = literal.text.strip()
+    if unit is not None:
+        return [(int(text), str(unit))] if re.fullmatch(r"[+-]?\d+", text) else None
+    if not re.fullmatch(rf"({_SPOKEN.pattern}\s*)+", text):
+        return None
+    return [(int(found[1]), found[2].upper()) for found in _SPOKEN.finditer(text)]
+
+
+def _shifted(node: exp.Expr, start: dt.date | None, parts: list[tuple[int, str]], zone: str) -> dt.date | None:
+    """``start`` and an interval: months first, then days, then hours, as Spark adds them."""
+    sign = -1 if isinstance(node, exp.Sub) else 1
+    named = [(count, unit.upper().removesuffix("S")) for count, unit in parts]
+    found = start
+    for count, unit in sorted(named, key=lambda part: (part[1] not in MONTHS, -SPANS.get(part[1], 0))):
+        found = None if found is None else moved(found, sign * count, unit, zone)
+    # a string stays one: against a date its time of day is dropped
+    return None if _is_text(node.this) and isinstance(found, dt.datetime) else found
+
+
+def _is_text(node: exp.Expr) -> bool:
+    """Whether a moment is a string, which it stays with an interval added."""
+    node = node.unnest()
+    if isinstance(node, exp.Add | exp.Sub):
+        return _interval(node.expression) is not None and _is_text(node.this)
+    return isinstance(node, exp.Literal)
