@@ -127,7 +127,9 @@ def learn(
     table = SampledTable.build(columns, types, features, stored, files)
     blocks = split_log([query.fingerprint for query in log], [query.timestamp for query in log])
     settings = SearchSettings(TRIALS, seed)
-    learned = learn_layout(table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings)
+    learned = learn_layout(
+        table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings, stands_for=loaded.rows / len(chosen)
+    )
     return learned, table, chosen
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -93,6 +94,7 @@ def learn_layout(
     kept: npt.NDArray[np.int32] | None = None,
     searching: bool = True,
     lies: npt.NDArray[np.float64] | None = None,
+    stands_for: float = math.inf,
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
@@ -110,6 +112,7 @@ def learn_layout(
         searching: False only tells what the table's present order reads, and keeps it.
         lies: share of the rows that each query reads of the table as it lies, shape (queries,), where that is known;
             else the sample tells it, as it does of every layout: too little if a present file has few rows in it.
+        stands_for: rows of the table that a sampled row stands for.
     """
     started = time.monotonic()
 
@@ -163,9 +166,11 @@ def learn_layout(
     before = still = after = nothing
     if blocks:
         on_promise = estimator(blocks.promise)
-        before = whole_table_shares(on_promise, *table.blocks(None)) if lies is None else lies[blocks.promise]
-        still = before if kept is None else whole_table_shares(on_promise, *stays)
-        after = still if winner is None else whole_table_shares(on_promise, *table.blocks(winner))
+        before = (
+            whole_table_shares(on_promise, *table.blocks(None), stands_for) if lies is None else lies[blocks.promise]
+        )
+        still = before if kept is None else whole_table_shares(on_promise, *stays, stands_for)
+        after = still if winner is None else whole_table_shares(on_promise, *table.blocks(winner), stands_for)
     return Learned(
         spec=spec,
         name=name,

@@ -66,7 +66,8 @@ class Unseen:
 
     def shares(self, block: Blocks) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
-        return whole_table_shares(self._estimator, block, int(block.max()) + 1)
+        sample = self.analysis.sample
+        return whole_table_shares(self._estimator, block, int(block.max()) + 1, sample.total_rows / max(1, sample.rows))
 
     def partitions(self, block: Blocks, spec: KeySpec | None) -> tuple[dict[str, float], dict[str, float]]:
         """Share of the saving by partition when the sampled rows lie in these files, and the same by Parquet's pages.

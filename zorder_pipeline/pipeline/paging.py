@@ -87,8 +87,9 @@ def sampled_pages(
     if int(page.max()) + 1 == files:
         return np.ones(len(boxes))
     outer = Estimator.build(sample.arrays, analysis.snapshot.schema, boxes, sample.rows)
-    opened = whole_table_shares(outer, file.astype(np.int32), files)
-    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1)
+    stands_for = sample.total_rows / max(1, sample.rows)
+    opened = whole_table_shares(outer, file.astype(np.int32), files, stands_for)
+    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1, stands_for)
     return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
 
 

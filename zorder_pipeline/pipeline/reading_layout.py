@@ -68,13 +68,14 @@ class _Sampled:
     expressions: Mapping[str, str]
     rows_per_file: float
     partition: npt.NDArray[np.int32] | None
+    stands_for: float
     index: str = ""
 
     def read(self, spec: KeySpec | None, stored: npt.NDArray[np.int32], boxes: Sequence[Boxes]) -> Floats:
         """Share of the rows that each query reads under a layout, shape (queries,)."""
         rows = len(stored)
         estimator = Estimator.build(self.columns, self.schema, boxes, rows)
-        return whole_table_shares(estimator, *self.blocks(spec, stored))
+        return whole_table_shares(estimator, *self.blocks(spec, stored), self.stands_for)
 
     def blocks(self, spec: KeySpec | None, stored: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
         """File of each row under a layout, and how many files."""
@@ -223,7 +224,8 @@ def _sampled(analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[n
         columns[index] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
         expressions[index] = sql
         schema = TableSchema((*schema.columns, Column(index, "int")))
-    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition, index)
+    stands_for = analysis.sample.total_rows / max(1, analysis.sample.rows)
+    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition, stands_for, index)
 
 
 def _learned(
@@ -245,7 +247,10 @@ def _learned(
     trials = max(1, settings.trials // 2)
     # a time limit, however long, leaves out baselines that search for themselves
     search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
-    return learn_layout(table, sampled.columns, sampled.schema, [*sampled.plain, *sampled.reading], both, twice, search)
+    boxes = [*sampled.plain, *sampled.reading]
+    return learn_layout(
+        table, sampled.columns, sampled.schema, boxes, both, twice, search, stands_for=sampled.stands_for
+    )
 
 
 def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySpec:

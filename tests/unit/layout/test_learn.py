@@ -108,9 +108,15 @@ def test_what_is_promised_is_what_the_whole_table_shows() -> None:
     true = Estimator.build(whole, SCHEMA, asked, 400_000).rows_read(file.astype(np.int32), FILES).mean() / 400_000
     estimator = Estimator.build(columns, SCHEMA, asked, len(some))
     naive = table.rows_read(draft, estimator).mean()
-    told = whole_table_shares(estimator, *table.blocks(draft)).mean()
+    told = whole_table_shares(estimator, *table.blocks(draft), 400_000 / len(some)).mean()
     assert naive < 0.95 * true
     assert told == pytest.approx(true, rel=0.05)
+    all_of_it = whole_table_shares(estimator, *table.blocks(draft), 1.0)
+    assert np.array_equal(all_of_it, table.rows_read(draft, estimator)), (
+        "of a sample that is the table nothing is unseen"
+    )
+    between = whole_table_shares(estimator, *table.blocks(draft), 2.0).mean()
+    assert naive < between < told
 
 
 def test_without_enough_distinct_queries_nothing_is_promised() -> None:
