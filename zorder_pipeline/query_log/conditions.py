@@ -85,9 +85,9 @@ class Context:
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
     """``node`` as far as it restricts the table's rows; `TRUE` when it says nothing about it."""
     node = node.unnest()
-    if node.args.get("negate"):  # NOT LIKE and its kin are one node
+    if (node.this if isinstance(node, exp.Escape) else node).args.get("negate"):  # NOT LIKE and its kin are one node
         node = node.copy()
-        node.set("negate", None)
+        (node.this if isinstance(node, exp.Escape) else node).set("negate", None)
         negated = not negated
     match node:
         case exp.Not():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import operator
 from decimal import Decimal
+from itertools import islice
 
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
@@ -17,6 +18,7 @@ from .relative import Clock, moment, with_moments
 __all__ = ["constant", "fold"]
 
 VARYING = (exp.Column, exp.Select, exp.AggFunc, exp.Parameter, exp.Placeholder, exp.Rand)
+MOST_NODES = 200
 ORDERED = exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE
 SPANS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
 """Microseconds of what a moment is counted in."""
@@ -27,7 +29,7 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
     node = node.unnest()
     if (found := plain(node)) is not None:
         return found
-    if node.find(*VARYING):
+    if node.find(*VARYING) or next(islice(node.walk(), MOST_NODES, None), None) is not None:
         return None
     try:
         at = moment(node, clock)

@@ -42,8 +42,10 @@ class Derived:
         item = self._item(name)
         starred = any(one.is_star for one in self._items)
         if self.source.set_operation_scopes:
-            if item is not None:
-                return column_of((item.alias_or_name, *fields))
+            if item is not None:  # its branches are told by the name, so that has to be the only one
+                own = [one.alias_or_name.lower() for one in self._items]
+                alone = item.alias_or_name and own.count(item.alias_or_name.lower()) == 1
+                return column_of((item.alias_or_name, *fields)) if alone else None
             return column_of((name, *fields)) if starred and not self.renamed and self._plain_stars else None
         if item is None:
             return self._behind_star(name, fields) if starred and not self.renamed else None

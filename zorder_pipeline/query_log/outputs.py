@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import islice
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-__all__ = ["FOREIGN", "group_keys", "lets_through", "reshaped", "safe_output", "says_something"]
+__all__ = ["FOREIGN", "group_keys", "large", "lets_through", "reshaped", "safe_output", "says_something"]
 __all__ += ["select_of", "sources_of", "substituted"]
 
 FOREIGN = "__foreign__"
+MOST_NODES = 5_000
 BLOCKING = ("limit", "offset", "windows", "pivots", "match", "sample")
 
 
@@ -44,6 +46,11 @@ def substituted(part: exp.Expr, place: Callable[[exp.Column], exp.Expr | None]) 
         return found.copy() if isinstance(found, exp.Column | exp.Literal) else exp.Paren(this=found.copy())
 
     return part.copy().transform(swap, copy=False)
+
+
+def large(*parts: exp.Expr) -> bool:
+    """Whether conditions have become too large to be handed on: a chain of tables may double them at each step."""
+    return next(islice((node for part in parts for node in part.walk()), MOST_NODES, None), None) is not None
 
 
 def says_something(part: exp.Expr) -> bool:
@@ -104,7 +111,7 @@ def safe_output(node: exp.Expr | None, scope: Scope) -> exp.Expr | None:
     if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
         return None
     select = scope.expression
-    if not _kept_by_windows(node, select):
+    if not _kept_by_windows(node, scope):
         return None
     keys = group_keys(select)
     if keys is not None:
@@ -114,18 +121,20 @@ def safe_output(node: exp.Expr | None, scope: Scope) -> exp.Expr | None:
     return node
 
 
-def _kept_by_windows(node: exp.Expr, select: exp.Expr) -> bool:
+def _kept_by_windows(node: exp.Expr, scope: Scope) -> bool:
     """Whether every window of the SELECT is partitioned by the expression."""
+    select = scope.expression
     places = [*select.expressions, *(select.args[name] for name in ("qualify", "order") if select.args.get(name))]
     windows = [window for place in places for window in place.find_all(exp.Window)]
-    return all(any(_same(node, key) for key in window.args.get("partition_by") or []) for window in windows)
+    if not windows:
+        return True
+    sources = {alias.lower() for alias in sources_of(scope)}
+    return all(any(_same(node, key, sources) for key in window.args.get("partition_by") or []) for window in windows)
 
 
-def _same(node: exp.Expr, key: exp.Expr) -> bool:
+def _same(node: exp.Expr, key: exp.Expr, sources: set[str]) -> bool:
     """Whether both are the same column or expression: one without a qualifier is the only column of its name."""
     if isinstance(node, exp.Column) and isinstance(key, exp.Column):
-        one, other = ([part.name.lower() for part in column.parts] for column in (node, key))
-        return one == other or (
-            min(len(one), len(other)) == 1 and one[-1] == other[-1] and max(map(len, (one, other))) == 2
-        )
+        one, other = sorted(([part.name.lower() for part in column.parts] for column in (node, key)), key=len)
+        return one == other or (len(one) == 1 and len(other) == 2 and other[0] in sources and one[0] == other[1])
     return node == key

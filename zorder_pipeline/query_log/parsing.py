@@ -5,9 +5,11 @@ from __future__ import annotations
 import math
 import re
 import sys
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -20,15 +22,21 @@ from .dialects import dialect_of
 __all__ = ["Parameters", "deeply", "parsed"]
 
 CALLS = 10_000
+UNKNOWN = object()
+SEVERAL = (list, tuple, Mapping, bytes)
+"""Values that drivers write out in ways of their own."""
 Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
-_WRAPPED = (
-    (re.compile(r"^\s*%+sql\b"), ""),  # a notebook's cell
-    (re.compile(r"\{\s*ts\s+('[^']*')\s*\}", re.I), r"TIMESTAMP \1"),  # ODBC's and JDBC's escapes
-    (re.compile(r"\{\s*d\s+('[^']*')\s*\}", re.I), r"DATE \1"),
-    (re.compile(r"\{\s*fn\s+([^{}]*)\}", re.I), r"\1"),
-    (re.compile(r"%\((\w+)\)s"), r":\1"),  # parameters of Python's drivers
-    (re.compile(r"%s(?!\w)"), "?"),
+_WRAPPED = re.compile(
+    r"""(?P<cell>\A\s*%+sql\b)                                          # a notebook's cell
+    |\{\s*(?P<kind>ts|d)\s+(?P<moment>'[^']*')\s*\}                   # ODBC's and JDBC's escapes
+    |(?P<text>'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/)  # what is left as it is
+    |\{\s*fn\s+(?P<call>[^{}]*)\}
+    |%\((?P<name>\w+)\)s|(?P<mark>%s)(?!\w)                            # parameters of Python's drivers""",
+    re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
+_AFTER_LIMIT = re.compile(r"\|>\s*LIMIT\b.*\|>", re.IGNORECASE | re.DOTALL)
+_lock = threading.Lock()
+_inside, _before = 0, 0
 
 
 def parsed(statement: str, dialect: str, parameters: Parameters | None = None) -> list[exp.Expr]:
@@ -44,15 +52,25 @@ def parsed(statement: str, dialect: str, parameters: Parameters | None = None) -
     >>> parsed("%sql SELECT a FROM t WHERE d = {d '2024-01-01'} AND b = %s", "spark", [5])[0].sql("spark")
     "SELECT a FROM t WHERE d = CAST('2024-01-01' AS DATE) AND b = 5"
     """
+    if _AFTER_LIMIT.search(statement):
+        raise ValueError("what follows a LIMIT in pipe syntax is read as if it stood before")
     try:
         return _trees(statement, dialect, parameters)
     except (ParseError, TokenError):
-        plain = statement
-        for pattern, instead in _WRAPPED:
-            plain = pattern.sub(instead, plain)
+        plain = _WRAPPED.sub(_unwrapped, statement)
         if plain == statement:
             raise
         return _trees(plain, dialect, parameters)
+
+
+def _unwrapped(found: re.Match[str]) -> str:
+    if found["cell"]:
+        return ""
+    if found["moment"]:
+        return f"{'TIMESTAMP' if found['kind'].lower() == 'ts' else 'DATE'} {found['moment']}"
+    if found["call"] is not None:
+        return found["call"]
+    return f":{found['name']}" if found["name"] else "?" if found["mark"] else found["text"]
 
 
 def _trees(statement: str, dialect: str, parameters: Parameters | None) -> list[exp.Expr]:
@@ -64,13 +82,23 @@ def _trees(statement: str, dialect: str, parameters: Parameters | None) -> list[
 
 @contextmanager
 def deeply() -> Iterator[None]:
-    """Brackets in brackets take some twenty calls each: tools that join conditions one by one write hundreds."""
-    before = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(before, CALLS))
+    """Brackets in brackets take some twenty calls each: tools that join conditions one by one write hundreds.
+
+    The limit is the process's: of several threads the first one in raises it, and the last one out lowers it.
+    """
+    global _inside, _before
+    with _lock:
+        if _inside == 0:
+            _before = sys.getrecursionlimit()
+            sys.setrecursionlimit(max(_before, CALLS))
+        _inside += 1
     try:
         yield
     finally:
-        sys.setrecursionlimit(before)
+        with _lock:
+            _inside -= 1
+            if _inside == 0:
+                sys.setrecursionlimit(_before)
 
 
 def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
@@ -83,19 +111,30 @@ def _filled(tree: exp.Expr, parameters: Parameters) -> exp.Expr:
     named = {name.lstrip(":@$").lower(): value for name, value in by_name.items()}
     for node in list(tree.find_all(exp.Placeholder, exp.Parameter)):
         name = node.this.name if isinstance(node.this, exp.Expr) else str(node.this or "")
-        if name.lower() in named:
-            node.replace(_literal(named[name.lower()]))
+        if (value := named.get(name.lower(), UNKNOWN)) is not UNKNOWN and not isinstance(value, SEVERAL):
+            node.replace(_literal(value))
     return tree
 
 
 def _in_order(statement: str, parameters: Sequence[Any], dialect: str) -> str:
     """The statement with values in the place of its question marks: in a tree clauses stand in another order."""
-    read_as = dialect_of(dialect)
-    marks = [token for token in read_as.tokenize(statement) if token.token_type == TokenType.PLACEHOLDER]
-    parts, end = [], 0
-    for token, value in zip(marks, parameters, strict=False):
-        parts += [statement[end : token.start], _literal(value).sql(dialect=read_as)]
-        end = token.end + 1
+    read_as, parts, end, order = dialect_of(dialect), list[str](), 0, iter(parameters)
+    tokens = read_as.tokenize(statement)
+    for token, after in pairwise([*tokens, None]):
+        if token is None or token.token_type != TokenType.PLACEHOLDER:
+            continue
+        numbered = after is not None and after.token_type == TokenType.NUMBER and after.start == token.end + 1
+        if numbered and after is not None:  # ?1 is the first
+            place = int(after.text) - 1 if after.text.isdigit() else -1
+            value = parameters[place] if 0 <= place < len(parameters) else UNKNOWN
+        else:
+            value = next(order, UNKNOWN)
+        if value is UNKNOWN or isinstance(value, SEVERAL):
+            parts += [statement[end : token.end + 1]]
+            end = (after.end if numbered and after is not None else token.end) + 1
+            continue
+        parts += [statement[end : token.start], f" {_literal(value).sql(dialect=read_as)} "]
+        end = (after.end if numbered and after is not None else token.end) + 1
     return "".join([*parts, statement[end:]])
 
 

@@ -29,7 +29,8 @@ FIELDS = {
         "walltimemillis",
     ),
     "user": ("user", "executed_by", "user_name", "username", "user_email"),
-    "status": ("status", "execution_status", "state", "query_state"),
+    "status": ("status", "execution_status"),
+    "state": ("state", "query_state"),
     "error": ("error_result", "error_message"),
     "rows_read": ("rows_read", "read_rows", "rows_read_count"),
     "bytes_read": ("bytes_read", "read_bytes", "bytes_scanned", "total_bytes_processed"),
@@ -38,10 +39,26 @@ FIELDS = {
 FINE = {"", "finished", "success", "succeeded", "ok", "completed", "complete", "done", "closed", "none", "true", "200"}
 FINE |= {"running", "started", "queued", "pending"}
 """States of a statement that was asked and, as far as the log knows, did not fail."""
+BROKEN_OFF = {
+    "failed",
+    "failure",
+    "error",
+    "errored",
+    "canceled",
+    "cancelled",
+    "aborted",
+    "killed",
+    "timeout",
+    "timedout",
+}
+"""Of a column that may tell of something else, such as a place, only these count."""
+NOTHING = {"", "null", "none", "nan", "\\n", "-", "0", "{}", "[]"}
+"""How an export writes that there is nothing."""
 NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
 _WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
 """With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
-_REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z_/+-]+)")
+_REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z0-9_/+-]+)")
+_ABBREVIATED = re.compile(r"(.*?)( ?[+-]\d{2}:?\d{2})? ([A-Z]{3,5})")
 RAW = 2_000
 """Characters that are kept of a line that cannot be used."""
 
@@ -96,9 +113,15 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
         user=None if user is None else str(user),
         rows_read=None if rows is None else int(rows),
         bytes_read=None if size is None else int(size),
-        failed=_state(status) not in FINE or bool(value("error")),
+        failed=_failed(status, value("state"), value("error")),
         parameters=_parameters(value("parameters")),
     )
+
+
+def _failed(status: Any, state: Any, error: Any) -> bool:
+    """Whether a log says that a statement failed."""
+    told = _state(status)
+    return told not in FINE | NOTHING or _state(state) in BROKEN_OFF or str(error or "").strip().lower() not in NOTHING
 
 
 def _state(status: Any) -> str:
@@ -116,7 +139,7 @@ def _parameters(value: Any) -> Mapping[str, Any] | tuple[Any, ...] | None:
     if isinstance(value, str):
         try:
             value = json.loads(value)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
     if isinstance(value, Mapping) and {"named_parameters", "pos_parameters"} & value.keys():
         return _parameters(value.get("named_parameters") or value.get("pos_parameters") or ())
@@ -166,8 +189,13 @@ def _written(text: str) -> datetime | None:
         pass
     if not _WRITTEN.match(text):
         return None
+    if (named := _ABBREVIATED.fullmatch(text)) is not None:
+        if named.group(2):
+            text = named.group(1) + named.group(2)
+        elif named.group(3) not in ("UTC", "GMT"):
+            return None  # several zones are abbreviated alike
     try:
-        found = pd.Timestamp(re.sub(r"([+-]\d{4}) [A-Z]{3}$", r"\1", text))  # an offset, and its name
+        found = pd.Timestamp(text)
         return found.to_pydatetime(warn=False)
     except (ValueError, TypeError, OverflowError):
         return None

@@ -17,7 +17,7 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
 from .derived import alias_columns, plain_star
-from .outputs import lets_through, safe_output, says_something, select_of, sources_of, substituted
+from .outputs import large, lets_through, safe_output, says_something, select_of, sources_of, substituted
 from .recipe import Recipe
 from .select import Select
 
@@ -78,6 +78,8 @@ def _combined(lists: list[list[exp.Expr]], readers: int) -> list[exp.Expr]:
         return lists[0]
     if not lists or len(lists) != readers or not all(lists) or len(lists) > MAX_DERIVED:
         return []
+    if large(*(part for parts in lists for part in parts)):
+        return []
     either = [reduce(lambda a, b: exp.And(this=a, expression=b), map(_wrapped, parts)) for parts in lists]
     return [reduce(lambda a, b: exp.Or(this=_wrapped(a), expression=_wrapped(b)), either)]
 
@@ -96,7 +98,7 @@ def _into_branch(parts: list[exp.Expr], union: Scope, branch: Scope, catalog: Ca
         outputs = [exp.column(item.alias_or_name) for item in outputs]
     if len(names) != len(outputs):
         return []
-    places = {name: item.unalias() for name, item in zip(names, outputs, strict=True)}
+    places = {n: item.unalias() for n, item in zip(names, outputs, strict=True) if n and names.count(n) == 1}
     if branch.set_operation_scopes:
         return [substituted(part, lambda column: places.get(column.name.lower())) for part in parts]
     if not lets_through(branch):

@@ -9,11 +9,19 @@ from .catalog import Catalog
 from .derived import Derived, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
-from .outputs import FOREIGN, group_keys, lets_through, reshaped, says_something, sources_of, substituted
+from .outputs import FOREIGN, group_keys, large, lets_through, reshaped, says_something, sources_of, substituted
 from .qualified import own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
+
+COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.In, exp.Like, exp.StartsWith)
+NULL_OF_NULLS = (
+    *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.Cast, exp.DataType),
+    *(exp.DataTypeParam, exp.Neg, exp.Add, exp.Sub, exp.Mul, exp.Interval, exp.Var, exp.CurrentDate, exp.TsOrDsAdd),
+    *(exp.CurrentTimestamp, exp.DateAdd, exp.DateSub, exp.TimestampTrunc, exp.DateTrunc, exp.Year, exp.TsOrDsToDate),
+)
+"""What a comparison may be made of that a null makes unknown, whatever else it holds."""
 
 
 class Select:
@@ -31,6 +39,7 @@ class Select:
         select = scope.expression
         self.sources = sources_of(scope)
         self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
+        self._named_by: dict[tuple[str, ...], set[str]] = {}
         self.joins = Joins.of(select)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
@@ -106,6 +115,8 @@ class Select:
                 path = own_path(column, alias, source) if naming == {alias} else None
                 return outputs.placed(path) if path is not None else None
             path = path_of(column)
+            if column.table and not outputs.places(path[0]):
+                return None  # a field, or a column of a statement around this one
             mine = len(self.sources) == 1 or (outputs.places(path[0]) and not self._elsewhere(path[0], alias))
             return outputs.placed(path) if mine else None
 
@@ -117,13 +128,19 @@ class Select:
             if alias in self.joins.optional and not _rejects_null(part):
                 continue
             rewritten = substituted(part, place)
-            if says_something(rewritten):
+            if says_something(rewritten) and not large(rewritten):
                 moved.append(rewritten)
         return moved
 
     def _naming(self, column: exp.Column) -> set[str]:
         """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
-        return {alias for alias, source in self.sources.items() if own_path(column, alias, source) is not None}
+        if not column.table:
+            return set()
+        path = path_of(column)
+        if path not in self._named_by:
+            named = {alias for alias, source in self.sources.items() if own_path(column, alias, source) is not None}
+            self._named_by[path] = named
+        return self._named_by[path]
 
     def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:
         if column.table == FOREIGN or self.renamed[alias]:
@@ -222,8 +239,7 @@ class Select:
 def _rejects_null(part: exp.Expr) -> bool:
     """Whether a null on the derived table's side surely fails the condition: plain comparisons only."""
     node = part.unnest()
-    plain = isinstance(node, exp.EQ | exp.LT | exp.LTE | exp.GT | exp.GTE | exp.NEQ | exp.Between | exp.In | exp.Like)
-    return plain and not node.find(exp.Coalesce, exp.Case, exp.If, exp.Is, exp.NullSafeEQ, exp.Anonymous, exp.Nullif)
+    return isinstance(node, COMPARED) and all(isinstance(item, COMPARED + NULL_OF_NULLS) for item in node.walk())
 
 
 def _of_days(part: exp.Expr) -> bool:

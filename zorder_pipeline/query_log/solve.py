@@ -53,11 +53,11 @@ def _is_own_type(column: Column, to: exp.DataType) -> bool:
     """Whether a cast to a type changes nothing, as the column has it."""
     match column.value_type.family:
         case "string":
-            return to.this in exp.DataType.TEXT_TYPES and not to.expressions
+            return to.this in (exp.DType.TEXT, exp.DType.VARCHAR) and not to.expressions
         case "timestamp":
-            return to.this in INSTANTS
+            return to.this in INSTANTS and not to.expressions
         case "timestamp_ntz":
-            return to.this in (exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
+            return to.this == exp.DType.TIMESTAMPNTZ and not to.expressions
     return to == exp.DataType.build(column.type, dialect="spark")
 
 
@@ -155,6 +155,8 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
         node, factor, shift = step
         slope, offset = slope * factor, offset + slope * shift
         digits += max(len(str(number)) for step in (factor, shift) for number in (step.numerator, step.denominator)) + 1
+        if digits > MOST_DIGITS:
+            return None
     name, column = found
     if slope == 0 or node is left or column is None or column.value_type.family not in ("integer", "decimal"):
         return None

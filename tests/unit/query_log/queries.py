@@ -26,6 +26,7 @@ SCHEMAS = {
     name: TableSchema(tuple(Column(column, kind) for column, kind in columns.items()))
     for name, columns in TABLES.items()
 }
+ESCAPED = ("a!_%", "a!_c", "a!%%", "ab%", "a!!", "!%b", "a!_%c")
 WORDS = ("ab", "abc", "b", "abd", "zz", "", "a_c", "a%c", "Ab")
 
 
@@ -115,6 +116,7 @@ class Statements:
         any_table += [
             f"{q}{text} {op} '{word}'",
             f"{q}{text} {d.choice(['', 'NOT '])}LIKE '{word.replace('_', '')}{d.choice(['%', '', '%c', '_', '%b%'])}'",
+            f"{q}{text} {d.choice(['', 'NOT '])}LIKE '{d.choice(ESCAPED)}' ESCAPE '!'",
             f"substr({q}{text}, 1, {d.randint(1, 3)}) = '{word}'",
             f"left({q}{text}, 2) {d.choice(['=', '<>'])} '{word}'",
             f"upper({q}{text}) = '{word.upper()}'",
@@ -203,6 +205,11 @@ class Statements:
             ]
         )
         condition = f"q.a {self.draw.choice(['=', '>', '<='])} {self.draw.randint(0, 6)}"
+        if self.draw.random() < 0.2:
+            told = self.draw.choice(
+                ["greatest(q.a, 1) < 3", "least(q.a, 3) = 3", "concat(q.a, 'x') = 'x'", "q.a + 1 > 3"]
+            )
+            return f"SELECT q.row_id, v.row_id FROM v LEFT JOIN ({inner}) q ON q.a = v.k WHERE {told}"
         more = self.draw.choice(["", f" AND x > {self.draw.randint(0, 5)}", " AND q.x IS NULL", f" OR q.x = {3}"])
         if self.draw.random() < 0.5:
             return f"SELECT * FROM ({inner}) q WHERE {condition}{more}"
@@ -271,6 +278,8 @@ class Statements:
                 "SELECT q.a, v.z FROM u AS q (k, b, a) JOIN v ON q.b = v.k WHERE {0} AND v.z > 1",
                 "SELECT q.a, v.z FROM (SELECT a, b FROM t) AS q (b, a) LEFT JOIN v ON q.b = v.k WHERE {0}",
                 "SELECT * FROM (SELECT a, b FROM t UNION ALL SELECT x, a FROM u) AS q (b, a) WHERE {0}",
+                "SELECT * FROM (SELECT a, a FROM t UNION ALL SELECT a, x FROM u) AS q (a, r) WHERE {0}",
+                "SELECT * FROM (SELECT a + 1, b * 2 FROM t UNION ALL SELECT a, x FROM u) AS q (a, r) WHERE {0}",
             ]
         )
         return shape.format(f"q.a {self.draw.choice(['=', '>'])} {self.draw.randint(0, 6)}")

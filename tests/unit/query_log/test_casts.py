@@ -66,6 +66,7 @@ def _read(condition: str) -> Predicate:
         ("CAST(x AS DOUBLE) = 4.99999999999999999999", None),
         ("CAST(p AS DECIMAL(18, 1)) = 5.2", None),
         ("CAST(ntz AS TIMESTAMP) >= '2024-01-01'", None),
+        ("CAST(ts AS TIMESTAMP(0)) >= TIMESTAMP '2024-01-01 00:00:00'", None),
         ("CAST(x AS DECIMAL(2, 0)) <=> NULL", None),
         # Spark rounds such products, casts the column, or compares its text
         ("q * 1.123456 < 5", None),

@@ -93,6 +93,12 @@ CASES = [
         ["TRUE"],
     ),
     ("SELECT * FROM (SELECT *, sum(x) OVER () AS a FROM t) WHERE id = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT x, row_number() OVER (PARTITION BY s.x ORDER BY id) n FROM t) q WHERE q.x = 1", ["TRUE"]),
+    # a column of a statement around this one is none of a derived table's
+    (
+        "SELECT * FROM w t WHERE EXISTS (SELECT 1 FROM (SELECT * FROM flights AS t) q WHERE q.x = 2 AND t.id = 1)",
+        ["x = 2"],
+    ),
     # of nothing that is asked for nothing is needed
     ("SELECT * FROM t WHERE 1 = 0", ["FALSE"]),
     ("SELECT * FROM (SELECT * FROM t) q WHERE 0 = 1", ["FALSE"]),

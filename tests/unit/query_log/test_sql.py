@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -171,11 +173,20 @@ def test_relative_time_is_read_in_the_sessions_zone_and_partial_without_a_time()
         ("SELECT ? AS k, a FROM t WHERE b = ? ORDER BY ?", ["b", -5, 1], "b = -5"),
         ("SELECT a FROM t WHERE b = $2 AND c = $1", ["it's", 5], "b = 5 AND c = 'it''s'"),
         ("SELECT a FROM t WHERE c = '?' AND b = ?", [5], "c = '?' AND b = 5"),
+        ("SELECT a FROM t WHERE b = ?2 AND a = ?1", [5, 6], "b = 6 AND a = 5"),
+        ("SELECT a FROM t WHERE a = b -? OR b = 1", [-5], "a = b - -5 OR b = 1"),
+        ("SELECT a FROM t WHERE a=?AND b = 2", [5], "a = 5 AND b = 2"),
         ("SELECT a FROM t WHERE b = ? AND p = ?", [5, Decimal("1.50")], "b = 5 AND p = 1.50"),
         # as notebooks, JDBC and Python's drivers write them
         ("%sql SELECT a FROM t WHERE b = %s AND c = %s", [5, "x"], "b = 5 AND c = 'x'"),
         ("SELECT a FROM t WHERE b = %(n)s AND d = {d '2024-01-01'}", {"n": 5}, "b = 5 AND d = DATE '2024-01-01'"),
         ("SELECT a FROM t WHERE ts >= {ts '2024-01-01 00:00:00'}", {}, "ts >= TIMESTAMP_NTZ '2024-01-01 00:00:00'"),
+        (
+            "%sql SELECT a FROM t WHERE c LIKE 'foo%s' AND b = %s",
+            [5],
+            "startswith(c, 'foo') AND c LIKE 'foo%s' AND b = 5",
+        ),
+        ("SELECT a FROM t WHERE c = '{fn x}' AND d = {d '2024-01-01'}", {}, "c = '{fn x}' AND d = DATE '2024-01-01'"),
         ("SELECT a FROM t WHERE b = :n AND flag = :f", {"n": 5}, "b = 5 AND <function over flag>"),
     ],
 )
@@ -184,6 +195,46 @@ def test_prepared_statements(statement: str, parameters: Any, expected: str) -> 
     assert not isinstance(found, Unusable)
     assert found[0].predicate.to_sql() == expected
     assert found[0].partial == ("<" in expected)
+
+
+def test_a_list_is_no_value_and_what_is_not_known_of_a_statement_says_nothing() -> None:
+    listed = parse_statement(
+        "SELECT a FROM t WHERE a IN (?) AND b = ?", aliases=ALIASES, schemas=SCHEMAS, parameters=[[1, 2], 4]
+    )
+    assert not isinstance(listed, Unusable)
+    assert "[1, 2]" not in listed[0].predicate.to_sql()
+    assert "b = 4" in listed[0].predicate.to_sql()
+    for dialect, statement in (
+        ("bigquery", "FROM t |> LIMIT 3 |> WHERE b = 2"),
+        ("duckdb", "SELECT * FROM (PIVOT t ON b USING count(*) GROUP BY a) q WHERE a = 1"),
+    ):
+        found = parse_statement(statement, dialect=dialect, aliases=ALIASES, schemas=SCHEMAS)
+        assert found == Unusable("unsupported", ignored=False)
+
+
+def test_statements_are_read_deeply_in_several_threads_at_once() -> None:
+    text = "SELECT * FROM t WHERE " + "(" * 250 + "a = 0" + "".join(f" OR a = {i})" for i in range(250))
+    before = sys.getrecursionlimit()
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: parse_statement(text, aliases=ALIASES, schemas=SCHEMAS), range(24)))
+    assert not any(isinstance(one, Unusable) for one in found)
+    assert sys.getrecursionlimit() == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT a FROM t WHERE d > current_date()" + " - INTERVAL 1 DAY" * 4000,
+        "SELECT a FROM t WHERE a" + " + 1" * 9000 + " > 5",
+        "WITH w0 AS (SELECT a + a AS a FROM t), "
+        + ", ".join(f"w{i} AS (SELECT a + a AS a FROM w{i - 1})" for i in range(1, 40))
+        + " SELECT * FROM w39 WHERE a > 1",
+    ],
+    ids=["intervals", "sums", "doubled"],
+)
+def test_chains_cost_no_more_than_they_are_long(statement: str) -> None:
+    found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS, timestamp=MONDAY)  # minutes, or for ever
+    assert isinstance(found, Unusable) or {scan.table for scan in found} == {"t"}
 
 
 def test_what_follows_a_view_s_name_follows_its_query() -> None:
