@@ -115,7 +115,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
     names = [column.name for column in snapshot.schema.columns]
     sample = take_sample(spark, snapshot, names, rows=SAMPLE, seed=0, total_rows=total)
     analysis = replace(analysis, sample=sample)
-    rows, stands_for = sample.total_rows // FILES, sample.total_rows / max(1, sample.rows)
+    rows = sample.total_rows // FILES
     boxes = [analysis.boxes[i] for i in chosen]
     estimator = Estimator.build(sample.arrays, snapshot.schema, boxes, sample.rows)
     empty = Plan(snapshot.location, snapshot.table_id, snapshot.schema.fingerprint, 0, None, "manual", rows)
@@ -124,7 +124,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
         for sop in SOP:
             name = f"Z {z}, SOP {sop}"
             if z == sop == 0:
-                shares = whole_table_shares(estimator, sample.file, int(sample.file.max()) + 1, stands_for)
+                shares = whole_table_shares(estimator, sample.file, int(sample.file.max()) + 1, sample.stands_for)
                 told = float(shares.mean()) * sample.total_rows
                 errors = {"error_bytes": np.array([1.0]), "error_rows": np.array([_off(told, stored.rows.mean())])}
                 yield Outcome(name, "as stored", 0, errors)
@@ -132,7 +132,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
             plan = replace(empty, spec=_key(analysis, z, sop))
             assert plan.spec is not None
             file = files_under(plan.spec, sample.arrays, sample.rows / FILES).astype(np.int32)
-            shares = whole_table_shares(estimator, file, int(file.max()) + 1, stands_for)
+            shares = whole_table_shares(estimator, file, int(file.max()) + 1, sample.stands_for)
             volumes = read_volumes(analysis, plan, chosen, shares, now=stored)
             assert volumes is not None
             estimate = (float(volumes.bytes_after.mean()), float(shares.mean()) * sample.total_rows)

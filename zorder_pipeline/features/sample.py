@@ -110,6 +110,11 @@ class Sample:
     names: tuple[str, ...] = ()
 
     @property
+    def stands_for(self) -> float:
+        """Rows of the table that a sampled row stands for; 1 where the sample is all of it."""
+        return self.total_rows / max(1, self.rows)
+
+    @property
     def arrays(self) -> dict[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]:
         """Canonical values and validity by column name, as `zorder_pipeline.layout` takes them."""
         return {name: (column.values, column.valid) for name, column in self.columns.items()}

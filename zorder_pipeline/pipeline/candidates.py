@@ -20,7 +20,7 @@ from zorder_pipeline.model.ranges import Boxes
 
 from .drifting import Memory, Rival, block_of, since_then
 from .keeping import compacted_files, sample_keys, sampled_files
-from .paging import page_estimator, pages_of
+from .paging import as_stored, page_estimator, pages_of
 from .records import LearnSettings, TableAnalysis
 from .sizes import compact_rows, other_targets, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
@@ -66,8 +66,7 @@ class Unseen:
 
     def shares(self, block: Blocks) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
-        sample = self.analysis.sample
-        return whole_table_shares(self._estimator, block, int(block.max()) + 1, sample.total_rows / max(1, sample.rows))
+        return whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
 
     def partitions(self, block: Blocks, spec: KeySpec | None) -> tuple[dict[str, float], dict[str, float]]:
         """Share of the saving by partition when the sampled rows lie in these files, and the same by Parquet's pages.
@@ -82,7 +81,7 @@ class Unseen:
         """
         if not self.analysis.snapshot.partition_columns or not len(self.unseen):
             return {}, {}
-        whole = self._shared_out(self._estimator, self._stored, block, spec is None)
+        whole = self._shared_out(self._estimator, self.analysis.sample.file, block, spec is None)
         if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
             return whole, {}
         then = pages_of(self.analysis, block.astype(np.int64), sample_keys(self.analysis, spec))
@@ -117,16 +116,9 @@ class Unseen:
         return names.tolist(), number.ravel()[self.analysis.sample.file]
 
     @cached_property
-    def _stored(self) -> Blocks:
-        """File of each sampled row now, by its number among those that rows were sampled from."""
-        return np.unique(self.analysis.sample.file, return_inverse=True)[1].ravel().astype(np.int32)
-
-    @cached_property
     def _pages_now(self) -> tuple[Estimator, Blocks]:
         """What tells which pages are skipped, and the page of each sampled row now."""
-        as_they_lie = np.zeros(self.analysis.sample.rows, dtype=np.int64)
-        page = pages_of(self.analysis, self._stored.astype(np.int64), as_they_lie)
-        return page_estimator(self.analysis, self._boxes), page
+        return page_estimator(self.analysis, self._boxes), pages_of(self.analysis, *as_stored(self.analysis))
 
     @cached_property
     def _boxes(self) -> list[Boxes]:

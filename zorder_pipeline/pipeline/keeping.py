@@ -87,8 +87,7 @@ def kept_files(
     columns = sample.arrays
     rewritten = np.isin(sampled_files(analysis), chosen)[sample.file]
     rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
-    stands_for = sample.total_rows / max(1, sample.rows)
-    return files_after(spec, columns, sample.file, rewritten, rows_per_file, stands_for, partition)
+    return files_after(spec, columns, sample.file, rewritten, rows_per_file, sample.stands_for, partition)
 
 
 def sampled_files(analysis: TableAnalysis) -> npt.NDArray[np.int64]:

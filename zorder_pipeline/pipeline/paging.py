@@ -19,7 +19,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import TableAnalysis
 
-__all__ = ["page_estimator", "pages_of", "sampled_pages", "stored_pages", "with_bounds"]
+__all__ = ["as_stored", "page_estimator", "pages_of", "sampled_pages", "stored_pages", "with_bounds"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -87,10 +87,14 @@ def sampled_pages(
     if int(page.max()) + 1 == files:
         return np.ones(len(boxes))
     outer = Estimator.build(sample.arrays, analysis.snapshot.schema, boxes, sample.rows)
-    stands_for = sample.total_rows / max(1, sample.rows)
-    opened = whole_table_shares(outer, file.astype(np.int32), files, stands_for)
-    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1, stands_for)
+    opened = whole_table_shares(outer, file.astype(np.int32), files, sample.stands_for)
+    in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1, sample.stands_for)
     return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
+
+
+def as_stored(analysis: TableAnalysis) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """File of each sampled row now, and the order of the rows of a file: as they were sampled."""
+    return analysis.sample.file.astype(np.int64), np.zeros(analysis.sample.rows, dtype=np.int64)
 
 
 def pages_of(
@@ -102,8 +106,7 @@ def pages_of(
         file, within: as in `sampled_pages`.
     """
     sample, rows = analysis.sample, np.bincount(file)
-    stands_for = sample.total_rows / max(1, sample.rows)
-    number = np.minimum(rows * stands_for / PAGE_ROWS, rows / PAGE_SAMPLE).astype(np.int64)
+    number = np.minimum(rows * sample.stands_for / PAGE_ROWS, rows / PAGE_SAMPLE).astype(np.int64)
     return pieces(file, np.lexsort((np.arange(len(file)), within, file)), np.maximum(1, number))
 
 

@@ -224,8 +224,17 @@ def _sampled(analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[n
         columns[index] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
         expressions[index] = sql
         schema = TableSchema((*schema.columns, Column(index, "int")))
-    stands_for = analysis.sample.total_rows / max(1, analysis.sample.rows)
-    return _Sampled(columns, schema, analysis.boxes, reading, expressions, rows_per_file, partition, stands_for, index)
+    return _Sampled(
+        columns,
+        schema,
+        analysis.boxes,
+        reading,
+        expressions,
+        rows_per_file,
+        partition,
+        analysis.sample.stands_for,
+        index,
+    )
 
 
 def _learned(

@@ -76,7 +76,7 @@ def sought(
     lies = present.zone_map().shares_read(analysis.boxes) if thin else None
     learned = learn_layout(
         table, sample.arrays, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept, searching, lies, sample.total_rows / max(1, sample.rows),
+        kept, searching, lies, sample.stands_for,
     )  # fmt: skip
     if learned.spec is not None:
         learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))

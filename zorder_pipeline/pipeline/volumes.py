@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
@@ -20,7 +19,7 @@ from zorder_pipeline.reading.footers import column_bytes, read_footers, row_grou
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
-from .paging import sampled_pages, stored_pages, with_bounds
+from .paging import as_stored, sampled_pages, stored_pages, with_bounds
 from .records import TableAnalysis
 from .sizes import column_bytes as whole_bytes
 
@@ -153,7 +152,7 @@ def read_volumes(
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
-        stored = _stored(sample)
+        stored, _ = as_stored(analysis)
         before = _virtual(
             analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
         )
@@ -170,14 +169,7 @@ def with_sampled_pages(analysis: TableAnalysis, now: FileVolumes, boxes: Sequenc
     """What queries read of the table as it lies, by pages too, which the sample tells."""
     sample = analysis.sample
     in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
-    as_they_lie = np.zeros(sample.rows, dtype=np.int64)
-    share = sampled_pages(analysis, boxes, _stored(sample), as_they_lie, in_groups)
-    return replace(now, pages=now.bytes * share)
-
-
-def _stored(sample: Sample) -> npt.NDArray[np.int64]:
-    """Present file of each sampled row, by its number among those that rows were sampled from."""
-    return np.unique(sample.file, return_inverse=True)[1].ravel().astype(np.int64)
+    return replace(now, pages=now.bytes * sampled_pages(analysis, boxes, *as_stored(analysis), in_groups))
 
 
 def _virtual(
@@ -194,7 +186,7 @@ def _virtual(
     snapshot, sample = analysis.snapshot, analysis.sample
     files, columns = int(file.max()) + 1, sample.arrays
     order = np.lexsort((np.arange(len(file)), within, file))
-    scale = sample.total_rows / max(1, sample.rows)
+    scale = sample.stands_for
     read = columns_read(snapshot, queries)
     per_file = np.bincount(file, minlength=files).astype(np.float64)
     sizes = _sizes(analysis, frozenset().union(*read), file, order, files, scale, codec)

@@ -84,7 +84,7 @@ class Context:
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
     """``node`` as far as it restricts the table's rows; `TRUE` when it says nothing about it."""
-    node = node.unnest()
+    node = _plainly(node.unnest())
     if (node.this if isinstance(node, exp.Escape) else node).args.get("negate"):  # NOT LIKE and its kin are one node
         node = node.copy()
         (node.this if isinstance(node, exp.Escape) else node).set("negate", None)
@@ -105,7 +105,7 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
             return Or(())
     if (truth := constant(node, context.clock)) is not None:
         return TRUE if truth.kind == "boolean" and (truth.text == "true") != negated else Or(())
-    found = _atom(_plainly(node), context)
+    found = _atom(node, context)
     if found is None:
         return _opaque(node, context, negated)
     return _negation(found, node, context) if negated else found
@@ -197,8 +197,6 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
         case exp.Is() if column is not None and isinstance(node.expression, exp.Boolean):
             truth = "true" if node.expression.this else "false"
             return Comparison(column, "<=>", (Literal("boolean", truth),))
-        case exp.Not():
-            return condition(node, context)
         case exp.Like() if column is not None and context.family(column) in ("string", ""):
             return _like(node, column, context)
         case exp.Escape(this=exp.Like(this=liked) as like, expression=exp.Literal(this=escape)):

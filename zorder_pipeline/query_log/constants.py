@@ -20,7 +20,7 @@ __all__ = ["constant", "fold"]
 VARYING = (exp.Column, exp.Select, exp.AggFunc, exp.Parameter, exp.Placeholder, exp.Rand)
 MOST_NODES = 200
 ORDERED = exp.EQ | exp.NEQ | exp.LT | exp.LTE | exp.GT | exp.GTE
-SPANS = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
+COUNTED_IN = {"timestamp_seconds": 1_000_000, "timestamp_millis": 1_000, "timestamp_micros": 1}
 """Microseconds of what a moment is counted in."""
 
 
@@ -51,7 +51,11 @@ def _shown(at: dt.date) -> Literal:
 
 def _instant(node: exp.Expr) -> Literal | None:
     """A moment that is told in UTC, whatever the session's zone is."""
-    if isinstance(node, exp.Anonymous) and (span := SPANS.get(str(node.this).lower())) and len(node.expressions) == 1:
+    if (
+        isinstance(node, exp.Anonymous)
+        and (span := COUNTED_IN.get(str(node.this).lower()))
+        and len(node.expressions) == 1
+    ):
         count = computed(node.expressions[0])
         if count is None or not count.text.removeprefix("-").isdigit():
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -49,13 +50,21 @@ class Derived:
             return column_of((name, *fields)) if starred and not self.renamed and self._plain_stars else None
         if item is None:
             return self._behind_star(name, fields) if starred and not self.renamed else None
-        if starred and any(self._offers(star, name) is True for star in self._items if star.is_star):
+        if starred and any(True in self._owners(star, name).values() for star in self._items if star.is_star):
             return None  # two outputs of one name
         return safe_output(_field_of(item.unalias(), fields), self.source)
 
-    @property
+    @cached_property
     def _items(self) -> list[exp.Expr]:
         return select_of(self.source).expressions
+
+    @cached_property
+    def _joins(self) -> Joins:
+        return Joins.of(self.source.expression)
+
+    @cached_property
+    def _sources(self) -> dict[str, exp.Expr | Scope]:
+        return sources_of(self.source)
 
     @property
     def _plain_stars(self) -> bool:
@@ -63,10 +72,9 @@ class Derived:
 
     def _item(self, name: str) -> exp.Expr | None:
         if self.renamed:
-            names = [one.lower() for one in self.renamed]
-            if len(names) != len(self._items) or any(item.is_star for item in self._items):
+            if len(self.renamed) != len(self._items) or any(item.is_star for item in self._items):
                 return None
-            return self._items[names.index(name.lower())] if names.count(name.lower()) == 1 else None
+            return self._items[self.renamed.index(name.lower())] if self.renamed.count(name.lower()) == 1 else None
         named = [item for item in self._items if not item.is_star and item.alias_or_name.lower() == name.lower()]
         return named[-1] if named else None
 
@@ -77,57 +85,46 @@ class Derived:
                 if change.alias.lower() == name:
                     return safe_output(_field_of(change.this, fields), self.source) if len(stars) == 1 else None
         owners = [owner for star in stars for owner in self._owners(star, name)]
-        if self._merged(name) and all(isinstance(star, exp.Star) for star in stars):
+        if name in self._joins.using and all(isinstance(star, exp.Star) for star in stars):
             return safe_output(column_of((name, *fields)), self.source)
         if len(owners) != 1:
             return None
-        alone = len(sources_of(self.source)) == 1
-        return safe_output(column_of((name, *fields), "" if alone else owners[0]), self.source)
+        return safe_output(column_of((name, *fields), "" if len(self._sources) == 1 else owners[0]), self.source)
 
-    def _merged(self, name: str) -> bool:
-        """Whether a join makes one column of that name of several."""
-        return name in Joins.of(self.source.expression).using
-
-    def _owners(self, star: exp.Expr, name: str) -> list[str]:
-        """The sources that a column behind a star may come from."""
+    def _owners(self, star: exp.Expr, name: str) -> dict[str, bool | None]:
+        """The sources that a column behind a star may come from, and whether they surely have it."""
         gone = {item.name.lower() for item in _listed(star, "except_")}
         gone |= {change.this.name.lower() for change in _listed(star, "rename")}
         if name in gone:
-            return []
-        known = {alias: has_column(source, name, self.catalog) for alias, source in self._behind(star).items()}
-        return [alias for alias, has in known.items() if has is not False]
-
-    def _offers(self, star: exp.Expr, name: str) -> bool:
-        """Whether a star surely has an output of that name."""
-        sources = self._behind(star)
-        return any(has_column(sources[alias], name, self.catalog) is True for alias in self._owners(star, name))
-
-    def _behind(self, star: exp.Expr) -> dict[str, exp.Expr | Scope]:
-        sources, hidden = sources_of(self.source), Joins.of(self.source.expression).hidden
+            return {}
         named = star.table.lower() if isinstance(star, exp.Column) else ""
-        return {a: source for a, source in sources.items() if a not in hidden and named in ("", a.lower())}
+        behind = (a for a in self._sources if a not in self._joins.hidden and named in ("", a.lower()))
+        known = {alias: has_column(self.source, alias, name, self.catalog) for alias in behind}
+        return {alias: has for alias, has in known.items() if has is not False}
 
 
-def has_column(source: exp.Expr | Scope, name: str, catalog: Catalog) -> bool | None:
-    """Whether a source has a column of that name; None where that is not known."""
+def has_column(scope: Scope, alias: str, name: str, catalog: Catalog) -> bool | None:
+    """Whether a source of a SELECT has a column of that name; None where that is not known."""
+    if renamed := renamed_columns(scope, alias):
+        return name.lower() in renamed
+    source = sources_of(scope)[alias]
     if isinstance(source, exp.Table):
-        if alias_columns(source):
-            return name.lower() in alias_columns(source)
         schema = catalog.schemas.get(catalog.find(source) or "")
         return None if schema is None else schema.holds(name)
-    if isinstance(source, Scope) and source.outer_columns:
-        return name.lower() in [column.lower() for column in source.outer_columns]
-    if isinstance(source, Scope) and isinstance(source.expression, exp.Query):
-        items = select_of(source).expressions
-        if any(item.alias_or_name.lower() == name.lower() for item in items if not item.is_star):
-            return True
-        return None if any(item.is_star for item in items) else False
-    return None
+    if not isinstance(source, Scope) or not isinstance(source.expression, exp.Query):
+        return None
+    items = select_of(source).expressions
+    if any(item.alias_or_name.lower() == name.lower() for item in items if not item.is_star):
+        return True
+    return None if any(item.is_star for item in items) else False
 
 
 def renamed_columns(scope: Scope, alias: str) -> tuple[str, ...]:
-    """Names that FROM gives the columns of a source, ``AS d (a, b)``, where it was named or where it is used."""
-    node, source = scope.selected_sources.get(alias, (None, scope.sources.get(alias)))
+    """Names that FROM gives the columns of a source, ``AS d (a, b)``, where it is used or where it was named; in lower
+    case, empty where they keep their own.
+    """
+    source = scope.sources.get(alias)
+    node, source = scope.selected_sources.get(alias, (source, source))  # the right sides of SEMI joins are not selected
     here = alias_columns(node) if isinstance(node, exp.Expr) else []
     defined = source.outer_columns if isinstance(source, Scope) else []
     return tuple(here or [name.lower() for name in defined])

@@ -72,9 +72,9 @@ def computed(node: exp.Expr) -> Literal | None:
         return Literal("string", "".join(strings)) if len(strings) == len(texts) else None
     if isinstance(node, exp.Upper | exp.Lower):
         text = computed(node.this)
-        plain_text = text is not None and text.kind == "string" and text.text.isascii()
-        changed = str.upper if isinstance(node, exp.Upper) else str.lower
-        return Literal("string", changed(text.text)) if text is not None and plain_text else None
+        if text is None or text.kind != "string" or not text.text.isascii():
+            return None
+        return Literal("string", text.text.upper() if isinstance(node, exp.Upper) else text.text.lower())
     number = _number(node)
     return None if number is None else Literal("number", f"{number[0]:f}")
 

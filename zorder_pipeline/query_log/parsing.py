@@ -9,7 +9,6 @@ import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
-from itertools import pairwise
 from typing import Any, TypeAlias
 
 import sqlglot
@@ -120,21 +119,19 @@ def _in_order(statement: str, parameters: Sequence[Any], dialect: str) -> str:
     """The statement with values in the place of its question marks: in a tree clauses stand in another order."""
     read_as, parts, end, order = dialect_of(dialect), list[str](), 0, iter(parameters)
     tokens = read_as.tokenize(statement)
-    for token, after in pairwise([*tokens, None]):
-        if token is None or token.token_type != TokenType.PLACEHOLDER:
+    for token, after in zip(tokens, [*tokens[1:], None], strict=True):
+        if token.token_type != TokenType.PLACEHOLDER:
             continue
-        numbered = after is not None and after.token_type == TokenType.NUMBER and after.start == token.end + 1
-        if numbered and after is not None:  # ?1 is the first
-            place = int(after.text) - 1 if after.text.isdigit() else -1
-            value = parameters[place] if 0 <= place < len(parameters) else UNKNOWN
-        else:
+        last, value = token, UNKNOWN
+        if after is None or after.token_type != TokenType.NUMBER or after.start != token.end + 1:
             value = next(order, UNKNOWN)
-        if value is UNKNOWN or isinstance(value, SEVERAL):
-            parts += [statement[end : token.end + 1]]
-            end = (after.end if numbered and after is not None else token.end) + 1
-            continue
-        parts += [statement[end : token.start], f" {_literal(value).sql(dialect=read_as)} "]
-        end = (after.end if numbered and after is not None else token.end) + 1
+        else:  # ?1 is the first
+            last = after
+            if after.text.isdigit() and 0 < int(after.text) <= len(parameters):
+                value = parameters[int(after.text) - 1]
+        known = value is not UNKNOWN and not isinstance(value, SEVERAL)
+        parts += [statement[end : token.start], f" {_literal(value).sql(dialect=read_as)} " if known else "?"]
+        end = last.end + 1
     return "".join([*parts, statement[end:]])
 
 

@@ -12,7 +12,7 @@ from sqlglot import exp
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
 from .moments import MONTHS, SPANS, moved, truncated
 
-__all__ = ["Clock", "moment", "with_moments"]
+__all__ = ["Clock", "moment", "unit_of", "with_moments"]
 
 NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
 SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub)
@@ -76,9 +76,10 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             return _months_later(node, moment(node.this, clock), clock.zone)
         case exp.TimestampTrunc() | exp.DateTrunc() if not node.args.get("zone"):
             return _cut(node, moment(node.this, clock))
-        case exp.LastDay() if _unit(node) in ("", "MONTH"):
+        case exp.LastDay() if unit_of(node) in ("", "MONTH"):
             start = moment(node.this, clock)
-            return None if start is None else _last_day(start)
+            after = None if start is None else moved(dt.date(start.year, start.month, 1), 1, "MONTH", clock.zone)
+            return None if after is None else after - dt.timedelta(days=1)
         case exp.DateFromParts():
             return dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
         case exp.Anonymous() if str(node.this).lower() == "make_date":
@@ -139,7 +140,8 @@ def _zone(node: exp.Expr) -> str | None:
     return str(given.this)
 
 
-def _unit(node: exp.Expr) -> str:
+def unit_of(node: exp.Expr) -> str:
+    """The unit of a call by the name that it has in `moments`, or as it is written; "" where it names none."""
     unit = node.args.get("unit")
     if isinstance(unit, exp.WeekStart):
         return "WEEK" if unit.name.upper() == "MONDAY" else "another week"
@@ -162,17 +164,12 @@ def _midnight(at: dt.date | None) -> dt.datetime | None:
     return at if at is None or isinstance(at, dt.datetime) else dt.datetime(at.year, at.month, at.day)
 
 
-def _last_day(start: dt.date) -> dt.date:
-    after = (dt.date(start.year, start.month, 1) + dt.timedelta(days=32)).replace(day=1)
-    return after - dt.timedelta(days=1)
-
-
 def _cut(node: exp.Expr, start: dt.date | None) -> dt.date | None:
     """A moment cut to a unit: ``trunc`` gives a date, ``date_trunc`` a time, unless the dialect keeps the type."""
-    if start is None or (cut := truncated(start, _unit(node))) is None:
+    if start is None or (cut := truncated(start, unit_of(node))) is None:
         return None
     if isinstance(node, exp.DateTrunc):
-        return _day(cut) if SPANS.get(_unit(node), SPANS["DAY"]) >= SPANS["DAY"] else cut
+        return _day(cut) if SPANS.get(unit_of(node), SPANS["DAY"]) >= SPANS["DAY"] else cut
     return cut if node.args.get("input_type_preserved") else _midnight(cut)
 
 

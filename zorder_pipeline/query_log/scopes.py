@@ -125,7 +125,7 @@ def _starred(select: exp.Select, catalog: Catalog) -> tuple[str, ...] | None:
     bare = len(select.expressions) == 1 and plain_star(select.expressions[0])
     if not bare or not isinstance(table, exp.Table) or any(select.args.get(name) for name in ("joins", "laterals")):
         return None
-    if any(table.args.get(name) for name in ("pivots", "joins", "laterals")) or (alias_columns(table)):
+    if any(table.args.get(name) for name in ("pivots", "joins", "laterals")) or alias_columns(table):
         return None
     schema = catalog.schemas.get(catalog.find(table) or "")
     return tuple(column.name.lower() for column in schema.columns) if schema is not None else None

@@ -6,7 +6,7 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
 from .catalog import Catalog
-from .derived import Derived, has_column, renamed_columns
+from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
 from .outputs import FOREIGN, group_keys, large, lets_through, reshaped, says_something, sources_of, substituted
@@ -35,7 +35,7 @@ class Select:
     def __init__(
         self, scope: Scope, catalog: Catalog, inherited: list[exp.Expr], asked: frozenset[str] | None = None
     ) -> None:
-        self.scope, self.catalog, self.inherited, self.asked = scope, catalog, inherited, asked
+        self.scope, self.catalog, self.asked = scope, catalog, asked
         select = scope.expression
         self.sources = sources_of(scope)
         self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
@@ -193,21 +193,17 @@ class Select:
 
     def _elsewhere(self, name: str, alias: str) -> bool:
         """Whether another source is known to have a column of that name, too."""
-        for other, source in self.sources.items():
+        for other in self.sources:
             if other == alias or other in self.joins.hidden:
                 continue
-            if self.renamed[other]:
-                if name.lower() in self.renamed[other]:
-                    return True
-            elif has_column(source, name, self.catalog) is True:
+            if has_column(self.scope, other, name, self.catalog) is True:
                 return True
         return self._lateral(name)
 
     def _lateral(self, column: str) -> bool:
         """Whether a lateral view makes a column of that name."""
         for lateral in self.scope.expression.args.get("laterals") or []:
-            alias = lateral.args.get("alias")
-            names = [item.name.lower() for item in (alias.columns if isinstance(alias, exp.TableAlias) else [])]
+            names = alias_columns(lateral)
             if not names or column.lower() in names:
                 return True
         return False
@@ -216,10 +212,12 @@ class Select:
         """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""
         if self.renamed[alias] or (self._starred and self.asked is None):
             return None
-        told = [own_path(c, alias, self.sources[alias]) for c in self.scope.expression.find_all(exp.Column)]
-        bare = [path_of(c) for c in self.scope.expression.find_all(exp.Column) if not self._naming(c)]
-        names = {path[0].lower() for path in (*told, *bare) if path is not None}
-        return frozenset(names | (self.asked or frozenset() if self._starred else frozenset()))
+        names = set(self.asked or ()) if self._starred else set()
+        for column in self.scope.expression.find_all(exp.Column):
+            path = own_path(column, alias, self.sources[alias]) if self._naming(column) else path_of(column)
+            if path is not None:
+                names.add(path[0].lower())
+        return frozenset(names)
 
     @property
     def _starred(self) -> bool:

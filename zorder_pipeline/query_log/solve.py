@@ -20,7 +20,8 @@ from zorder_pipeline.model.schema import Column
 
 from .constants import fold
 from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
-from .relative import Clock
+from .moments import SPANS, moved, truncated
+from .relative import Clock, unit_of
 
 __all__ = ["Find", "column_behind_cast", "solved"]
 
@@ -107,14 +108,16 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate |
     ):
         return None
     found, start = _temporal_column(left.this, find), _day(literal)
-    unit = str(left.args.get("unit") or "").strip("'").upper()
+    unit = unit_of(left)
     if found is None or start is None or not _temporal(found[1]) or left.args.get("zone"):
         return None
     if unit == "WEEK" and op not in ("=", ">=", "<="):
         return None  # some dialects' weeks begin on Sunday: only these ranges cover both
+    if SPANS.get(unit, SPANS["DAY"]) < SPANS["DAY"] or truncated(start, unit) != start:
+        return None  # shorter than a day, unknown, or no such unit begins there
     try:
-        end = _unit_end(start, unit)
-    except OverflowError:  # the last unit that dates can tell
+        end = moved(start, 1, unit, "UTC")
+    except (OverflowError, ValueError):  # the last unit that dates can tell
         return None
     return _period(found[0], op, start, end) if end is not None else None
 
@@ -234,26 +237,6 @@ def _period(name: str, op: str, start: dt.date, end: dt.date, solved: bool = Tru
     chosen = {"<": ("<", first), "<=": ("<", after), ">": (">=", after), ">=": (">=", first)}
     written, literal = chosen[op]
     return Comparison(name, written, (literal,), True, solved)
-
-
-def _unit_end(start: dt.date, unit: str) -> dt.date | None:
-    """The first day after the unit that begins at ``start``; None when no such unit begins there.
-
-    Raises:
-        OverflowError: it is later than dates can be.
-    """
-    match unit:
-        case "DAY" | "DD":
-            return start + dt.timedelta(days=1)
-        case "WEEK" if start.weekday() == 0:
-            return start + dt.timedelta(days=7)
-        case "MONTH" | "MM" | "MON" if start.day == 1:
-            return (start + dt.timedelta(days=32)).replace(day=1)
-        case "QUARTER" if start.day == 1 and start.month in (1, 4, 7, 10):
-            return (start + dt.timedelta(days=95)).replace(day=1)
-        case "YEAR" | "YYYY" | "YY" if start.day == 1 and start.month == 1:
-            return (start + dt.timedelta(days=366)).replace(day=1)
-    return None
 
 
 def _day(literal: Literal) -> dt.date | None:

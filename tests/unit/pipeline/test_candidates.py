@@ -27,6 +27,7 @@ def unseen() -> Unseen:
     sample = SimpleNamespace(
         rows=ROWS,
         total_rows=ROWS,
+        stands_for=1.0,
         file=STORED,
         names=[f"file:/t/{i}" for i in range(4)],
         arrays={"v": (VALUES, np.ones(ROWS, dtype=np.bool_)), "p": (PARTITION, np.ones(ROWS, dtype=np.bool_))},

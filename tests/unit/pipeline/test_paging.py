@@ -21,7 +21,10 @@ def analysis_of(every: int = 1) -> Any:
     """Two files of three pages each, of which every so many rows are sampled."""
     values = VALUES[::every]
     sample = SimpleNamespace(
-        rows=len(values), total_rows=ROWS, arrays={"a": (values, np.ones(len(values), dtype=np.bool_))}
+        rows=len(values),
+        total_rows=ROWS,
+        stands_for=ROWS / len(values),
+        arrays={"a": (values, np.ones(len(values), dtype=np.bool_))},
     )
     return SimpleNamespace(sample=sample, snapshot=SimpleNamespace(schema=TableSchema((Column("a", "int"),))))
 

@@ -58,6 +58,7 @@ CASES = [
     ("SELECT * FROM t AS o (x, id) WHERE id = 5", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM t) AS o (x, id) WHERE id = 5", ["TRUE"]),
     ("SELECT * FROM (SELECT x, id FROM t UNION ALL SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5", "x = 5"]),
+    ("SELECT * FROM v SEMI JOIN flights AS o (x, id) ON v.id = o.id AND o.x = 3", ["TRUE"]),
     # qualified by the table's own name, and by an alias before a struct
     ("SELECT * FROM prod.flights WHERE prod.flights.x = 1 AND flights.c = 'x'", ["x = 1 AND c = 'x'"]),
     ("SELECT * FROM prod.flights f WHERE f.address.city = 'x'", ["address.city = 'x'"]),
