@@ -112,7 +112,7 @@ def best_cut(
         count = hits(some_low, some_high, boxes, ends, column, first, last, scratch)
         cost = weight(scratch, count, box_query, weights) * places[k] + right[k]
         # of equal gains the cut nearest to the middle
-        gain = (base - cost) / base - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0) if base > 0.0 else 0.0
+        gain = ((base - cost) / base if base > 0.0 else 0.0) - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
         if gain > best:
             best, best_place = gain, places[k]
     return best, best_place

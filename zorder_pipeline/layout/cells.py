@@ -6,14 +6,16 @@ up to a fifth fewer rows read than with equal counts (design section 5).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numba
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["TOLERANCE", "Cuts", "cut_cells", "file_count"]
+from zorder_pipeline.model.key_spec import KeySpec
+
+__all__ = ["TOLERANCE", "Cuts", "cell_sizes", "cut_cells", "file_count"]
 
 TOLERANCE = 0.35
 """A file's rows may differ from the target by this share when that lets it end at a coarser cell."""
@@ -32,10 +34,12 @@ class Cuts:
             than starts.
         pieces: files per range, shape (len(starts) + 1,): 1, or more for a range that holds more rows than a file
             should (a heavy hitter), whose rows are then dealt out evenly.
+        sizes: rows that a file of each range should have, in units of the target, shape (len(starts) + 1,).
     """
 
     starts: npt.NDArray[np.int64]
     pieces: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.float64] = field(repr=False)
 
     @property
     def files(self) -> int:
@@ -53,7 +57,11 @@ def file_count(rows: int, target_rows: int) -> int:
 
 
 def cut_cells(
-    cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], target_rows: float, tolerance: float = TOLERANCE
+    cells: npt.NDArray[np.int64],
+    counts: npt.NDArray[np.int64],
+    target_rows: float,
+    tolerance: float = TOLERANCE,
+    sizes: npt.NDArray[np.float64] | None = None,
 ) -> Cuts:
     """Cut a histogram of keys into files.
 
@@ -62,17 +70,33 @@ def cut_cells(
         counts: rows per key, shape (n,).
         target_rows: rows a file should have.
         tolerance: see `TOLERANCE`; 0 gives equal counts as far as cells allow.
+        sizes: rows of the files of each cell in units of the target, shape (n,), see `cell_sizes`; None for 1.
 
     >>> cut_cells(np.arange(8), np.full(8, 10), 20)
     Cuts(starts=array([2, 4, 6]), pieces=array([1, 1, 1, 1]))
     >>> cut_cells(np.arange(3), np.array([5, 90, 5]), 10).pieces  # a heavy hitter is dealt out evenly
     array([1, 9, 1])
+    >>> cut_cells(np.arange(8), np.full(8, 10), 20, sizes=np.repeat([0.5, 2.0], 4))
+    Cuts(starts=array([1, 2, 3, 4]), pieces=array([1, 1, 1, 1, 1]))
     """
     if not len(cells):
-        return Cuts(np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64))
+        return Cuts(np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64), np.ones(1))
     counts = np.ascontiguousarray(counts, dtype=np.int64)
-    first, pieces = cut_positions(np.ascontiguousarray(cells, dtype=np.int64), counts, target_rows, tolerance)
-    return Cuts(cells[first[1:]], pieces)
+    wanted: npt.NDArray[Any] = counts if sizes is None else counts / sizes
+    first, pieces = cut_positions(np.ascontiguousarray(cells, dtype=np.int64), wanted, target_rows, tolerance)
+    of_range = np.ones(len(first)) if sizes is None else np.add.reduceat(counts, first) / np.add.reduceat(wanted, first)
+    return Cuts(cells[first[1:]], pieces, of_range)
+
+
+def cell_sizes(spec: KeySpec, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.float64] | None:
+    """Rows of the files of each cell under a layout, in units of the target, shape of ``cells``; None if about equal.
+
+    Cells of an epoch, whose values came after the layout was learned, are as those they repeat.
+    """
+    if spec.tree is None or not spec.tree.size:
+        return None
+    leaf = np.searchsorted(spec.tree.leaf_keys, cells & ((1 << spec.bits) - 1))
+    return np.array(spec.tree.leaf_sizes)[leaf]
 
 
 @numba.njit(cache=True)
@@ -88,7 +112,7 @@ def _level(a: np.int64, b: np.int64) -> int:  # pragma: no cover - compiled
 
 @numba.njit(cache=True)
 def cut_positions(
-    cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64], target_rows: float, tolerance: float
+    cells: npt.NDArray[np.int64], counts: npt.NDArray[Any], target_rows: float, tolerance: float
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Index of the first cell of each range (the first is 0), and its pieces; see `cut_cells`."""
     n = len(cells)

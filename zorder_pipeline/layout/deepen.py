@@ -42,7 +42,11 @@ WORSE = 1.002
 
 
 def deepened(
-    draft: AnyDraft, table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64]
+    draft: AnyDraft,
+    table: SampledTable,
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    growing: GrowSettings | None = None,
 ) -> tuple[AnyDraft, int]:
     """The layout with spare bits, and how many; as it was where there is nothing to say by what to go on.
 
@@ -53,11 +57,12 @@ def deepened(
     Args:
         estimator: of the training queries.
         weights: weight of each query, shape (queries,), positive.
+        growing: how a tree was grown; None for another one, which gets no further cuts.
     """
     before = float(weights @ table.rows_read(draft, estimator))
     deeper, telling = draft, 0
     if isinstance(draft, TreeDraft):
-        deeper = _cut_further(draft, table, estimator, weights)
+        deeper = _cut_further(draft, table, estimator, weights, growing) if growing is not None else draft
     elif draft.curve != "hilbert":
         deeper, telling = _gone_on(draft, table, estimator, weights, before)
     if deeper is draft or float(weights @ table.rows_read(deeper, estimator)) > WORSE * before:
@@ -94,11 +99,15 @@ def _gone_on(
 
 
 def _cut_further(
-    draft: TreeDraft, table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64]
+    draft: TreeDraft,
+    table: SampledTable,
+    estimator: Estimator,
+    weights: npt.NDArray[np.float64],
+    growing: GrowSettings,
 ) -> TreeDraft:
     inner = min(
         INNER_BITS, MOST_CUTS - key_bits(table.files), int(math.log2(max(1.0, table.rows_per_file / CELL_ROWS)))
     )
-    if not draft.inside.any() or inner <= GrowSettings().inner:  # a baseline's tree has no cuts inside files
+    if not draft.inside.any() or inner <= growing.inner:
         return draft
-    return grow_tree(table.fine, estimator, weights, table.rows_per_file, GrowSettings(inner=inner))
+    return grow_tree(table.fine, estimator, weights, table.rows_per_file, replace(growing, inner=inner))

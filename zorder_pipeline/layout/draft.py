@@ -107,6 +107,10 @@ class SampledTable:
         return max(1, round(self.rows / self.rows_per_file))
 
     @cached_property
+    def _ones(self) -> npt.NDArray[np.float64]:
+        return np.ones(self.rows)
+
+    @cached_property
     def _members(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Rows by partition, and where each partition begins."""
         assert self.partition is not None
@@ -133,23 +137,39 @@ class SampledTable:
         """File of every sample row under ``draft`` (None: as stored), shape (rows,), and their number."""
         if draft is None:
             return self.stored, self.stored_files
-        keys = self.keys(draft)
-        if isinstance(draft, TreeDraft) and draft.leaves_are_files:
-            leaves, leaf_number = np.unique(keys, return_inverse=True)
-            return np.asarray(leaf_number, dtype=np.int32), len(leaves)
-        tolerance = TOLERANCE if not isinstance(draft, Draft) or draft.aligned else 0.0
+        if isinstance(draft, TreeDraft):
+            return self._blocks_of_tree(draft)
+        keys, tolerance = self.keys(draft), TOLERANCE if draft.aligned else 0.0
         if self.partition is not None:
-            block, number = _blocks_by_partition(keys, *self._members, self.rows_per_file, tolerance)
+            block, number = _blocks_by_partition(keys, self._ones, *self._members, self.rows_per_file, tolerance)
             return block, int(number)
-        if isinstance(draft, Draft) and draft.curve != "hilbert" and len(draft.order) <= DENSE_BITS:
+        if draft.curve != "hilbert" and len(draft.order) <= DENSE_BITS:
             block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
             return block, int(number)
         if not tolerance:  # equal counts, ties as they come: how systems with a total order cut files
             block = np.empty(self.rows, dtype=np.int32)
             block[np.argsort(keys, kind="stable")] = np.arange(self.rows, dtype=np.int64) * self.files // self.rows
             return block, self.files
-        cells, cell_of_row, counts = np.unique(keys, return_inverse=True, return_counts=True)
-        first, _ = cut_positions(cells, counts.astype(np.int64), self.rows_per_file, tolerance)
+        return self._blocks_of_cells(keys, self._ones, tolerance)
+
+    def _blocks_of_tree(self, draft: TreeDraft) -> tuple[npt.NDArray[np.int32], int]:
+        leaf = leaf_of(self.fine, draft.feature, draft.cut, draft.low, draft.high)
+        keys = draft.keys[leaf]
+        if draft.leaves_are_files:
+            leaves, leaf_number = np.unique(keys, return_inverse=True)
+            return np.asarray(leaf_number, dtype=np.int32), len(leaves)
+        counted = self._ones if draft.size is None else 1 / draft.size[leaf]
+        if self.partition is None:
+            return self._blocks_of_cells(keys, counted, TOLERANCE)
+        block, number = _blocks_by_partition(keys, counted, *self._members, self.rows_per_file, TOLERANCE)
+        return block, int(number)
+
+    def _blocks_of_cells(
+        self, keys: npt.NDArray[np.int64], counted: npt.NDArray[Any], tolerance: float
+    ) -> tuple[npt.NDArray[np.int32], int]:
+        """Files by key, where each row counts for so many."""
+        cells, cell_of_row = np.unique(keys, return_inverse=True)
+        first, _ = cut_positions(cells, np.bincount(cell_of_row, weights=counted), self.rows_per_file, tolerance)
         begins = np.zeros(len(cells), dtype=np.int32)
         begins[first[1:]] = 1
         return np.cumsum(begins, dtype=np.int32)[cell_of_row], len(first)
@@ -200,7 +220,7 @@ def _keys(fine: Any, order: Any, gray: bool) -> Any:  # pragma: no cover - compi
 
 @numba.njit(cache=True, nogil=True)
 def _blocks_by_partition(
-    keys: Any, members: Any, starts: Any, rows_per_file: float, tolerance: float
+    keys: Any, counted: Any, members: Any, starts: Any, rows_per_file: float, tolerance: float
 ) -> Any:  # pragma: no cover - compiled
     block = np.empty(len(keys), dtype=np.int32)
     number = 0
@@ -208,13 +228,13 @@ def _blocks_by_partition(
         rows = members[starts[p] : starts[p + 1]]
         order = rows[np.argsort(keys[rows])]
         cells = np.empty(len(order), dtype=np.int64)
-        counts = np.zeros(len(order), dtype=np.int64)
+        counts = np.zeros(len(order), dtype=np.float64)
         found = 0
         for i in order:
             if found == 0 or cells[found - 1] != keys[i]:
                 cells[found] = keys[i]
                 found += 1
-            counts[found - 1] += 1
+            counts[found - 1] += counted[i]
         first, _ = cut_positions(cells[:found], counts[:found], rows_per_file, tolerance)
         cell, file = -1, -1
         for i in order:

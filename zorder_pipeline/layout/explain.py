@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from itertools import groupby, pairwise
 
@@ -122,7 +122,17 @@ def _tree(spec: KeySpec, tree: CutTree) -> tuple[str, ...]:
         ),
         f"columns of the first cuts, the coarsest first: {', then '.join(first)}",
         *(_feature(feature, feature.bits) for feature in spec.features if not feature.divides),
+        *_sizes(tree),
     )
+
+
+def _sizes(tree: CutTree) -> Iterator[str]:
+    """How files differ in size, if they do."""
+    if tree.size:
+        yield (
+            f"files of {min(tree.leaf_sizes):.2g} to {max(tree.leaf_sizes):.2g} times the usual size: small ones where "
+            "that saves queries most, large ones where few look"
+        )
 
 
 def _places(spec: KeySpec, index: int) -> str:

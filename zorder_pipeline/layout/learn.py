@@ -22,7 +22,7 @@ from .blocks import LogBlocks
 from .clock import with_clock
 from .deepen import deepened
 from .draft import AnyDraft, Draft, SampledTable
-from .grow import grow_tree
+from .grow import GrowSettings, grow_tree, uneven
 from .promise import whole_table_shares
 from .search import MAX_BITS, Found, Progress, SearchSettings, search
 from .skipping import Estimator
@@ -33,7 +33,8 @@ __all__ = ["MIN_GAIN", "Learned", "learn_layout", "surely"]
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
-OWN = ("learned", "tree")
+TREE, UNEVEN = "tree", "uneven-tree"
+OWN = ("learned", TREE, UNEVEN)
 SURE = 0.9
 """Share of bootstrap resamples in which a gain must show."""
 SEARCHED_SHARE = 4
@@ -48,7 +49,8 @@ class Learned:
 
     Attributes:
         spec: the winning key; None when the present layout was not surely beaten on the select queries.
-        name: ``learned`` (a bit order), ``tree`` (of cuts), the winning baseline's name, ``stored``, or ``kept``.
+        name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size), the winning
+            baseline's name, ``stored``, or ``kept``.
         train, select: mean share of rows read on the training and the select block under the winner.
         stored_select: the same on the select block as the table lies now.
         baselines: mean share on the select block by baseline, ``stored`` included.
@@ -137,7 +139,9 @@ def learn_layout(
     if searching and table.encodings and table.files > 1:
         found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
         drafts["learned"] = found.draft
-        drafts["tree"] = grow_tree(table.fine, on_train, weights[train], table.rows_per_file)
+        for kind in (TREE, UNEVEN):
+            growing = _growing(kind, table, [queries[i] for i in train])
+            drafts[kind] = grow_tree(table.fine, on_train, weights[train], table.rows_per_file, growing)
         less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
         training = Training(table, on_train, [queries[i] for i in train], weights[train], less)
         for baseline in BASELINES:
@@ -157,9 +161,10 @@ def learn_layout(
         if blocks:  # the choice is made: what the select block knows may now refine it
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
-            if (seconds := left()) != 0:
-                winner = _refined(name, winner, table, known, weights[both], replace(settings, seconds=seconds))
-        winner, spare = deepened(winner, table, known, weights[both])
+        growing = _growing(name, table, [queries[i] for i in both])
+        if blocks and (seconds := left()) != 0:
+            winner = _refined(winner, table, known, weights[both], growing, replace(settings, seconds=seconds))
+        winner, spare = deepened(winner, table, known, weights[both], growing)
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
     nothing = np.zeros(0)
@@ -189,17 +194,28 @@ def learn_layout(
     )
 
 
+def _growing(name: str, table: SampledTable, queries: Sequence[Boxes]) -> GrowSettings | None:
+    """How a tree of ours grows from ``queries``; None for another kind of layout."""
+    if name == UNEVEN:
+        return uneven(queries, table.encodings)
+    return GrowSettings() if name == TREE else None
+
+
 def _refined(
-    name: str,
     winner: AnyDraft,
     table: SampledTable,
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
+    growing: GrowSettings | None,
     settings: SearchSettings,
 ) -> AnyDraft:
-    """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays."""
+    """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays.
+
+    Args:
+        growing: how the winner grew, if it is a tree of ours.
+    """
     if isinstance(winner, TreeDraft):
-        return grow_tree(table.fine, estimator, weights, table.rows_per_file) if name in OWN else winner
+        return winner if growing is None else grow_tree(table.fine, estimator, weights, table.rows_per_file, growing)
     if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
         return winner
     budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
@@ -212,7 +228,7 @@ def _choose(
     weights: npt.NDArray[np.float64],
     rng: np.random.Generator,
 ) -> str:
-    """The better one of ``learned`` and ``tree`` on the select block, unless a baseline is surely better, or none is.
+    """The best one of `OWN` on the select block, unless a baseline is surely better, or none is.
 
     The searched layouts already include the baselines on the training block, so a baseline that looks better here by
     the luck of a few queries is no reason to drop them; and the table stays as it is unless the winner surely reads

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.key_spec import KeySpec
 
-from .cells import cut_cells
+from .cells import cell_sizes, cut_cells
 from .extend import extended
 from .interleave import keys
 
@@ -39,7 +39,7 @@ def files_under(
         groups = np.split(order, np.flatnonzero(np.diff(partition[order])) + 1)
     for rows in groups:
         cells, counts = np.unique(key[rows], return_counts=True)
-        cuts = cut_cells(cells, counts, rows_per_file)
+        cuts = cut_cells(cells, counts, rows_per_file, sizes=cell_sizes(spec, cells))
         place = np.searchsorted(cuts.starts, key[rows], side="right")
         first = np.concatenate([[0], np.cumsum(cuts.pieces)])
         file[rows] = number + first[place] + np.arange(len(rows)) % cuts.pieces[place]

@@ -33,6 +33,7 @@ class TreeDraft:
         rank: depth of the node below the root, or below the file it lies in.
         inside: whether the node lies inside one file.
         leaves_are_files: files end at leaves and nowhere else, whatever their size.
+        size: rows of a leaf's files in units of the target; None where files are of about equal size.
     """
 
     feature: Ints
@@ -42,6 +43,7 @@ class TreeDraft:
     rank: Ints
     inside: npt.NDArray[np.bool_]
     leaves_are_files: bool = False
+    size: npt.NDArray[np.float64] | None = None
 
     @property
     def keys(self) -> Ints:
@@ -112,5 +114,6 @@ def tree_spec(draft: TreeDraft, encodings: tuple[Encoding, ...]) -> KeySpec:
         low=tuple(draft.low.tolist()),
         high=tuple(draft.high.tolist()),
         key=tuple(draft.keys.tolist()),
+        size=() if draft.size is None else tuple(draft.size.tolist()),
     )
     return KeySpec(tuple(features), tuple(range(len(features))), "tree", tree=tree)

@@ -12,7 +12,10 @@ from zorder_pipeline.errors import PlanError
 __all__ = ["LEAF", "CutTree"]
 
 LEAF = -1
+NAMES = ("feature", "cut", "low", "high", "key")
 MAX_KEY = 1 << 62
+SMALLEST, LARGEST = 0.001, 1000.0
+"""Sizes of files, in units of the average, beyond which a plan is not taken seriously."""
 
 
 @dataclass(frozen=True)
@@ -24,6 +27,8 @@ class CutTree:
         cut: rows whose code is at least ``cut`` go to ``high``, the others to ``low``; 0 at a leaf.
         low, high: indices of the children; the node itself at a leaf.
         key: key of a leaf's rows, another one for each leaf; 0 at an inner node.
+        size: rows of a leaf's files, in units of what files have on average; 1 at an inner node. Empty where files are
+            of about equal size.
 
     >>> CutTree((0, LEAF, LEAF), (5, 0, 0), (1, 1, 2), (2, 1, 2), (0, 0, 1)).depth
     1
@@ -34,6 +39,7 @@ class CutTree:
     low: tuple[int, ...]
     high: tuple[int, ...]
     key: tuple[int, ...]
+    size: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         nodes = len(self.feature)
@@ -45,6 +51,10 @@ class CutTree:
                 raise PlanError(f"the plan's tree of cuts is malformed at node {i}")
             if feature != LEAF and not all(i < child < nodes for child in children):
                 raise PlanError(f"the plan's tree of cuts is malformed: node {i} has children {children}")
+        if self.size and (len(self.size) != nodes or not all(SMALLEST <= size <= LARGEST for size in self.size)):
+            raise PlanError(
+                f"the plan's tree of cuts is malformed: a file's size is not from {SMALLEST} to {LARGEST:,.0f}"
+            )
         inner = [i for i, feature in enumerate(self.feature) if feature != LEAF]
         if sorted([*(self.low[i] for i in inner), *(self.high[i] for i in inner)]) != list(range(1, nodes)):
             raise PlanError("the plan's tree of cuts is malformed: a node has no parent, or two")
@@ -57,7 +67,17 @@ class CutTree:
     @cached_property
     def leaf_keys(self) -> tuple[int, ...]:
         """Keys of the leaves, ascending."""
-        return tuple(sorted(key for key, feature in zip(self.key, self.feature, strict=True) if feature == LEAF))
+        return tuple(self.key[leaf] for leaf in self._leaves)
+
+    @cached_property
+    def leaf_sizes(self) -> tuple[float, ...]:
+        """Rows of each leaf's files in units of the average, in the order of `leaf_keys`; empty if about equal."""
+        return tuple(self.size[leaf] for leaf in self._leaves) if self.size else ()
+
+    @cached_property
+    def _leaves(self) -> list[int]:
+        leaves = (node for node, feature in enumerate(self.feature) if feature == LEAF)
+        return sorted(leaves, key=self.key.__getitem__)
 
     @cached_property
     def depth(self) -> int:
@@ -70,7 +90,7 @@ class CutTree:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form; `from_json` is its inverse."""
-        return {name: list(getattr(self, name)) for name in ("feature", "cut", "low", "high", "key")}
+        return {name: list(getattr(self, name)) for name in NAMES} | ({"size": list(self.size)} if self.size else {})
 
     @staticmethod
     def from_json(data: dict[str, Any]) -> CutTree:
@@ -80,6 +100,7 @@ class CutTree:
             PlanError: the data is malformed.
         """
         try:
-            return CutTree(*(tuple(int(v) for v in data[name]) for name in ("feature", "cut", "low", "high", "key")))
+            feature, cut, low, high, key = (tuple(int(v) for v in data[name]) for name in NAMES)
+            return CutTree(feature, cut, low, high, key, tuple(float(v) for v in data.get("size", ())))
         except (KeyError, TypeError, ValueError) as error:
             raise PlanError(f"the plan's tree of cuts is malformed: {error!r}") from error

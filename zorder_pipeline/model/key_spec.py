@@ -195,6 +195,11 @@ class KeySpec:
         return self.order[:-1] if waits else self.order
 
     @property
+    def smallest_file(self) -> float:
+        """Rows of the smallest files that it makes, in units of the target: 1 where files are of about equal size."""
+        return min(self.tree.leaf_sizes, default=1.0) if self.tree is not None else 1.0
+
+    @property
     def highest(self) -> int:
         """The largest key there can be."""
         return ((1 + max(feature.epochs for feature in self.features)) << self.bits) - 1

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.layout.cells import cut_cells
+from zorder_pipeline.layout.cells import cell_sizes, cut_cells
 from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.model.key_spec import KeySpec
@@ -50,7 +50,7 @@ def confirmed(
     present = now.shares_read(queries, total)
     if spec is None or not queries:
         return present, present
-    chosen = select_files(snapshot, spec.layout_id, target_rows).rewrite
+    chosen = select_files(snapshot, spec.layout_id, target_rows, smallest=spec.smallest_file).rewrite
     if not len(chosen):
         return present, present
     names = {item.column for boxes in queries for box in boxes for item in box}
@@ -58,14 +58,14 @@ def confirmed(
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
     table = hilbert_table(spec) if spec.curve == "hilbert" else None
     cells = zones_by_cell(snapshot, spec, columns, files.path[chosen].tolist(), table)
-    new = file_zones(cells, target_rows, snapshot.schema)
+    new = file_zones(cells, spec, target_rows, snapshot.schema)
     kept = np.ones(len(files), dtype=np.bool_)
     kept[chosen] = False
     after = new.shares_read(queries, total) + _part(now, kept).shares_read(queries, total)
     return present, after
 
 
-def file_zones(cells: CellZones, target_rows: int, schema: TableSchema) -> ZoneMap:
+def file_zones(cells: CellZones, spec: KeySpec, target_rows: int, schema: TableSchema) -> ZoneMap:
     """Zone maps, as Delta will store them, of the files that cells are cut into.
 
     The pieces of a cell that is dealt out over several files count as one: each has nearly the zone map of the whole.
@@ -75,8 +75,9 @@ def file_zones(cells: CellZones, target_rows: int, schema: TableSchema) -> ZoneM
     starts = np.flatnonzero(np.diff(cells.partition[order], prepend=-1))
     begins: list[npt.NDArray[np.int64]] = []
     for place, members in zip(starts, np.split(order, starts[1:]), strict=True):
-        cuts = cut_cells(cells.keys[members], cells.rows[members], target_rows)
-        begins.append(place + np.append(0, np.searchsorted(cells.keys[members], cuts.starts)))
+        keys = cells.keys[members]
+        cuts = cut_cells(keys, cells.rows[members], target_rows, sizes=cell_sizes(spec, keys))
+        begins.append(place + np.append(0, np.searchsorted(keys, cuts.starts)))
     first = np.concatenate(begins)
     rows = np.add.reduceat(cells.rows[order], first)
     zones: dict[str, ColumnZones] = {}

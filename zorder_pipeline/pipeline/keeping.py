@@ -81,12 +81,13 @@ def kept_files(
         return None
     if spec is None or any(name not in sample.columns for name in spec.columns):
         return None
-    chosen = select_files(snapshot, spec.layout_id, present.target_file_rows).rewrite
+    target, smallest = present.target_file_rows, spec.smallest_file
+    chosen = select_files(snapshot, spec.layout_id, target, smallest=smallest).rewrite
     if not len(chosen):
         return None
     columns = sample.arrays
     rewritten = np.isin(sampled_files(analysis), chosen)[sample.file]
-    rows_per_file = sample.rows / max(1.0, sample.total_rows / present.target_file_rows)
+    rows_per_file = sample.rows / max(1.0, sample.total_rows / target)
     return files_after(spec, columns, sample.file, rewritten, rows_per_file, sample.stands_for, partition)
 
 

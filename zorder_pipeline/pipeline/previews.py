@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.layout.cells import Cuts, cut_cells
+from zorder_pipeline.layout.cells import Cuts, cell_sizes, cut_cells
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
+from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import COMPACTION, FULL, Plan
 from zorder_pipeline.model.results import ApplyResult
@@ -32,14 +33,14 @@ def job_of(plan: Plan, full: bool = False) -> Clustering | Compaction:
     if plan.spec is None:
         return Compaction(target)
     table = hilbert_table(plan.spec) if plan.spec.curve == "hilbert" else None
-    return Clustering(plan.spec, cutter_of(target), target, extended, table, full or plan.action == FULL)
+    return Clustering(plan.spec, cutter_of(plan.spec, target), target, extended, table, full or plan.action == FULL)
 
 
-def cutter_of(target: int) -> Cutter:
-    """Cuts keys into files of about ``target`` rows."""
+def cutter_of(spec: KeySpec, target: int) -> Cutter:
+    """Cuts keys of a layout into files of about ``target`` rows, or of as many times that as it says."""
 
     def cut(cells: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> Cuts:
-        return cut_cells(cells, counts, target)
+        return cut_cells(cells, counts, target, sizes=cell_sizes(spec, cells))
 
     return cut
 

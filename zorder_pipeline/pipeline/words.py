@@ -41,6 +41,7 @@ def describe(plan: Plan) -> dict[str, Any]:
         cells = len(spec.tree.leaf_keys)
         shares = uses(spec)
         layout |= {"cells": cells, "cuts": cells - 1, "depth": spec.tree.depth}
+        layout["file_sizes"] = [min(spec.tree.leaf_sizes), max(spec.tree.leaf_sizes)] if spec.tree.size else None
         layout["cuts_per_cell"] = {name: round(count, 3) for name, count in shares.items()}
     return {
         "plan_id": plan.plan_id,

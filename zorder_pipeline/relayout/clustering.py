@@ -16,7 +16,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key
 
 from .committer import Committer
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import OURS
 from .key_column import FILE, KEY, PAYLOAD, with_key
 from .rewrite import Arranged
@@ -69,7 +69,15 @@ class Clustering:
 
     def select(self, snapshot: TableSnapshot, where: str | None) -> npt.NDArray[np.int64]:
         """Files that do not lie by the layout or no longer do well; see `select_files`."""
-        return select_files(snapshot, self.spec.layout_id, self.target_rows, where=where, full=self.full).rewrite
+        found = select_files(
+            snapshot,
+            self.spec.layout_id,
+            self.target_rows,
+            where=where,
+            full=self.full,
+            smallest=self.spec.smallest_file,
+        )
+        return found.rewrite
 
     def expected_files(self, snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> int:
         """Files of the target size that the rows of each partition make."""
@@ -82,7 +90,8 @@ class Clustering:
         """Cut the keys that occur into files."""
         spec, snapshot = self.spec, committer.current
         partitions, paths = snapshot.partition_columns, snapshot.paths
-        share = sampled_share(_rows_of_partitions(files, chosen), self.target_rows)
+        smallest = max(1, round(self.target_rows * spec.smallest_file))
+        share = sampled_share(_rows_of_partitions(files, chosen), smallest)
         with _sample(rows, spec, snapshot, share) as some:
             if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
                 total = int(files.rows[chosen].sum())
@@ -100,7 +109,9 @@ class Clustering:
         by = [text for name in partitions for text in _in_order_of(name, rows)] + [f"{KEY} + 0 * {FILE}"]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
         mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(committer.read_version + 1)}
-        tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high in ranges]
+        tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high, _ in ranges]
+        if spec.smallest_file != 1:
+            tags = [of | {SIZE_TAG: f"{size:.4g}"} for of, (_, _, size) in zip(tags, ranges, strict=True)]
         return Arranged(targeted, len(ranges), by, tags)
 
 

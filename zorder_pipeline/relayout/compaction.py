@@ -17,7 +17,7 @@ import pyarrow as pa
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 
 from .committer import Committer
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, ROOT, FileList, real_path
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, ROOT, SIZE_TAG, FileList, real_path
 from .history import COMPACTED
 from .key_column import FILE
 from .rewrite import Arranged
@@ -34,6 +34,7 @@ LARGEST = 1.5
 _SOURCE, _PLACE, _ROW = (f"__zorder_{name}" for name in ("source", "place", "row"))
 
 Indices = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.float64]
 
 
 Group = tuple[int, ...]
@@ -110,9 +111,9 @@ class Compaction:
 def groups_of(files: FileList, where: npt.NDArray[np.bool_], target_rows: int, keep_ours: bool) -> list[Group]:
     """Which files a compaction makes into one; a second one finds none.
 
-    Files of fewer than half of the target's rows are merged until they reach it: our own with their neighbours in the
-    key's order, others in the order in which they were written. A file with many deleted rows is rewritten in any case,
-    and none is divided.
+    Files of fewer than half of the target's rows, or of what their layout meant them to have, are merged until they
+    reach it: our own with their neighbours in the key's order, others in the order in which they were written. A file
+    with many deleted rows is rewritten in any case, and none is divided.
 
     Args:
         where: which files may be touched, shape (files,).
@@ -124,17 +125,18 @@ def groups_of(files: FileList, where: npt.NDArray[np.bool_], target_rows: int, k
     present = _present_sizes(files) if keep_ours else {}
     deleted = much_deleted(files)
     result: list[Group] = []
+    even_rows = files.even_rows()
     for (layout, _, _), group in members.items():
         target = present.get(layout, target_rows)
-        for run in _runs(files, group, deleted, SMALL_SHARE * target, neighbours=bool(layout)):
-            result += _filled(files, run, deleted, target)
+        for run in _runs(files, even_rows, group, deleted, SMALL_SHARE * target, neighbours=bool(layout)):
+            result += _filled(even_rows, run, deleted, target)
     return result
 
 
 def _present_sizes(files: FileList) -> dict[str, int]:
     """Per layout of ours the rows per file that files with half of its rows reach."""
-    sizes: dict[str, list[int]] = {}
-    for layout, rows in zip(files.layout, files.rows.tolist(), strict=True):
+    sizes: dict[str, list[float]] = {}
+    for layout, rows in zip(files.layout, files.even_rows().tolist(), strict=True):
         if layout:
             sizes.setdefault(layout, []).append(rows)
     result = {}
@@ -146,17 +148,17 @@ def _present_sizes(files: FileList) -> dict[str, int]:
 
 
 def _runs(
-    files: FileList, group: list[int], deleted: npt.NDArray[np.bool_], small: float, neighbours: bool
+    files: FileList, even_rows: Rows, group: list[int], deleted: npt.NDArray[np.bool_], small: float, neighbours: bool
 ) -> Iterator[list[int]]:
     """Files of a group that may be merged, in their order; of ``neighbours`` only those with no other in between."""
     if not neighbours:
         group = sorted(group, key=lambda i: (files.modified[i], files.path[i]))
-        yield [i for i in group if files.rows[i] < small]
-        yield from ([i] for i in group if files.rows[i] >= small and deleted[i])
+        yield [i for i in group if even_rows[i] < small]
+        yield from ([i] for i in group if even_rows[i] >= small and deleted[i])
         return
     run: list[int] = []
     for i in sorted(group, key=lambda i: (files.key_low[i], files.key_high[i], files.path[i])):
-        if files.rows[i] < small or deleted[i]:
+        if even_rows[i] < small or deleted[i]:
             run.append(i)
         elif run:
             yield run
@@ -164,16 +166,16 @@ def _runs(
     yield run
 
 
-def _filled(files: FileList, run: list[int], deleted: npt.NDArray[np.bool_], target: int) -> Iterator[Group]:
+def _filled(even_rows: Rows, run: list[int], deleted: npt.NDArray[np.bool_], target: int) -> Iterator[Group]:
     """A run cut where a new file is full; one file alone is worth it only for its deleted rows."""
     members: list[int] = []
-    rows = 0
+    rows = 0.0
     for i in [*run, -1]:
-        more = int(files.rows[i])
+        more = float(even_rows[i])
         if members and (i < 0 or rows >= target or rows + more > LARGEST * target):
             if len(members) > 1 or deleted[members[0]]:
                 yield tuple(members)
-            members, rows = [], 0
+            members, rows = [], 0.0
         members.append(i)
         rows += more
 
@@ -187,4 +189,7 @@ def _tags(files: FileList, group: Group) -> dict[str, str]:
     if (files.key_low[chosen] < 0).any():
         return tags
     low, high = files.key_low[chosen].min(), files.key_high[chosen].max()
-    return tags | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)}
+    tags |= {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)}
+    if files.size is None or not files.size[chosen].all():
+        return tags
+    return tags | {SIZE_TAG: f"{files.rows[chosen].sum() / max(1.0, files.even_rows()[chosen].sum()):.4g}"}

@@ -30,6 +30,7 @@ __all__ += ["ROOT", "real_path", "zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
+SIZE_TAG = "zorder.size"
 MILLISECOND = 1000
 ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
@@ -64,6 +65,8 @@ class FileList:
         partitions: partition values as strings, a tuple per file in the order of the partition columns, None for null.
         load_zones: fetches `zones`, of some columns or of all.
         vector: id of the deletion vector, "" where the file has none.
+        size: rows that a file's layout meant it to have, in units of its files' average; 0 where that is not told, as
+            of files that are meant to be of equal size. None tells it of no file.
     """
 
     path: npt.NDArray[Any]
@@ -78,6 +81,7 @@ class FileList:
     partitions: tuple[tuple[str | None, ...], ...]
     load_zones: Callable[[Collection[str] | None], dict[str, ColumnZones]] = field(repr=False)
     vector: tuple[str, ...] = field(default=(), repr=False)
+    size: npt.NDArray[np.float64] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.path)
@@ -96,6 +100,16 @@ class FileList:
         """Number of each file's partition, in the order in which they first appear, shape (files,)."""
         codes: dict[tuple[str | None, ...], int] = {}
         return np.fromiter((codes.setdefault(p, len(codes)) for p in self.partitions), np.int64, len(self))
+
+    def even_rows(self, untold: float = 1.0) -> npt.NDArray[np.float64]:
+        """Rows of each file as if all were meant to be of equal size: a full one has as many as any other.
+
+        Args:
+            untold: size to take where it is not told.
+        """
+        if self.size is None:
+            return self.rows / untold
+        return np.asarray(self.rows / np.where(self.size > 0, self.size, untold))
 
     def lies_by(self, layout_id: str) -> npt.NDArray[np.bool_]:
         """Which files lie by a layout, shape (files,)."""
@@ -134,6 +148,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         F.expr(RECORDS).alias("records"),
         F.element_at(tag, LAYOUT_TAG).alias("layout"),
         *(F.coalesce(F.element_at(tag, of).try_cast("bigint"), F.lit(-1)).alias(name) for name, of in numbers),
+        F.coalesce(F.element_at(tag, SIZE_TAG).try_cast("double"), F.lit(0.0)).alias("meant"),
         F.col("modificationTime").alias("modified"),
         *(F.col("partitionValues").getItem(name).alias(f"p{i}") for i, name in enumerate(physical)),
     ).toArrow()
@@ -154,6 +169,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
         load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
         vector=tuple(few(batch["vector"])),
+        size=batch["meant"].to_numpy().astype(np.float64),
     )
 
 

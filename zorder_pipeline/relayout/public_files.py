@@ -13,7 +13,7 @@ import pyarrow as pa
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.zone_map import ColumnZones
 
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, FileList, few, zones_of_batch
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList, few, zones_of_batch
 from .history import history_of, is_ours, layout_written
 
 if TYPE_CHECKING:
@@ -27,10 +27,10 @@ PREFIX = 32
 """Characters of a text that Delta keeps in its statistics."""
 LAST = "\U0010ffff"
 ENTRY = "add STRUCT<path: STRING, tags: MAP<STRING, STRING>>"
-NONE = ("", -1, -1, -1)
+NONE = ("", -1, -1, -1, 0.0)
 
-Place = tuple[str, int, int, int]
-"""Layout, generation, and lowest and highest key of a file."""
+Place = tuple[str, int, int, int, float]
+"""Layout, generation, lowest and highest key, and size of a file."""
 
 
 def fetch_files(snapshot: PublicSnapshot) -> FileList:
@@ -76,6 +76,7 @@ def fetch_files(snapshot: PublicSnapshot) -> FileList:
         partitions=values_of,
         load_zones=lambda columns: _zones(snapshot, path, live, values_of, columns),
         vector=("",) * len(path),
+        size=np.array([item[4] for item in known], dtype=np.float64),
     )
 
 
@@ -95,7 +96,7 @@ def _places(snapshot: PublicSnapshot) -> dict[str, Place]:
         return {}
     folder = re.sub(r"([\[\]{}*?\\])", r"\\\1", snapshot.location)  # where a reader's path would be a pattern
     entries = snapshot.spark.read.schema(ENTRY)
-    tags = (LAYOUT_TAG, GENERATION_TAG, KEY_LOW_TAG, KEY_HIGH_TAG)
+    tags = (LAYOUT_TAG, GENERATION_TAG, KEY_LOW_TAG, KEY_HIGH_TAG, SIZE_TAG)
     try:
         frame = entries.json([f"{folder}/_delta_log/{name}" for name in layouts]).where("add IS NOT NULL")
         batch = frame.select(
@@ -108,9 +109,10 @@ def _places(snapshot: PublicSnapshot) -> dict[str, Place]:
     result: dict[str, Place] = {}
     for row in batch.to_pylist():
         layout, version = layouts[row["entry"]], int(row["entry"].split(".")[0])
-        numbers = [int(row[f"t{i}"] or -1) for i in (1, 2, 3)]
-        place = (row["t0"], *numbers) if row["t0"] else (layout, version, -1, -1)
-        result[row["path"].rsplit("/", 1)[-1]] = (place[0], place[1], place[2], place[3]) if place[0] else NONE
+        generation, low, high = (int(row[f"t{i}"] or -1) for i in (1, 2, 3))
+        tagged = (row["t0"], generation, low, high, float(row["t4"] or 0))
+        place = tagged if row["t0"] else (layout, version, -1, -1, 0.0)
+        result[row["path"].rsplit("/", 1)[-1]] = place if place[0] else NONE
     return result
 
 

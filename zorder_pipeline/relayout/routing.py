@@ -35,6 +35,8 @@ class _Cuts(Protocol):
     def starts(self) -> npt.NDArray[np.int64]: ...
     @property
     def pieces(self) -> npt.NDArray[np.int64]: ...
+    @property
+    def sizes(self) -> npt.NDArray[np.float64]: ...
 
 
 Cutter = Callable[[npt.NDArray[np.int64], npt.NDArray[np.int64]], _Cuts]
@@ -72,12 +74,16 @@ def sampled_share(rows_of_partitions: Collection[int], target_rows: int) -> floa
 
 @dataclass(frozen=True)
 class PartitionCuts:
-    """The files of one partition: its values, where ranges of keys begin, files and rows of each range."""
+    """The files of one partition: its values, where ranges of keys begin, files and rows of each range.
+
+    And the rows that files of a range are meant to have, in units of the target.
+    """
 
     value: tuple[Any, ...]
     starts: npt.NDArray[np.int64]
     pieces: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
+    sizes: npt.NDArray[np.float64]
 
 
 def cut(histogram: Histogram, cutter: Cutter) -> list[PartitionCuts]:
@@ -93,19 +99,20 @@ def cut(histogram: Histogram, cutter: Cutter) -> list[PartitionCuts]:
         cuts = cutter(keys[place], counts[place])
         range_of = np.searchsorted(cuts.starts, keys[place], side="right")
         rows = np.bincount(range_of, weights=counts[place], minlength=len(cuts.pieces)).astype(np.int64)
-        result.append(PartitionCuts(value, cuts.starts, cuts.pieces, rows))
+        result.append(PartitionCuts(value, cuts.starts, cuts.pieces, rows, cuts.sizes))
     return result
 
 
 def surely_bounded(cuts: Sequence[PartitionCuts], target_rows: int) -> bool:
-    """Whether no file, but for a partition's last, can have twice the target or half of it, up to sampling errors.
+    """Whether no file, but for a partition's last, can be twice as large as meant or half so, up to sampling errors.
 
     Five standard errors are 8%, so sizes must lie between 0.55 and 1.85 times the target.
     """
     for partition in cuts:
-        total = int(partition.rows.sum())
+        even_rows = partition.rows / partition.sizes
+        total = float(even_rows.sum())
         target = total / max(1, round(total / target_rows))
-        size = partition.rows / partition.pieces / target
+        size = even_rows / partition.pieces / target
         if len(size) > 1 and (size.max() > HIGH or size[:-1].min() < LOW):
             return False
     return True
@@ -113,8 +120,8 @@ def surely_bounded(cuts: Sequence[PartitionCuts], target_rows: int) -> bool:
 
 def routed(
     keyed: DataFrame, cuts: Sequence[PartitionCuts], partitions: tuple[str, ...], highest: int
-) -> tuple[DataFrame, list[tuple[int, int]]]:
-    """``keyed`` with the column `FILE`, and the range of keys of each file.
+) -> tuple[DataFrame, list[tuple[int, int, float]]]:
+    """``keyed`` with the column `FILE`, and of each file the range of keys, and its size as in `PartitionCuts`.
 
     Args:
         cuts: from `cut`.
@@ -124,13 +131,14 @@ def routed(
     from pyspark.sql import functions as F
 
     plans: list[tuple[tuple[Any, ...], list[int], list[int], list[int]]] = []
-    ranges: list[tuple[int, int]] = []
+    ranges: list[tuple[int, int, float]] = []
     for partition in cuts:
         offsets = len(ranges) + np.concatenate([[0], np.cumsum(partition.pieces)[:-1]])
         plans.append((partition.value, partition.starts.tolist(), offsets.tolist(), partition.pieces.tolist()))
         edges = [0, *partition.starts.tolist(), highest + 1]
-        for low, above, pieces in zip(edges[:-1], edges[1:], partition.pieces.tolist(), strict=True):
-            ranges += [(low, above - 1)] * pieces
+        each = zip(edges[:-1], edges[1:], partition.pieces.tolist(), partition.sizes.tolist(), strict=True)
+        for low, above, pieces, size in each:
+            ranges += [(low, above - 1, size)] * pieces
     longest = max((len(starts) for _, starts, _, _ in plans), default=0)
     if partitions:
         keyed = _joined(keyed, plans, partitions)

@@ -44,6 +44,7 @@ def select_files(
     *,
     where: str | None = None,
     full: bool = False,
+    smallest: float = 1.0,
     merge_ratio: float = MERGE_RATIO,
 ) -> Selection:
     """Files to rewrite: all of them when ``full``, else those that do not lie by ``layout_id`` or no longer do well.
@@ -56,6 +57,7 @@ def select_files(
 
     Args:
         where: condition on partition columns.
+        smallest: rows of the layout's smallest files in units of ``target_rows``, for those that do not tell theirs.
         merge_ratio: 0 never merges generations.
 
     Raises:
@@ -68,14 +70,15 @@ def select_files(
     ours = files.lies_by(layout_id)
     deleted = much_deleted(files)
     needed = chosen & (~ours | deleted)
-    small = chosen & ours & ~deleted & (files.rows < SMALL_SHARE * target_rows)
+    even_rows = np.where(ours, files.even_rows(smallest), files.rows)
+    small = chosen & ours & ~deleted & (even_rows < SMALL_SHARE * target_rows)
     part = files.partition_codes
     size = int(part.max(initial=-1)) + 1
     busy = np.bincount(part[needed], minlength=size) > 0
     lone = np.bincount(part[small], minlength=size) > 1
     mergeable = (busy | lone)[part]
     # small files that together make no fewer files than they are would come out as they went in
-    rewrite = needed | (small & mergeable & _worth_merging(files, small, needed, target_rows))
+    rewrite = needed | (small & mergeable & _worth_merging(files, even_rows, small | needed, target_rows))
     rewrite |= _older_generations(files, chosen & ours & ~deleted, needed, merge_ratio)
     if snapshot.whole_partitions:
         rewrite = (np.bincount(part[rewrite], minlength=size) > 0)[part]
@@ -130,12 +133,12 @@ def bins_of(files: FileList, rewrite: npt.NDArray[np.int64], most_bytes: int) ->
 
 
 def _worth_merging(
-    files: FileList, small: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], target_rows: int
+    files: FileList, even_rows: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], target_rows: int
 ) -> npt.NDArray[np.bool_]:
-    """Per file, whether merging its partition's small files makes fewer of them."""
-    part, chosen = files.partition_codes, small | needed
+    """Per file, whether merging the chosen files of its partition makes fewer of them."""
+    part = files.partition_codes
     size = int(part.max(initial=-1)) + 1
-    rows = np.bincount(part[chosen], weights=files.rows[chosen], minlength=size)
+    rows = np.bincount(part[chosen], weights=even_rows[chosen], minlength=size)
     made = np.maximum(1, np.round(rows / target_rows))
     return np.asarray(chosen & (made < np.bincount(part[chosen], minlength=size))[part], dtype=np.bool_)
 

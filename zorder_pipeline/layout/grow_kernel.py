@@ -1,0 +1,197 @@
+"""The nodes of a greedy tree: which one is cut next, by what, and what its children hold.
+
+Compiled with numba, for `zorder_pipeline.layout.grow`. What a node is stands in columns of one array, see `FEATURE` and
+those after it; what is asked (zone codes of the rows, boxes, weights) travels as one tuple.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+
+from .best_cut import best_cut, hits, positions, weight, widened
+from .tree import MAX_DEPTH
+
+__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "grown"]
+
+FEATURE, CUT, LOW, HIGH, RANK, BEGIN, END, FILES = range(8)
+"""Rows of the array of nodes: as in `zorder_pipeline.layout.tree.TreeDraft`, then the range of the node's rows in the
+permutation, and its files; 0 while that does not follow from its rows."""
+LEAST_GAIN = 1e-4
+"""Share of the rows read that a cut inside a file must save."""
+TOO_LARGE = 1e12
+"""So much more than anything saved counts that a leaf has more rows than any file should."""
+
+
+@numba.njit(cache=True, nogil=True)
+def grown(
+    fine: Any, asked: Any, rows_per_file: float, tolerance: float, quantiles: int, prior: float, inner: int,
+    literals: Any, starts: Any, least: int, largest: float, most_cuts: int,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Nodes, whether each lies inside one file, and the rows of each.
+
+    Args:
+        fine: fine codes, shape (features, rows).
+        asked: lowest and highest zone code of each row, then of the boxes: ends, column, first, last, query; weights.
+        literals, starts: further cuts of all features, and where those of each begin.
+        least: rows that a leaf has at least; 0 where leaves are files of about equal size.
+        largest: with it the node whose cut saves most is cut first, until there are as many leaves as files; nodes of
+            more rows before all others. 0 cuts every node as long as it can be.
+        most_cuts: cuts above a leaf at most, with ``largest``.
+    """
+    features, n = fine.shape
+    wanted = max(1, int(np.round(n / rows_per_file)))
+    most = (4 * max(wanted, n // least if least > 0 and largest == 0 else 0) + 8) << inner
+    nodes = np.zeros((8, most), dtype=np.int64)
+    nodes[FEATURE] = -1
+    inside = np.zeros(most, dtype=np.bool_)
+    expected = np.zeros((most, features))
+    perm = np.arange(n)
+    matching = [np.arange(len(asked[6]))]
+    nodes[END, 0], nodes[FILES, 0] = n, wanted
+    count, stack = 1, [0]
+    if largest > 0:
+        count = _best_first(
+            fine, asked, wanted, quantiles, prior, literals, starts, least, largest, nodes, expected, perm, matching,
+            most_cuts,
+        )  # fmt: skip
+        stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
+        nodes[FILES, :count] = 1
+        least, literals, starts = 0, literals[:0], np.zeros_like(starts)
+    while len(stack) > 0:
+        node = stack.pop()
+        rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
+        files = nodes[FILES, node]
+        one_file = least == 0 and files <= 1
+        depth = (nodes[RANK, node] if inside[node] else 0) if one_file else nodes[RANK, node]
+        if (one_file and depth >= inner) or (not one_file and depth >= MAX_DEPTH) or len(rows) < 2:
+            continue
+        best, feature, place, code = _look(
+            fine, rows, matching[node], asked, files, one_file, tolerance, quantiles, prior, literals, starts, least,
+            expected[node], node == 0,
+        )  # fmt: skip
+        if feature < 0 or (one_file and best < LEAST_GAIN):
+            continue
+        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, depth + 1)
+        left = min(max(int(np.round(place * files / len(rows))), 1), max(1, files - 1))
+        nodes[FILES, count] = 1 if one_file else left
+        nodes[FILES, count + 1] = 1 if one_file else max(1, files - left)
+        inside[count : count + 2] = one_file
+        stack.append(count)
+        stack.append(count + 1)
+        count += 2
+    for node in range(count):
+        if nodes[FEATURE, node] < 0:
+            nodes[LOW, node], nodes[HIGH, node] = node, node
+    return nodes[:, :count], inside[:count], nodes[END, :count] - nodes[BEGIN, :count]
+
+
+@numba.njit(cache=True, nogil=True)
+def _best_first(
+    fine: Any, asked: Any, wanted: int, quantiles: int, prior: float, literals: Any, starts: Any, least: int,
+    largest: float, nodes: Any, expected: Any, perm: Any, matching: Any, most_cuts: int,
+) -> int:  # pragma: no cover - compiled  # fmt: skip
+    """Cuts the node that saves most until there are ``wanted`` leaves, or nothing can be cut; returns the nodes."""
+    saved = np.full(2 * wanted + 1, -1.0)
+    found = np.zeros((3, 2 * wanted + 1), dtype=np.int64)
+    count, seen, files = 1, 0, _files(perm.size, largest)
+    while files < wanted:
+        for node in range(seen, count):
+            rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
+            if len(rows) < 2 or nodes[RANK, node] >= most_cuts:
+                continue
+            gain, feature, place, code = _look(
+                fine, rows, matching[node], asked, quantiles + 1, False, np.inf, quantiles, prior, literals, starts,
+                least, expected[node], node == 0,
+            )  # fmt: skip
+            if feature >= 0:
+                base = weight(matching[node], len(matching[node]), asked[6], asked[7]) * len(rows)
+                # where nothing is saved the larger one is cut
+                saved[node] = max(gain, 0.0) * base + (TOO_LARGE if len(rows) > largest else 1e-9) * len(rows)
+                found[0, node], found[1, node], found[2, node] = feature, place, code
+        seen = count
+        node = int(np.argmax(saved[:count]))
+        if saved[node] < 0:
+            break
+        feature, place, code = found[0, node], found[1, node], found[2, node]
+        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, nodes[RANK, node] + 1)
+        files += _files(place, largest) + _files(nodes[END, node] - nodes[BEGIN, node] - place, largest)
+        files -= _files(nodes[END, node] - nodes[BEGIN, node], largest)
+        saved[node] = -1.0
+        count += 2
+    return count
+
+
+@numba.njit(cache=True, nogil=True)
+def _files(rows: int, largest: float) -> int:  # pragma: no cover - compiled
+    """Files that a leaf of so many rows is at least."""
+    return int(np.ceil(rows / largest))
+
+
+@numba.njit(cache=True, nogil=True)
+def _look(
+    fine: Any, rows: Any, matched: Any, asked: Any, files: int, one_file: bool, tolerance: float, quantiles: int,
+    prior: float, literals: Any, starts: Any, least: int, expected: Any, root: bool,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Gain, feature, place and code of the best cut of a node, feature -1 without one.
+
+    ``expected``, the gains by feature of the node above, becomes those of this one.
+    """
+    low, high, ends, column, first, last, box_query, weights = asked
+    base = weight(matched, len(matched), box_query, weights) * len(rows)
+    trust = len(matched) / max(len(matched) + prior, 1e-9)
+    scratch = np.empty(len(box_query), dtype=np.int64)
+    best, best_feature, best_place, best_code = -np.inf, -1, 0, 0
+    for f in range(len(fine)):
+        codes = fine[f][rows]
+        order = np.argsort(codes)
+        codes = codes[order]
+        if codes[0] == codes[-1]:
+            expected[f] = 0.0
+            continue
+        here = literals[starts[f] : starts[f + 1]]
+        here = here[np.searchsorted(here, codes[0], side="right") : np.searchsorted(here, codes[-1], side="right")]
+        places = positions(codes, files, one_file, tolerance, quantiles, here, least)
+        if len(places) == 0:
+            continue
+        gain, place = best_cut(
+            rows[order], places, low, high, matched, base,
+            ends, column, first, last, box_query, weights, scratch,
+        )  # fmt: skip
+        expected[f] = gain if root else trust * gain + (1.0 - trust) * expected[f]
+        if expected[f] > best:
+            best, best_feature, best_place, best_code = expected[f], f, place, codes[place]
+            if quantiles == 0:  # at the predicate's own literal, which may lie between two sampled values
+                best_code = here[np.searchsorted(here, best_code, side="right") - 1]
+    return best, best_feature, best_place, best_code
+
+
+@numba.njit(cache=True, nogil=True)
+def _divide(
+    fine: Any, asked: Any, nodes: Any, expected: Any, perm: Any, matching: Any, node: int, child: int, feature: int,
+    place: int, code: int, rank: int,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """Cuts a node in two, the nodes ``child`` and the next one, with their rows and the boxes that still match them."""
+    low, high, ends, column, first, last, _, _ = asked
+    begin, end = nodes[BEGIN, node], nodes[END, node]
+    rows = perm[begin:end].copy()
+    upwards = fine[feature][rows] >= code
+    middle = begin + place
+    perm[begin:middle] = rows[~upwards]
+    perm[middle:end] = rows[upwards]
+    nodes[FEATURE, node], nodes[CUT, node], nodes[LOW, node], nodes[HIGH, node] = feature, code, child, child + 1
+    scratch = np.empty(len(matching[node]), dtype=np.int64)
+    for side in range(2):
+        new = child + side
+        nodes[BEGIN, new] = begin if side == 0 else middle
+        nodes[END, new] = middle if side == 0 else end
+        nodes[RANK, new] = rank
+        expected[new] = expected[node]
+        some_low = np.full(low.shape[1], 2147483647, dtype=np.int32)
+        some_high = np.full(low.shape[1], -1, dtype=np.int32)
+        for i in perm[nodes[BEGIN, new] : nodes[END, new]]:
+            some_low, some_high = widened(some_low, some_high, low[i], high[i])
+        found = hits(some_low, some_high, matching[node], ends, column, first, last, scratch)
+        matching.append(scratch[:found].copy())
