@@ -340,7 +340,7 @@ def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession
     plan = promising(spark, path)
     answers = iter(["", "all relayouts are stopped"])
     safety = Safety(bin_bytes=1, hold=lambda: next(answers))
-    done = rewrite(open_table(spark, path), Clustering(plan.spec, cutter_of(500), 500), safety=safety)
+    done = rewrite(open_table(spark, path), Clustering(plan.spec, cutter_of(plan.spec, 500), 500), safety=safety)
     assert done.held == "stopped after 1 of 3 bins: all relayouts are stopped"
     assert done.committed
     layouts = open_table(spark, path).files()
