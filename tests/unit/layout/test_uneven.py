@@ -68,7 +68,7 @@ def test_files_are_small_where_queries_look_and_unseen_ones_read_less() -> None:
     assert size[block[corner]].mean() < 0.8 < 1.5 < size[block[~corner]].mean()
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, derandomize=True)
 @given(st.integers(0, 1000), st.integers(2, 300), st.sampled_from([0.0, 0.3]), st.sampled_from([None, 3]))
 def test_files_are_as_many_as_asked_for_and_of_the_sizes_that_the_key_tells(
     seed: int, files: int, nulls: float, partitions: int | None
@@ -95,7 +95,7 @@ def test_files_are_as_many_as_asked_for_and_of_the_sizes_that_the_key_tells(
     if partition is None:  # a small partition has a small file
         assert (filled < 0.5).sum() <= 1
         assert meant.min() >= SIZES[0] - 0.05
-        assert meant.max() <= SIZES[1]
+        assert meant.max() <= SIZES[1] + 1e-6
 
 
 def test_rows_that_cannot_be_cut_are_dealt_out_over_files_of_the_usual_size() -> None:
