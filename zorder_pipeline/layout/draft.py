@@ -121,7 +121,7 @@ class SampledTable:
     def keys(self, draft: AnyDraft) -> npt.NDArray[np.int64]:
         """Key of every sample row under ``draft``, shape (rows,)."""
         if isinstance(draft, TreeDraft):
-            return np.asarray(draft.keys[leaf_of(self.fine, draft.feature, draft.cut, draft.low, draft.high)])
+            return np.asarray(draft.keys[self._leaves(draft)])
         if draft.curve == "hilbert":
             counts = Counter(draft.order)
             widest = max(counts.values())
@@ -141,8 +141,7 @@ class SampledTable:
             return self._blocks_of_tree(draft)
         keys, tolerance = self.keys(draft), TOLERANCE if draft.aligned else 0.0
         if self.partition is not None:
-            block, number = _blocks_by_partition(keys, self._ones, *self._members, self.rows_per_file, tolerance)
-            return block, int(number)
+            return self._blocks_of_cells(keys, self._ones, tolerance)
         if draft.curve != "hilbert" and len(draft.order) <= DENSE_BITS:
             block, number = _dense_blocks(keys, 1 << len(draft.order), self.rows_per_file, tolerance)
             return block, int(number)
@@ -153,21 +152,24 @@ class SampledTable:
         return self._blocks_of_cells(keys, self._ones, tolerance)
 
     def _blocks_of_tree(self, draft: TreeDraft) -> tuple[npt.NDArray[np.int32], int]:
-        leaf = leaf_of(self.fine, draft.feature, draft.cut, draft.low, draft.high)
+        leaf = self._leaves(draft)
         keys = draft.keys[leaf]
         if draft.leaves_are_files:
             leaves, leaf_number = np.unique(keys, return_inverse=True)
             return np.asarray(leaf_number, dtype=np.int32), len(leaves)
         counted = self._ones if draft.size is None else 1 / draft.size[leaf]
-        if self.partition is None:
-            return self._blocks_of_cells(keys, counted, TOLERANCE)
-        block, number = _blocks_by_partition(keys, counted, *self._members, self.rows_per_file, TOLERANCE)
-        return block, int(number)
+        return self._blocks_of_cells(keys, counted, TOLERANCE)
+
+    def _leaves(self, draft: TreeDraft) -> npt.NDArray[np.int64]:
+        return np.asarray(leaf_of(self.fine, draft.feature, draft.cut, draft.low, draft.high))
 
     def _blocks_of_cells(
         self, keys: npt.NDArray[np.int64], counted: npt.NDArray[Any], tolerance: float
     ) -> tuple[npt.NDArray[np.int32], int]:
-        """Files by key, where each row counts for so many."""
+        """Files by key, in each partition, where each row counts for so many."""
+        if self.partition is not None:
+            block, number = _blocks_by_partition(keys, counted, *self._members, self.rows_per_file, tolerance)
+            return block, int(number)
         cells, cell_of_row = np.unique(keys, return_inverse=True)
         first, _ = cut_positions(cells, np.bincount(cell_of_row, weights=counted), self.rows_per_file, tolerance)
         begins = np.zeros(len(cells), dtype=np.int32)
