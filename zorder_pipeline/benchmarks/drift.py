@@ -129,7 +129,7 @@ def replay(world: World, price: float) -> tuple[Floats, int]:
         paid.append(read[drift.real.present])
         costs = {_name(i): float(prices[i]) for i in (*known, *fresh) if i}
         drift = drift.after(read, costs, part, REGRET_LEFT)
-        if (to := drift.real.due(costs)) is not None:
+        if (to := drift.due(costs)) is not None:
             paid[-1] += costs[to]
             drift = drift.changed(to, costs[to])
         names = remembered(drift, [_name(layout) for layout in (*known, *fresh)], list(map(_name, fresh)), REMEMBERED)

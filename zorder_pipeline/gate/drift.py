@@ -8,7 +8,9 @@ going over to it: the patience.
 
 With a patience of one a workload that alternates costs a rewrite at each turn that hardly pays. So several patiences
 are followed on paper, each as if it alone had decided from the start, and the one whose queries and rewrites together
-would have cost least until now decides: while changes have not paid back what they cost, it waits longer.
+would have cost least until now decides: while changes have not paid back what they cost, it waits longer. To where
+that one lies on paper the table goes as soon as one cost is lost: else it would wait out a large patience on the way
+back from a change that a small one had made in vain.
 """
 
 from __future__ import annotations
@@ -65,16 +67,27 @@ class Course:
                 regret[name] = max(0.0, part[self.present] - part[name])
         return replace(self, regret=regret, spent=self.spent + mine)
 
-    def due(self, costs: Mapping[str, float]) -> str | None:
+    def due(self, costs: Mapping[str, float], leader: str = "") -> str | None:
         """The rival to go over to, by the cost of doing so; None to stay.
 
-        >>> Course(2.0, "a", {"b": 5.0, "c": 6.0}).due({"b": 2.0, "c": 4.0})
-        'b'
+        Args:
+            leader: see `Drift`.
+
+        >>> course = Course(2.0, "a", {"b": 5.0, "c": 6.0})
+        >>> course.due({"b": 2.0, "c": 4.0}), course.due({"b": 3.0, "c": 5.0}), course.due({"b": 3.0, "c": 5.0}, "c")
+        ('b', None, 'c')
         """
-        patience = self.patience if self.present else min(1.0, self.patience)
-        ripe = {name: lost - patience * costs[name] for name, lost in self.regret.items() if name in costs}
+        ripe = {
+            name: lost - self.patience_for(name, leader) * costs[name]
+            for name, lost in self.regret.items()
+            if name in costs
+        }
         best = max(ripe, key=ripe.__getitem__, default=None)
         return best if best is not None and ripe[best] >= 0 else None
+
+    def patience_for(self, rival: str, leader: str = "") -> float:
+        """How many times the cost of going over to ``rival`` must have been lost before it is made."""
+        return min(1.0, self.patience) if not self.present or rival == leader else self.patience
 
     def changed(self, to: str, cost: float) -> Course:
         """The course after going over to another layout: all regret begins anew."""
@@ -88,10 +101,12 @@ class Drift:
     Attributes:
         real: the table's own way.
         paper: the same with each patience, on paper.
+        leader: the layout in force on paper with the patience that decides.
     """
 
     real: Course
     paper: tuple[Course, ...]
+    leader: str = ""
 
     @staticmethod
     def begin(present: str) -> Drift:
@@ -119,11 +134,19 @@ class Drift:
         best = min(later, key=lambda course: (course.spent, course.patience), default=self.real)
         dues = [course.due(costs) for course in later]
         paper = tuple(c if to is None else c.changed(to, costs[to]) for c, to in zip(later, dues, strict=True))
-        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), paper)
+        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), paper, best.present)
+
+    def due(self, costs: Mapping[str, float]) -> str | None:
+        """The layout that the table is to go over to, by the cost of doing so; None to stay."""
+        return self.real.due(costs, self.leader)
+
+    def patience_for(self, rival: str) -> float:
+        """How many times the cost of going over to ``rival`` the table must have lost before it does."""
+        return self.real.patience_for(rival, self.leader)
 
     def changed(self, to: str, cost: float) -> Drift:
         """After the table went over to another layout."""
-        return Drift(self.real.changed(to, cost), self.paper)
+        return replace(self, real=self.real.changed(to, cost))
 
     @property
     def in_use(self) -> frozenset[str]:
@@ -132,12 +155,14 @@ class Drift:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return {"real": asdict(self.real), "paper": [asdict(course) for course in self.paper]}
+        paper = [asdict(course) for course in self.paper]
+        return {"real": asdict(self.real), "paper": paper, "leader": self.leader}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Drift:
         """What `to_json` wrote."""
-        return Drift(Course(**data["real"]), tuple(Course(**course) for course in data["paper"]))
+        paper = tuple(Course(**course) for course in data["paper"])
+        return Drift(Course(**data["real"]), paper, data.get("leader", ""))  # earlier nights told none
 
 
 def remembered(drift: Drift, known: Sequence[str], fresh: Sequence[str], most: int) -> list[str]:

@@ -252,6 +252,8 @@ def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:
     def lost(spec: KeySpec | None) -> float | None:
         return drift.real.regret.get(spec.layout_id, 0.0) if spec is not None and spec.layout_id != here else None
 
-    patience = drift.real.patience
-    candidates = tuple(replace(c, lost=lost(c.spec), patience=patience) for c in plan.candidates)
-    return replace(plan, candidates=candidates, lost=lost(plan.spec), patience=patience)
+    def patience(spec: KeySpec | None) -> float:
+        return drift.patience_for(spec.layout_id) if spec is not None else drift.real.patience
+
+    candidates = tuple(replace(c, lost=lost(c.spec), patience=patience(c.spec)) for c in plan.candidates)
+    return replace(plan, candidates=candidates, lost=lost(plan.spec), patience=patience(plan.spec))

@@ -1,9 +1,10 @@
 """Regret: a change follows a workload that moved for good, and none follows one that comes and goes."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.gate.drift import Course, Drift, remembered, schema_changes
@@ -18,7 +19,7 @@ def follow(costs: list[dict[str, float]], price: float) -> tuple[float, int]:
         paid += read[drift.real.present]
         prices = dict.fromkeys(read, price)
         drift = drift.after(read, prices)
-        if (to := drift.real.due(prices)) is not None:
+        if (to := drift.due(prices)) is not None:
             drift, paid = drift.changed(to, price), paid + price
     return paid, drift.real.changes
 
@@ -53,6 +54,7 @@ def test_an_alternating_workload_does_not_thrash() -> None:
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(0, 10_000), st.floats(1, 30))
+@example(9999, 1.75)  # every course on paper was back at a; the table stayed at b for a hundred costs
 def test_never_much_worse_than_the_better_of_two_layouts_in_hindsight(seed: int, price: float) -> None:
     """Random walks between two layouts; of each patience at most a few changes are paid in vain."""
     rng = np.random.default_rng(seed)
@@ -60,7 +62,7 @@ def test_never_much_worse_than_the_better_of_two_layouts_in_hindsight(seed: int,
     costs = [{"a": float(x), "b": 4.0 - float(x)} for x in a]
     paid, _ = follow(costs, price)
     best = min(sum(read["a"] for read in costs), price + sum(read["b"] for read in costs))
-    assert paid <= best + 40 * price
+    assert paid <= best + 25 * price
 
 
 def test_without_new_queries_nothing_is_ever_due() -> None:
@@ -93,9 +95,20 @@ def test_a_forgotten_layout_on_paper_gives_way_to_the_tables_own() -> None:
     assert drift.paper[0].present == "a"
 
 
+def test_a_table_follows_to_where_its_deciding_patience_lies_after_one_cost() -> None:
+    course = Course(100.0, "b", {"a": 11.0, "c": 30.0})
+    led = Drift(course, (Course(100.0, "a"),), "a")
+    assert (led.due(PRICE), Drift(course, led.paper, "b").due({**PRICE, "c": 10.0})) == ("a", None)
+    assert (led.patience_for("a"), led.patience_for("c")) == (1.0, 100.0)
+    assert led.after({"a": 1.0, "b": 1.0}, PRICE).leader == "a"
+
+
 def test_drift_survives_a_night() -> None:
     drift = Drift.begin("a").after({"a": 4.0, "b": 1.0}, PRICE)
-    assert Drift.from_json(json.loads(json.dumps(drift.to_json()))) == drift
+    told = json.loads(json.dumps(drift.to_json()))
+    assert Drift.from_json(told) == drift
+    del told["leader"]  # as an earlier version wrote it
+    assert Drift.from_json(told) == replace(drift, leader="")
 
 
 def test_schema_changes_are_named() -> None:
