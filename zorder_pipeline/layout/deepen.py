@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from .draft import AnyDraft, Draft, SampledTable
 from .encoding import FINE_BITS
-from .grow import GrowSettings, grow_tree
+from .grow import Grower
 from .search import MAX_BITS, key_bits
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
@@ -46,7 +46,7 @@ def deepened(
     table: SampledTable,
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
-    growing: GrowSettings | None = None,
+    grower: Grower | None = None,
 ) -> tuple[AnyDraft, int]:
     """The layout with spare bits, and how many; as it was where there is nothing to say by what to go on.
 
@@ -57,12 +57,12 @@ def deepened(
     Args:
         estimator: of the training queries.
         weights: weight of each query, shape (queries,), positive.
-        growing: how a tree was grown; None for another one, which gets no further cuts.
+        grower: of a tree; None for another one, which gets no further cuts.
     """
     before = float(weights @ table.rows_read(draft, estimator))
     deeper, telling = draft, 0
     if isinstance(draft, TreeDraft):
-        deeper = _cut_further(draft, table, estimator, weights, growing) if growing is not None else draft
+        deeper = _cut_further(draft, table, grower) if grower is not None else draft
     elif draft.curve != "hilbert":
         deeper, telling = _gone_on(draft, table, estimator, weights, before)
     if deeper is draft or float(weights @ table.rows_read(deeper, estimator)) > WORSE * before:
@@ -98,16 +98,8 @@ def _gone_on(
     return (replace(draft, order=order), len(telling)) if len(order) >= len(draft.order) else (draft, 0)
 
 
-def _cut_further(
-    draft: TreeDraft,
-    table: SampledTable,
-    estimator: Estimator,
-    weights: npt.NDArray[np.float64],
-    growing: GrowSettings,
-) -> TreeDraft:
+def _cut_further(draft: TreeDraft, table: SampledTable, grower: Grower) -> TreeDraft:
     inner = min(
         INNER_BITS, MOST_CUTS - key_bits(table.files), int(math.log2(max(1.0, table.rows_per_file / CELL_ROWS)))
     )
-    if not draft.inside.any() or inner <= growing.inner:
-        return draft
-    return grow_tree(table.fine, estimator, weights, table.rows_per_file, replace(growing, inner=inner))
+    return grower.tree(inner) if draft.inside.any() and inner > grower.settings.inner else draft

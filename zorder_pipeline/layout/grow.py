@@ -27,7 +27,7 @@ from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, grown
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
 
-__all__ = ["SIZES", "GrowSettings", "grow_by_predicates", "grow_tree", "range_ends", "uneven"]
+__all__ = ["SIZES", "GrowSettings", "Grower", "grow_by_predicates", "grow_tree", "range_ends", "uneven"]
 
 TOLERANCE = 0.25
 """A file's sample rows may differ from the target by this share: less than what a cut of the whole table allows
@@ -66,6 +66,29 @@ class GrowSettings:
 def uneven(queries: Sequence[Boxes], encodings: Sequence[Encoding]) -> GrowSettings:
     """How to grow a tree whose files differ in size; ``queries`` are those that it is grown for."""
     return GrowSettings(prior=UNEVEN_PRIOR, sizes=SIZES, literals=tuple(range_ends(queries, encodings)))
+
+
+@dataclass(frozen=True, eq=False)
+class Grower:
+    """Grows one kind of tree, as deep inside its files as it is asked to.
+
+    Attributes:
+        fine: fine codes of the estimator's sample, shape (features, rows).
+        estimator: of the queries that it is grown for.
+        weights: weight of each query, shape (queries,).
+        rows_per_file: sample rows that make a file.
+    """
+
+    fine: npt.NDArray[np.int32]
+    estimator: Estimator
+    weights: npt.NDArray[np.float64]
+    rows_per_file: float
+    settings: GrowSettings
+
+    def tree(self, inner: int | None = None) -> TreeDraft:
+        """The tree, with so many levels of cuts inside a file instead of the settings'."""
+        settings = self.settings if inner is None else replace(self.settings, inner=inner)
+        return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings)
 
 
 def grow_tree(

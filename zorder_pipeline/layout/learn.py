@@ -22,9 +22,10 @@ from .blocks import LogBlocks
 from .clock import with_clock
 from .deepen import deepened
 from .draft import AnyDraft, Draft, SampledTable
-from .grow import GrowSettings, grow_tree, uneven
+from .grow import Grower, GrowSettings, uneven
 from .promise import whole_table_shares
 from .search import MAX_BITS, Found, Progress, SearchSettings, search
+from .similar import with_similar
 from .skipping import Estimator
 from .tree import TreeDraft
 
@@ -33,8 +34,9 @@ __all__ = ["MIN_GAIN", "Learned", "learn_layout", "surely"]
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
-TREE, UNEVEN = "tree", "uneven-tree"
-OWN = ("learned", TREE, UNEVEN)
+TREE, UNEVEN, AS_ASKED = "tree", "uneven-tree", "uneven-tree-as-asked"
+TREES = (TREE, UNEVEN, AS_ASKED)
+OWN = ("learned", *TREES)
 SURE = 0.9
 """Share of bootstrap resamples in which a gain must show."""
 SEARCHED_SHARE = 4
@@ -49,8 +51,9 @@ class Learned:
 
     Attributes:
         spec: the winning key; None when the present layout was not surely beaten on the select queries.
-        name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size), the winning
-            baseline's name, ``stored``, or ``kept``.
+        name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size),
+            ``uneven-tree-as-asked`` (the same, grown from the logged queries alone, not also from those like them), the
+            winning baseline's name, ``stored``, or ``kept``.
         train, select: mean share of rows read on the training and the select block under the winner.
         stored_select: the same on the select block as the table lies now.
         baselines: mean share on the select block by baseline, ``stored`` included.
@@ -139,9 +142,8 @@ def learn_layout(
     if searching and table.encodings and table.files > 1:
         found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
         drafts["learned"] = found.draft
-        for kind in (TREE, UNEVEN):
-            growing = _growing(kind, table, [queries[i] for i in train])
-            drafts[kind] = grow_tree(table.fine, on_train, weights[train], table.rows_per_file, growing)
+        growers = _growers(table, on_train, weights[train], [queries[i] for i in train])
+        drafts |= {kind: grower.tree() for kind, grower in growers.items()}
         less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
         training = Training(table, on_train, [queries[i] for i in train], weights[train], less)
         for baseline in BASELINES:
@@ -161,10 +163,12 @@ def learn_layout(
         if blocks:  # the choice is made: what the select block knows may now refine it
             both = np.sort(np.concatenate([train, select]))
             known = estimator(both)
-        growing = _growing(name, table, [queries[i] for i in both])
+        grower = None
+        if name in TREES:
+            grower = _growers(table, known, weights[both], [queries[i] for i in both])[name]
         if blocks and (seconds := left()) != 0:
-            winner = _refined(winner, table, known, weights[both], growing, replace(settings, seconds=seconds))
-        winner, spare = deepened(winner, table, known, weights[both], growing)
+            winner = _refined(winner, table, known, weights[both], grower, replace(settings, seconds=seconds))
+        winner, spare = deepened(winner, table, known, weights[both], grower)
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
     nothing = np.zeros(0)
@@ -194,11 +198,20 @@ def learn_layout(
     )
 
 
-def _growing(name: str, table: SampledTable, queries: Sequence[Boxes]) -> GrowSettings | None:
-    """How a tree of ours grows from ``queries``; None for another kind of layout."""
-    if name == UNEVEN:
-        return uneven(queries, table.encodings)
-    return GrowSettings() if name == TREE else None
+def _growers(
+    table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], queries: Sequence[Boxes]
+) -> dict[str, Grower]:
+    """What grows our trees from ``queries``, which are the estimator's, by their names."""
+
+    def grower(of: tuple[Estimator, npt.NDArray[np.float64]], settings: GrowSettings) -> Grower:
+        return Grower(table.fine, *of, table.rows_per_file, settings)
+
+    similar, sizes = with_similar(estimator, weights), uneven(queries, table.encodings)
+    return {
+        TREE: grower(similar, GrowSettings()),
+        UNEVEN: grower(similar, sizes),
+        AS_ASKED: grower((estimator, weights), sizes),
+    }
 
 
 def _refined(
@@ -206,16 +219,16 @@ def _refined(
     table: SampledTable,
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
-    growing: GrowSettings | None,
+    grower: Grower | None,
     settings: SearchSettings,
 ) -> AnyDraft:
     """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays.
 
     Args:
-        growing: how the winner grew, if it is a tree of ours.
+        grower: of the winner, if it is a tree of ours.
     """
     if isinstance(winner, TreeDraft):
-        return winner if growing is None else grow_tree(table.fine, estimator, weights, table.rows_per_file, growing)
+        return winner if grower is None else grower.tree()
     if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
         return winner
     budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)

@@ -6,7 +6,7 @@ import pytest
 from zorder_pipeline.layout.deepen import WORSE, deepened
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.explain import explain
-from zorder_pipeline.layout.grow import GrowSettings, grow_tree
+from zorder_pipeline.layout.grow import Grower, GrowSettings
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft
@@ -115,8 +115,9 @@ def test_a_small_sample_says_nothing_of_small_cells() -> None:
 def test_a_tree_gets_further_cuts_inside_its_files() -> None:
     table, rows = sampled(["a", "b"])
     estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
-    tree = grow_tree(table.fine, estimator, np.ones(80), table.rows_per_file)
-    deeper, spare = deepened(tree, table, estimator, np.ones(80), GrowSettings())
+    grower = Grower(table.fine, estimator, np.ones(80), table.rows_per_file, GrowSettings())
+    tree = grower.tree()
+    deeper, spare = deepened(tree, table, estimator, np.ones(80), grower)
     assert isinstance(deeper, TreeDraft)
     assert spare == 0
     assert len(deeper.feature) > 2 * len(tree.feature)

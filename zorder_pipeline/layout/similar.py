@@ -1,0 +1,244 @@
+"""Queries like those that were asked: a log shows some of what will be asked, and most of the rest lies beside it.
+
+A tree of as many leaves as a table has files is grown from a few hundred queries, so only a few tell how a region is to
+be cut, and by their own literals. So each query is asked again several times where other rows lie: a smoothed bootstrap
+of the log (Silverman and Young 1987, "The bootstrap: to smooth or not to smooth?"). Queries of one shape, that is with
+conditions of the same kinds on the same columns, may ask for any row alike; then they move to any row. Or they keep to
+some region; then they move to a row that lies about as near as the next query of the shape does. Widths stay, as
+shares of the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from .skipping import Estimator
+
+__all__ = ["with_similar"]
+
+COPIES = 32
+"""Times that a query is asked again at most."""
+MOST_QUERIES = 3000
+"""Queries in all, about, beyond which they are asked again less often."""
+NEAREST = 100
+"""A query of a shape that keeps to some region moves to the nearest of so many random rows at most."""
+FEW = 4
+"""Fewer queries of a shape than this do not tell whether they keep to some region, and are taken to."""
+COMPARED, DRAWS = 200, 20
+"""Queries of a shape that are compared at most, and times that as many random rows are drawn to compare them with."""
+CHANCE = 2.0
+"""Standard errors by which distances may differ from those of random rows."""
+UNBOUNDED = np.iinfo(np.int32).max - 1
+"""Last position of an interval without an upper end."""
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+
+def with_similar(estimator: Estimator, weights: Floats, seed: int = 0) -> tuple[Estimator, Floats]:
+    """The estimator's queries and those like them, and the weight of each; a query's own is shared out evenly.
+
+    Args:
+        weights: weight of each query, shape (queries,).
+    """
+    queries = len(weights)
+    copies = min(COPIES, MOST_QUERIES // max(1, queries) - 1)
+    if copies < 1 or len(estimator.low) < FEW or not len(estimator.column):
+        return estimator, weights
+    rng = np.random.default_rng(seed)
+    asked = _Asked.of(estimator)
+    anchors = _anchors(
+        estimator.low, estimator.high, asked.boxes, asked.ends, estimator.column, estimator.first, estimator.last,
+        rng.permutation(len(estimator.low)), copies,
+    )  # fmt: skip
+    first, last = _moved(
+        asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, estimator.column,
+        estimator.first, estimator.last, anchors, _among(asked, anchors[:, 0], rng), rng,
+    )  # fmt: skip
+    times = np.arange(copies + 1)[:, None]
+    boxes = len(estimator.box_query)
+    more = replace(
+        estimator,
+        owner=(estimator.owner + boxes * times).ravel(),
+        column=np.tile(estimator.column, copies + 1),
+        first=np.concatenate([estimator.first, first.ravel()]),
+        last=np.concatenate([estimator.last, last.ravel()]),
+        box_query=(estimator.box_query + queries * times).ravel(),
+        queries=queries * (copies + 1),
+    )
+    return more, np.tile(weights / (copies + 1), copies + 1)
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """Where the rows and the intervals of an estimator lie among all rows.
+
+    Attributes:
+        sorted, starts: ascending positions of the rows that are not null, of all columns, and where each column begins.
+        place: place of each row in its column's order as a share of it, NaN for null, shape (rows, columns).
+        boxes, ends: where each query's boxes begin, and each box's intervals; one more than there are.
+        moving: columns by which each query can move: those it restricts that have values enough, (queries, columns).
+        shapes: queries by the kinds of their conditions.
+    """
+
+    sorted: npt.NDArray[np.int32]
+    starts: Ints
+    place: npt.NDArray[np.float32]
+    boxes: Ints
+    ends: Ints
+    moving: npt.NDArray[np.bool_]
+    shapes: tuple[Ints, ...]
+
+    @staticmethod
+    def of(estimator: Estimator) -> _Asked:
+        rows, columns = estimator.low.shape
+        place = np.full((rows, columns), np.nan, dtype=np.float32)
+        found: list[npt.NDArray[np.int32]] = []
+        for column in range(columns):
+            known = estimator.high[:, column] >= 0
+            values = estimator.low[known, column]
+            found.append(np.sort(values))
+            middle = np.searchsorted(found[-1], values) + np.searchsorted(found[-1], values, side="right")
+            place[known, column] = middle / (2 * max(1, len(values)))
+        boxes = np.searchsorted(estimator.box_query, np.arange(estimator.queries + 1)).astype(np.int64)
+        ends = np.searchsorted(estimator.owner, np.arange(len(estimator.box_query) + 1)).astype(np.int64)
+        # two values, or whether it is null: there is nowhere to move to
+        wide = np.array([len(values) > 0 and values[-1] > 1 for values in found], dtype=np.bool_)
+        bounded = (estimator.first > 0) | (estimator.last < UNBOUNDED)
+        moving = np.zeros((estimator.queries, columns), dtype=np.bool_)
+        moving[estimator.box_query[estimator.owner[bounded]], estimator.column[bounded]] = True
+        kind = (estimator.first > 0) + 2 * (estimator.last < UNBOUNDED) + (estimator.last <= estimator.first)
+        shapes: dict[tuple[Any, ...], list[int]] = {}
+        for query in range(estimator.queries):
+            its = slice(ends[boxes[query]], ends[min(boxes[query] + 1, boxes[query + 1])])
+            conditions = sorted(zip(estimator.column[its].tolist(), kind[its].tolist(), strict=True))
+            shapes.setdefault((*conditions, boxes[query + 1] - boxes[query] > 1), []).append(query)
+        return _Asked(
+            sorted=np.concatenate(found),
+            starts=np.concatenate([[0], np.cumsum([len(values) for values in found])]).astype(np.int64),
+            place=place,
+            boxes=boxes,
+            ends=ends,
+            moving=moving & wide,
+            shapes=tuple(np.array(members) for members in shapes.values()),
+        )
+
+
+def _among(asked: _Asked, anchors: Ints, rng: np.random.Generator) -> Ints:
+    """Of how many random rows each query moves to the nearest, shape (queries,): 1 where its shape asks for any row.
+
+    Args:
+        anchors: a row that each query matches, -1 for none.
+    """
+    result = np.full(len(anchors), NEAREST, dtype=np.int64)
+    for members in asked.shapes:
+        columns = np.flatnonzero(asked.moving[members[0]])
+        some = members[anchors[members] >= 0]
+        if len(some) < FEW or not len(columns):
+            continue
+        there = asked.place[rng.permutation(len(asked.place))[: 100 * COMPARED]][:, columns]
+        there = there[~np.isnan(there).any(axis=1)]
+        points = asked.place[anchors[rng.permutation(some)[:COMPARED]]][:, columns]
+        points = points[~np.isnan(points).any(axis=1)]
+        if not FEW <= len(points) <= len(there):
+            continue
+        apart = _to_next(points)
+        drawn = [float(_to_next(rng.permutation(there)[: len(points)]).mean()) for _ in range(DRAWS)]
+        if abs(float(apart.mean()) - np.mean(drawn)) <= CHANCE * np.std(drawn):
+            result[members] = 1
+            continue
+        near = np.abs(there[:, None, :] - points[None, : FEW * 10]).max(axis=2) <= np.median(apart)
+        result[members] = int(np.clip(1 / max(float(near.mean()), 1e-9), 2, NEAREST))
+    return result
+
+
+def _to_next(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Distance of each point to the next one, the largest over the columns, shape (points,)."""
+    apart = np.abs(points[:, None, :] - points[None, :, :]).max(axis=2)
+    np.fill_diagonal(apart, np.inf)
+    return np.asarray(apart.min(axis=1))
+
+
+@numba.njit(cache=True, nogil=True)
+def _anchors(
+    low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, order: Any, copies: int
+) -> Any:  # pragma: no cover - compiled
+    """Rows that the first box of each query matches, the first in ``order``, shape (queries, copies); -1 for none."""
+    found = np.full((len(boxes) - 1, copies), -1, dtype=np.int64)
+    for query in range(len(boxes) - 1):
+        count = 0
+        if boxes[query] == boxes[query + 1]:
+            continue
+        for row in order:
+            hit = True
+            for i in range(ends[boxes[query]], ends[boxes[query] + 1]):
+                if high[row, column[i]] < first[i] or low[row, column[i]] > last[i]:
+                    hit = False
+                    break
+            if hit:
+                found[query, count] = row
+                count += 1
+                if count == copies:
+                    break
+        for k in range(count, copies if count > 0 else 0):
+            found[query, k] = found[query, k - count]
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _moved(
+    place: Any, values: Any, starts: Any, moving: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any,
+    anchors: Any, among: Any, rng: Any,
+) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    """Ends of all intervals in each copy, shape (copies, intervals) each."""
+    rows, columns = place.shape
+    copies = anchors.shape[1]
+    firsts = np.empty((copies, len(column)), dtype=np.int32)
+    lasts = np.empty((copies, len(column)), dtype=np.int32)
+    for k in range(copies):
+        firsts[k], lasts[k] = first, last
+    by = np.zeros(columns)
+    for query in range(len(boxes) - 1):
+        if not moving[query].any():
+            continue
+        for k in range(copies):
+            anchor, best, nearest = anchors[query, k], np.inf, -1
+            for _ in range(among[query]):
+                row = min(rows - 1, int(rng.random() * rows))
+                apart = 0.0
+                for c in range(columns):
+                    if moving[query, c] and anchor >= 0:
+                        apart = max(apart, abs(place[row, c] - place[anchor, c]))
+                    if moving[query, c] and np.isnan(place[row, c]):
+                        apart = np.inf
+                if apart < best:
+                    best, nearest = apart, row
+            if nearest < 0:
+                continue
+            for c in range(columns):
+                by[c] = 0.0
+                if moving[query, c]:
+                    by[c] = place[nearest, c] - (place[anchor, c] if anchor >= 0 else 0.0)
+            for i in range(ends[boxes[query]], ends[boxes[query + 1]]):
+                c = column[i]
+                if not moving[query, c]:
+                    continue
+                own = values[starts[c] : starts[c + 1]]
+                n = len(own)
+                below = np.searchsorted(own, first[i])
+                upto = np.searchsorted(own, last[i], side="right")
+                shift = by[c] * n if anchor >= 0 else by[c] * n - (below + upto) / 2
+                if last[i] <= first[i]:
+                    firsts[k, i] = lasts[k, i] = own[min(max(int((below + upto) / 2 + shift), 0), n - 1)]
+                    continue
+                if first[i] > 0:
+                    firsts[k, i] = own[min(max(int(below + shift), 0), n - 1)]
+                if last[i] < 2147483646:
+                    lasts[k, i] = own[min(max(int(upto + shift - 1), 0), n - 1)]
+                lasts[k, i] = max(lasts[k, i], firsts[k, i])
+    return firsts, lasts
