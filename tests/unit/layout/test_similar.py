@@ -1,0 +1,94 @@
+"""Queries like those asked: anywhere or near as their shape does, of the same widths and weights, the same by seed."""
+
+import numpy as np
+import pytest
+
+from tests.unit.layout.test_trees import SCHEMA, between
+from zorder_pipeline.layout.similar import COPIES, MOST_QUERIES, with_similar
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.ranges import Boxes, to_boxes
+
+ROWS = 10_000
+VALUES = np.random.default_rng(0).permutation(ROWS)
+COLUMNS = {
+    "a": (VALUES, np.ones(ROWS, dtype=np.bool_)),
+    "b": (VALUES + 3, np.ones(ROWS, dtype=np.bool_)),  # goes with a
+    "c": (np.random.default_rng(1).integers(0, 50, ROWS), np.arange(ROWS) % 5 > 0),
+}
+
+
+def estimator(queries: list[Boxes]) -> Estimator:
+    return Estimator.build(COLUMNS, SCHEMA, queries, ROWS)
+
+
+def matched(of: Estimator) -> np.ndarray:
+    """Rows that each query reads if every row is a file of its own: those that match."""
+    return of.rows_read(np.arange(ROWS, dtype=np.int32), ROWS)
+
+
+def test_weights_are_shared_out_and_the_own_queries_come_first() -> None:
+    own = estimator([between(a=(i * 100, i * 100 + 50)) for i in range(60)])
+    weights = np.linspace(1, 2, 60)
+    more, shared = with_similar(own, weights)
+    times = more.queries // 60
+    assert times == COPIES + 1
+    assert len(shared) == more.queries
+    assert shared.reshape(times, 60).sum(axis=0) == pytest.approx(weights)
+    assert (more.first[: len(own.first)] == own.first).all()
+    assert (matched(more)[:60] == matched(own)).all()
+
+
+def test_a_shape_that_asks_for_any_row_moves_anywhere_and_keeps_its_width() -> None:
+    low = np.random.default_rng(2).integers(0, 9_900, 100).tolist()
+    more, _ = with_similar(estimator([between(a=(x, x + 50)) for x in low]), np.ones(100))
+    assert np.histogram(more.first, 10, (0, ROWS))[0].min() > 0.05 * more.queries
+    assert np.quantile(matched(more), 0.1) >= 45
+    assert matched(more).max() <= 55
+
+
+def test_a_shape_that_keeps_to_some_region_stays_in_it() -> None:
+    low = np.random.default_rng(2).integers(2_000, 2_500, 100).tolist()
+    more, _ = with_similar(estimator([between(a=(x, x + 50)) for x in low]), np.ones(100))
+    assert np.quantile(more.first, 0.05) > 1_500
+    assert np.quantile(more.first, 0.95) < 3_000
+    assert len(set(more.first.tolist())) > 300
+
+
+def test_columns_that_go_together_are_moved_together() -> None:
+    low = np.random.default_rng(2).integers(0, 9_900, 50).tolist()
+    asked = [between(a=(x, x + 50), b=(x, x + 60)) for x in low]
+    more, _ = with_similar(estimator(asked), np.ones(50))
+    assert (matched(more) > 0).mean() > 0.95
+
+
+def test_open_ends_nulls_and_points_stay_what_they_are() -> None:
+    def one(column: str, sign: str, value: int) -> Boxes:
+        return to_boxes(Comparison(column, sign, (Literal("number", str(value)),)), SCHEMA)
+
+    some = [one("a", ">=", 9_000), one("c", "=", 7), to_boxes(Comparison("c", "is_null"), SCHEMA)]
+    own = estimator(some * 5)
+    more, _ = with_similar(own, np.ones(15))
+    last, first = (part.reshape(-1, len(own.first)) for part in (more.last, more.first))
+    assert (last[:, own.last == own.last.max()] == own.last.max()).all()
+    points = own.first == own.last
+    assert (first[:, points] == last[:, points]).all()
+    nothing = matched(more).reshape(-1, 15)[:, 2::3]
+    assert (nothing == ROWS / 5).all()
+
+
+def test_many_queries_and_empty_logs_are_left_alone_and_equal_seeds_agree() -> None:
+    plenty = estimator([between(a=(i, i + 50)) for i in range(MOST_QUERIES // 2 + 1)])
+    assert with_similar(plenty, np.ones(plenty.queries))[0] is plenty
+    nothing = estimator([])
+    assert with_similar(nothing, np.ones(0))[0] is nothing
+    own = estimator([between(a=(i * 100, i * 100 + 50)) for i in range(20)])
+    one, two, other = (with_similar(own, np.ones(20), seed)[0].first for seed in (0, 0, 1))
+    assert (one == two).all()
+    assert (one != other).any()
+
+
+def test_a_query_that_matches_nothing_is_moved_from_where_its_ranges_lie() -> None:
+    asked = [between(a=(x, x + 50), b=(9_000 - x, 9_050 - x)) for x in range(0, 2_000, 100)]
+    more, _ = with_similar(estimator(asked), np.ones(20))
+    assert (more.first[40:] != np.tile(more.first[:40], COPIES)).mean() > 0.5
