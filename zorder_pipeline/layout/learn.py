@@ -34,8 +34,7 @@ __all__ = ["MIN_GAIN", "Learned", "learn_layout", "surely"]
 MIN_GAIN = 0.05
 """A layout must read this share less than the present one on the select queries, or the table stays: what a search
 finds beyond that from night to night is noise, and not worth a rewrite."""
-TREE, UNEVEN, AS_ASKED = "tree", "uneven-tree", "uneven-tree-as-asked"
-TREES = (TREE, UNEVEN, AS_ASKED)
+TREE, UNEVEN = TREES = ("tree", "uneven-tree")
 OWN = ("learned", *TREES)
 SURE = 0.9
 """Share of bootstrap resamples in which a gain must show."""
@@ -51,8 +50,7 @@ class Learned:
 
     Attributes:
         spec: the winning key; None when the present layout was not surely beaten on the select queries.
-        name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size),
-            ``uneven-tree-as-asked`` (the same, grown from the logged queries alone, not also from those like them), the
+        name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size), the
             winning baseline's name, ``stored``, or ``kept``.
         train, select: mean share of rows read on the training and the select block under the winner.
         stored_select: the same on the select block as the table lies now.
@@ -203,15 +201,9 @@ def _growers(
 ) -> dict[str, Grower]:
     """What grows our trees from ``queries``, which are the estimator's, by their names."""
 
-    def grower(of: tuple[Estimator, npt.NDArray[np.float64]], settings: GrowSettings) -> Grower:
-        return Grower(table.fine, *of, table.rows_per_file, settings)
-
-    similar, sizes = with_similar(estimator, weights), uneven(queries, table.encodings)
-    return {
-        TREE: grower(similar, GrowSettings()),
-        UNEVEN: grower(similar, sizes),
-        AS_ASKED: grower((estimator, weights), sizes),
-    }
+    similar, shares = with_similar(estimator, weights)
+    settings = {TREE: GrowSettings(), UNEVEN: uneven(queries, table.encodings)}
+    return {name: Grower(table.fine, similar, shares, table.rows_per_file, how) for name, how in settings.items()}
 
 
 def _refined(

@@ -4,8 +4,9 @@ A tree of as many leaves as a table has files is grown from a few hundred querie
 be cut, and by their own literals. So each query is asked again several times where other rows lie: a smoothed bootstrap
 of the log (Silverman and Young 1987, "The bootstrap: to smooth or not to smooth?"). Queries of one shape, that is with
 conditions of the same kinds on the same columns, may ask for any row alike; then they move to any row. Or they keep to
-some region; then they move to a row that lies about as near as the next query of the shape does. Widths stay, as
-shares of the rows.
+some region; then they move to a row that lies about as near as the next query of the shape does, and half of them still
+to any: tomorrow's queries ask for regions that none asks for today, such as new days, and a tree that kept those in few
+large files read twice as much of them as an order of bits does. Widths stay, as shares of the rows.
 """
 
 from __future__ import annotations
@@ -27,6 +28,8 @@ MOST_QUERIES = 3000
 """Queries in all, about, beyond which they are asked again less often."""
 NEAREST = 100
 """A query of a shape that keeps to some region moves to the nearest of so many random rows at most."""
+ANYWHERE = 2
+"""But every so manieth copy of it moves to any row."""
 FEW = 4
 """Fewer queries of a shape than this do not tell whether they keep to some region, and are taken to."""
 COMPARED, DRAWS = 200, 20
@@ -208,7 +211,7 @@ def _moved(
             continue
         for k in range(copies):
             anchor, best, nearest = anchors[query, k], np.inf, -1
-            for _ in range(among[query]):
+            for _ in range(1 if k % ANYWHERE == ANYWHERE - 1 else among[query]):
                 row = min(rows - 1, int(rng.random() * rows))
                 apart = 0.0
                 for c in range(columns):

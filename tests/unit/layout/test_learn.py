@@ -8,6 +8,7 @@ from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings, key_bits, search
 from zorder_pipeline.layout.skipping import Estimator
@@ -49,11 +50,24 @@ def learn(queries: list[Boxes], columns: dict | None = None, stored: np.ndarray 
 
 
 def test_unequal_filters_get_unequal_bits_and_unqueried_columns_none() -> None:
-    """Seed 000's point: a narrow filter on a deserves more bits than a wide one on b."""
-    learned = learn(ranges("ab", [5_000, 25_000], 120, 3))
-    bits = learned.spec.allocation()
-    assert bits["a"] > bits.get("b", 0) > 0
-    assert "x" not in bits
+    """Seed 000's point: a narrow filter on a deserves more bits than a wide one on b; or a tree's files more cuts."""
+    queries, columns = ranges("ab", [5_000, 25_000], 120, 3), sample()
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
+    on_all = Estimator.build(columns, SCHEMA, queries, ROWS)
+    found = search(table, on_all, np.ones(120), [], SearchSettings(200, 1)).draft
+    a, b, *others = (found.order.count(feature) for feature in range(4))
+    assert a > b > 0
+    assert others == [0, 0]
+    learned = learn(queries)
+    assert set(learned.spec.allocation()) == {"a", "b"}
+    file = files_under(learned.spec, columns, ROWS / FILES)
+
+    def width(name: str) -> float:
+        """Of the range of values that a file holds, on average."""
+        values = columns[name][0]
+        return float(np.mean([np.ptp(values[file == i]) for i in range(file.max() + 1)]))
+
+    assert width("a") < 0.5 * width("b") < 0.5 * width("x")
     assert learned.after.mean() < min(v for k, v in learned.baselines.items() if k.startswith("zorder"))
 
 

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
-from tests.unit.layout.test_trees import SCHEMA, between
-from zorder_pipeline.layout.similar import COPIES, MOST_QUERIES, with_similar
+from tests.unit.layout.test_trees import SCHEMA, between, sample
+from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.grow import Grower, uneven
+from zorder_pipeline.layout.similar import ANYWHERE, COPIES, MOST_QUERIES, with_similar
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.ranges import Boxes, to_boxes
@@ -47,12 +49,40 @@ def test_a_shape_that_asks_for_any_row_moves_anywhere_and_keeps_its_width() -> N
     assert matched(more).max() <= 55
 
 
-def test_a_shape_that_keeps_to_some_region_stays_in_it() -> None:
+def test_a_shape_that_keeps_to_some_region_stays_in_it_but_for_half_of_the_copies() -> None:
     low = np.random.default_rng(2).integers(2_000, 2_500, 100).tolist()
     more, _ = with_similar(estimator([between(a=(x, x + 50)) for x in low]), np.ones(100))
-    assert np.quantile(more.first, 0.05) > 1_500
-    assert np.quantile(more.first, 0.95) < 3_000
-    assert len(set(more.first.tolist())) > 300
+    copies = more.first.reshape(-1, 100)[1:]
+    near = np.arange(len(copies)) % ANYWHERE != ANYWHERE - 1
+    assert near.mean() == pytest.approx(1 - 1 / ANYWHERE, abs=0.05)
+    assert np.quantile(copies[near], 0.05) > 1_500
+    assert np.quantile(copies[near], 0.95) < 3_000
+    assert len(set(copies[near].ravel().tolist())) > 300
+    assert np.histogram(copies[~near], 10, (0, ROWS))[0].min() > 0.05 * copies[~near].size
+
+
+def test_regions_that_none_asked_for_yet_are_not_kept_in_few_large_files() -> None:
+    """The queries move on, as a dashboard of the newest days does: what they ask for tomorrow counts, too."""
+    rng, files, columns = np.random.default_rng(3), 60, sample(0)
+    rows = len(columns["a"][0])
+
+    def queries(low: int, high: int) -> list[Boxes]:
+        corners = zip(rng.integers(low, high, 80).tolist(), rng.integers(0, 9_700, 80).tolist(), strict=True)
+        return [between(a=(x, x + 300), b=(y, y + 300)) for x, y in corners]
+
+    asked, tomorrow = queries(0, 7_000), Estimator.build(columns, SCHEMA, queries(7_300, 9_700), rows)
+    types = {column.name: column.type for column in SCHEMA.columns}
+    table = SampledTable.build(columns, types, list("ab"), np.zeros(rows, dtype=np.int32), files)
+    own, weights = Estimator.build(columns, SCHEMA, asked, rows), np.ones(80)
+
+    def read(of: Estimator, shares: np.ndarray) -> float:
+        settings = uneven(asked, table.encodings)
+        return float(table.rows_read(Grower(table.fine, of, shares, table.rows_per_file, settings).tree(), tomorrow).mean())
+
+    as_asked, with_others = read(own, weights), read(*with_similar(own, weights))
+    evenly = float(table.rows_read(Draft((0, 1) * 12), tomorrow).mean())
+    assert with_others < 0.7 * as_asked
+    assert with_others < 1.2 * evenly
 
 
 def test_columns_that_go_together_are_moved_together() -> None:

@@ -18,7 +18,7 @@ from zorder_pipeline.layout.explain import explain
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.grow import SIZES, Grower, grow_tree, uneven
 from zorder_pipeline.layout.interleave import keys
-from zorder_pipeline.layout.learn import AS_ASKED, UNEVEN, learn_layout
+from zorder_pipeline.layout.learn import UNEVEN, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
@@ -137,7 +137,7 @@ def test_the_learner_takes_it_where_it_reads_least_and_says_so() -> None:
     table = SampledTable.build(columns, TYPES, list("abc"), (np.arange(ROWS) % FILES).astype(np.int32), FILES)
     blocks = split_log([str(i) for i in range(120)], [None] * 120)
     learned = learn_layout(table, columns, SCHEMA, asked, np.ones(120), blocks, SearchSettings(40, 0))
-    assert learned.name in (UNEVEN, AS_ASKED)
+    assert learned.name == UNEVEN
     assert learned.spec is not None
     assert learned.spec.smallest_file < 0.5
     assert any("times the usual size" in sentence for sentence in explain(learned.spec))
