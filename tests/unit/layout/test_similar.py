@@ -76,8 +76,8 @@ def test_regions_that_none_asked_for_yet_are_not_kept_in_few_large_files() -> No
     own, weights = Estimator.build(columns, SCHEMA, asked, rows), np.ones(80)
 
     def read(of: Estimator, shares: np.ndarray) -> float:
-        settings = uneven(asked, table.encodings)
-        return float(table.rows_read(Grower(table.fine, of, shares, table.rows_per_file, settings).tree(), tomorrow).mean())
+        grower = Grower(table.fine, of, shares, table.rows_per_file, uneven(asked, table.encodings))
+        return float(table.rows_read(grower.tree(), tomorrow).mean())
 
     as_asked, with_others = read(own, weights), read(*with_similar(own, weights))
     evenly = float(table.rows_read(Draft((0, 1) * 12), tomorrow).mean())
