@@ -83,6 +83,7 @@ def workload_facts(queries: Sequence[LoggedQuery], schema: Schema) -> MetadataVa
     points = md_table(["column", "different values compared with"], list(found["comparison_points"].items()))
     shares = [
         ("without any filter", found["unfiltered"] / max(1, found["queries"])),
+        ("without a time that could be read", found["untimed"] / max(1, found["queries"])),
         ("filter by one of the four most used columns", found["top4_share"]),
         ("filter by a partition column", found["partition_filters"]),
         ("columns alike in both halves of the log", found["constancy"]),

@@ -86,7 +86,7 @@ def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -
     """Figures about the queries of one table; no literal is among them.
 
     Returns:
-        ``queries``, and how many of them are ``unfiltered`` or ``partial``;
+        ``queries``, and how many of them are ``unfiltered``, ``partial`` or ``untimed``, of which no time is known;
         ``forms``: conditions by form, see `FORMS`;
         ``levels``: queries by the coarsest level at which they can skip;
         ``expressions``: distinct columns and expressions filtered by;
@@ -124,6 +124,7 @@ def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -
         "queries": count,
         "unfiltered": unfiltered,
         "partial": sum(query.partial for query in queries),
+        "untimed": sum(query.timestamp is None for query in queries),
         "forms": {form: forms[form] for form in FORMS if forms[form]},
         "levels": dict(Counter(query_level(query, schema) for query in queries)),
         "expressions": len(expressions),

@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 import zorder_pipeline.query_log as package
+from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.insight import REASONS, insight
+from zorder_pipeline.query_log.records import line_of
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
 
@@ -37,3 +39,10 @@ def test_only_a_query_without_any_condition_filters_by_nothing() -> None:
     found = [parse_statement(text) for text in texts]
     queries = [LoggedQuery("t", scan.predicate) for scans in found if isinstance(scans, tuple) for scan in scans]
     assert insight(queries)["unfiltered"] == 1
+
+
+def test_queries_without_a_time_that_can_be_read_are_counted() -> None:
+    told = ("2026-01-01T00:00:00Z", "yesterday", "9999-12-31T00:00:00Z", None)
+    lines = [line_of("log", i, {"statement": "SELECT * FROM t", "timestamp": text}) for i, text in enumerate(told)]
+    found = insight([LoggedQuery("t", And(()), timestamp=line.timestamp) for line in lines])
+    assert (found["queries"], found["untimed"]) == (4, 3)
