@@ -21,6 +21,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("features", "features"),
     ("layout", "layout"),
     ("sop", "sop"),
+    ("onward", "onward"),
     ("guard", "guard"),
     ("drift", "drift"),
     ("relayout", "relayout"),

@@ -54,14 +54,23 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
 
 
 def simulated(
-    cases: Sequence[Case], options: Options, progress: Progress, beside: Beside | None = None
+    cases: Sequence[Case],
+    options: Options,
+    progress: Progress,
+    beside: Beside | None = None,
+    order: Callable[[Loaded], Loaded] | None = None,
 ) -> list[Outcome]:
-    """What unseen queries read of each case's table under each contender's layout, seed by seed."""
+    """What unseen queries read of each case's table under each contender's layout, seed by seed.
+
+    Args:
+        order: tells which of a case's queries are logged, and when.
+    """
     scale = options.scale or (0.25 if options.quick else 1.0)
     files = options.files or max(16, int(FILES * scale))
     outcomes: list[Outcome] = []
     for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
         loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
+        loaded = loaded if order is None else order(loaded)
         outcomes += _one(case.name, loaded, files, seed, options, progress, beside)
     return outcomes
 
