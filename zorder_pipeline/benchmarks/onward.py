@@ -1,4 +1,4 @@
-"""Queries that move on, to where none of the logged ones asked: how well does a layout learned from the past serve them?
+"""Queries that move on to where none of the logged ones asked: how well does a layout learned from the past serve them?
 
 As workload ``layout``, but both logs of a case are put in one order along the column that most of the queries restrict:
 those that do are logged in that order, as dashboards of the newest days are, and the last quarter is unseen. Logs by
