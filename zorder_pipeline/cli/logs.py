@@ -71,7 +71,7 @@ def _habits(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("distinct values compared with", points or "none"),
     ]
     if found["untimed"]:
-        what = "taken to be no older than the others; conditions relative to their time are unknown"
+        what = "their order is that of the log; what they ask for relative to their time is unknown"
         rows.append(("without a time, or with none that could be read", f"{found['untimed']:,}: {what}"))
     if found["constancy"] is not None:
         rows.append(("alike in both halves of the log", f"{found['constancy']:.0%}"))

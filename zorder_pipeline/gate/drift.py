@@ -134,7 +134,8 @@ class Drift:
         best = min(later, key=lambda course: (course.spent, course.patience), default=self.real)
         dues = [course.due(costs) for course in later]
         paper = tuple(c if to is None else c.changed(to, costs[to]) for c, to in zip(later, dues, strict=True))
-        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), paper, best.present)
+        leader = paper[later.index(best)].present if paper else ""
+        return Drift(replace(self.real.after(read, fresh, decay), patience=best.patience), paper, leader)
 
     def due(self, costs: Mapping[str, float]) -> str | None:
         """The layout that the table is to go over to, by the cost of doing so; None to stay."""

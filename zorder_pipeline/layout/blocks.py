@@ -41,11 +41,14 @@ def split_log(fingerprints: Sequence[str], times: Sequence[int | None]) -> LogBl
 
     >>> split_log(list("abcdefgh"), [None] * 8)
     LogBlocks(train=array([0, 1, 2, 3]), select=array([4, 5]), promise=array([6, 7]))
+    >>> split_log(list("abcdefgh"), [10, 11, 12, 13, 14, 15, None, None]).promise
+    array([6, 7])
     """
     first_seen: dict[str, tuple[int, int]] = {}
-    for i, name in enumerate(fingerprints):
-        moment = times[i]
-        first_seen[name] = min(first_seen.get(name, (1 << 62, i)), (0 if moment is None else moment, i))
+    moment = 0
+    for i, (name, told) in enumerate(zip(fingerprints, times, strict=True)):
+        moment = moment if told is None else told  # without one: that of the query before it in the log
+        first_seen[name] = min(first_seen.get(name, (1 << 62, i)), (moment, i))
     if len(first_seen) < MIN_DISTINCT:
         return None
     position = {name: place for place, name in enumerate(sorted(first_seen, key=first_seen.__getitem__))}

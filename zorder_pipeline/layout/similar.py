@@ -25,7 +25,7 @@ __all__ = ["with_similar"]
 COPIES = 32
 """Times that a query is asked again at most."""
 MOST_QUERIES = 3000
-"""Queries in all, about, beyond which they are asked again less often."""
+"""Queries in all, or alternatives of theirs, about, beyond which they are asked again less often."""
 NEAREST = 100
 """A query of a shape that keeps to some region moves to the nearest of so many random rows at most."""
 ANYWHERE = 2
@@ -50,18 +50,20 @@ def with_similar(estimator: Estimator, weights: Floats, seed: int = 0) -> tuple[
         weights: weight of each query, shape (queries,).
     """
     queries = len(weights)
-    copies = min(COPIES, MOST_QUERIES // max(1, queries) - 1)
+    copies = min(COPIES, MOST_QUERIES // max(1, queries, len(estimator.box_query)) - 1)
     if copies < 1 or len(estimator.low) < FEW or not len(estimator.column):
         return estimator, weights
     rng = np.random.default_rng(seed)
     asked = _Asked.of(estimator)
+    ranges = (estimator.column, estimator.first, estimator.last)
     anchors = _anchors(
-        estimator.low, estimator.high, asked.boxes, asked.ends, estimator.column, estimator.first, estimator.last,
-        rng.permutation(len(estimator.low)), copies,
+        estimator.low, estimator.high, asked.boxes, asked.ends, *ranges,
+        rng.permutation(len(estimator.low)), rng.integers(len(estimator.low), size=queries), copies,
     )  # fmt: skip
+    middles = _middles(asked.sorted, asked.starts, asked.boxes, asked.ends, *ranges)
     first, last = _moved(
-        asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, estimator.column,
-        estimator.first, estimator.last, anchors, _among(asked, anchors[:, 0], rng), rng,
+        asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, *ranges,
+        anchors, middles, _among(asked, _places(asked.place, anchors[:, 0], middles), rng), rng,
     )  # fmt: skip
     times = np.arange(copies + 1)[:, None]
     boxes = len(estimator.box_query)
@@ -132,21 +134,26 @@ class _Asked:
         )
 
 
-def _among(asked: _Asked, anchors: Ints, rng: np.random.Generator) -> Ints:
+def _places(place: npt.NDArray[np.float32], anchors: Ints, middles: npt.NDArray[np.float32]) -> Any:
+    """Where each query lies by each column, shape (queries, columns): as a row of its own, else as its range does."""
+    own = np.where(anchors[:, None] >= 0, place[anchors], np.nan)
+    return np.where(np.isnan(own), middles, own)
+
+
+def _among(asked: _Asked, places: npt.NDArray[np.float32], rng: np.random.Generator) -> Ints:
     """Of how many random rows each query moves to the nearest, shape (queries,): 1 where its shape asks for any row.
 
     Args:
-        anchors: a row that each query matches, -1 for none.
+        places: where each query lies by each column, shape (queries, columns).
     """
-    result = np.full(len(anchors), NEAREST, dtype=np.int64)
+    result = np.full(len(places), NEAREST, dtype=np.int64)
     for members in asked.shapes:
         columns = np.flatnonzero(asked.moving[members[0]])
-        some = members[anchors[members] >= 0]
-        if len(some) < FEW or not len(columns):
+        if len(members) < FEW or not len(columns):
             continue
         there = asked.place[rng.permutation(len(asked.place))[: 100 * COMPARED]][:, columns]
         there = there[~np.isnan(there).any(axis=1)]
-        points = asked.place[anchors[rng.permutation(some)[:COMPARED]]][:, columns]
+        points = places[rng.permutation(members)[:COMPARED]][:, columns]
         points = points[~np.isnan(points).any(axis=1)]
         if not FEW <= len(points) <= len(there):
             continue
@@ -169,15 +176,20 @@ def _to_next(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 
 @numba.njit(cache=True, nogil=True)
 def _anchors(
-    low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, order: Any, copies: int
+    low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, order: Any, start: Any, copies: int
 ) -> Any:  # pragma: no cover - compiled
-    """Rows that the first box of each query matches, the first in ``order``, shape (queries, copies); -1 for none."""
+    """Rows that the first box of each query matches, shape (queries, copies); -1 for none.
+
+    The first in ``order``, each query from a ``start`` of its own: from one for all, queries that overlap would have
+    the same row, and seem to lie together.
+    """
     found = np.full((len(boxes) - 1, copies), -1, dtype=np.int64)
     for query in range(len(boxes) - 1):
         count = 0
         if boxes[query] == boxes[query + 1]:
             continue
-        for row in order:
+        for place in range(len(order)):
+            row = order[(start[query] + place) % len(order)]
             hit = True
             for i in range(ends[boxes[query]], ends[boxes[query] + 1]):
                 if high[row, column[i]] < first[i] or low[row, column[i]] > last[i]:
@@ -194,9 +206,25 @@ def _anchors(
 
 
 @numba.njit(cache=True, nogil=True)
+def _middles(
+    values: Any, starts: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any
+) -> Any:  # pragma: no cover - compiled
+    """Middle of each query's first interval by each column, as a share of the rows; NaN without, (queries, columns)."""
+    found = np.full((len(boxes) - 1, len(starts) - 1), np.nan, dtype=np.float32)
+    for query in range(len(boxes) - 1):
+        for i in range(ends[boxes[query]], ends[boxes[query + 1]]):
+            c = column[i]
+            own = values[starts[c] : starts[c + 1]]
+            if len(own) > 0 and np.isnan(found[query, c]):
+                below, upto = np.searchsorted(own, first[i]), np.searchsorted(own, last[i], side="right")
+                found[query, c] = (below + upto) / (2 * len(own))
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
 def _moved(
     place: Any, values: Any, starts: Any, moving: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any,
-    anchors: Any, among: Any, rng: Any,
+    anchors: Any, middles: Any, among: Any, rng: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Ends of all intervals in each copy, shape (copies, intervals) each."""
     rows, columns = place.shape
@@ -205,28 +233,27 @@ def _moved(
     lasts = np.empty((copies, len(column)), dtype=np.int32)
     for k in range(copies):
         firsts[k], lasts[k] = first, last
-    by = np.zeros(columns)
+    by, here = np.zeros(columns), np.zeros(columns)
     for query in range(len(boxes) - 1):
         if not moving[query].any():
             continue
         for k in range(copies):
             anchor, best, nearest = anchors[query, k], np.inf, -1
-            for _ in range(1 if k % ANYWHERE == ANYWHERE - 1 else among[query]):
+            for c in range(columns):
+                own_place = place[anchor, c] if anchor >= 0 else np.nan
+                here[c] = middles[query, c] if np.isnan(own_place) else own_place
+            for _ in range(1 if (k + query) % ANYWHERE == ANYWHERE - 1 else among[query]):
                 row = min(rows - 1, int(rng.random() * rows))
                 apart = 0.0
                 for c in range(columns):
-                    if moving[query, c] and anchor >= 0:
-                        apart = max(apart, abs(place[row, c] - place[anchor, c]))
-                    if moving[query, c] and np.isnan(place[row, c]):
-                        apart = np.inf
+                    if moving[query, c]:
+                        apart = np.inf if np.isnan(place[row, c]) else max(apart, abs(place[row, c] - here[c]))
                 if apart < best:
                     best, nearest = apart, row
             if nearest < 0:
                 continue
             for c in range(columns):
-                by[c] = 0.0
-                if moving[query, c]:
-                    by[c] = place[nearest, c] - (place[anchor, c] if anchor >= 0 else 0.0)
+                by[c] = place[nearest, c] - here[c] if moving[query, c] else 0.0
             for i in range(ends[boxes[query]], ends[boxes[query + 1]]):
                 c = column[i]
                 if not moving[query, c]:
@@ -235,13 +262,17 @@ def _moved(
                 n = len(own)
                 below = np.searchsorted(own, first[i])
                 upto = np.searchsorted(own, last[i], side="right")
-                shift = by[c] * n if anchor >= 0 else by[c] * n - (below + upto) / 2
+                shift, middle = by[c] * n, (below + upto) / 2
+                if not 0 <= middle + shift < n:  # another alternative's: it comes in again at the other end
+                    shift += -n if middle + shift >= n else n
                 if last[i] <= first[i]:
-                    firsts[k, i] = lasts[k, i] = own[min(max(int((below + upto) / 2 + shift), 0), n - 1)]
+                    firsts[k, i] = lasts[k, i] = own[min(max(int(middle + shift), 0), n - 1)]
                     continue
+                if first[i] > 0 and last[i] < UNBOUNDED:  # as wide as it was
+                    shift = min(max(shift, -below), n - upto)
                 if first[i] > 0:
                     firsts[k, i] = own[min(max(int(below + shift), 0), n - 1)]
-                if last[i] < 2147483646:
+                if last[i] < UNBOUNDED:
                     lasts[k, i] = own[min(max(int(upto + shift - 1), 0), n - 1)]
                 lasts[k, i] = max(lasts[k, i], firsts[k, i])
     return firsts, lasts

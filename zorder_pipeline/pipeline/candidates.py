@@ -174,9 +174,8 @@ def candidates_of(
     runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
     if len(runs) > 1 and all(name in analysis.sample.columns for name in present.spec.columns):
         others.append((FULL, Rival(present.spec, present.target_file_rows)))
-    missed = _most_missed(memory, present)
-    if missed is not None and missed.spec.layout_id not in {c.spec.layout_id for c in found if c.spec is not None}:
-        others.append((ANOTHER, missed))
+    offered = {c.spec.layout_id for c in found if c.spec is not None}
+    others += [(ANOTHER, rival) for name, rival in _missed(memory, present).items() if name not in offered]
     for action, rival in others:
         block = block_of(analysis, rival)
         shares = proof.partitions(block, rival.spec)
@@ -218,8 +217,15 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 
-def _most_missed(memory: Memory, present: Plan) -> Rival | None:
-    """The remembered layout that most was lost against since the present one is in force; None when nothing was."""
-    regret = since_then(memory, present)[0].real.regret
-    name = max((name for name in memory.rivals if regret.get(name, 0.0) > 0), key=regret.__getitem__, default=None)
-    return memory.rivals[name] if name is not None else None
+def _missed(memory: Memory, present: Plan) -> dict[str, Rival]:
+    """The remembered layouts that most was lost against since the present one is in force, by their ids.
+
+    The first one, and the one to which the table would go with less patience (see `Drift`); none when nothing was lost.
+    """
+    drift = since_then(memory, present)[0]
+    regret = drift.real.regret
+    lost = [name for name in memory.rivals if regret.get(name, 0.0) > 0]
+    most = (
+        (max(lost, key=regret.__getitem__), max(lost, key=lambda n: regret[n] / drift.patience_for(n))) if lost else ()
+    )
+    return {name: memory.rivals[name] for name in most}

@@ -53,12 +53,48 @@ def test_a_shape_that_keeps_to_some_region_stays_in_it_but_for_half_of_the_copie
     low = np.random.default_rng(2).integers(2_000, 2_500, 100).tolist()
     more, _ = with_similar(estimator([between(a=(x, x + 50)) for x in low]), np.ones(100))
     copies = more.first.reshape(-1, 100)[1:]
-    near = np.arange(len(copies)) % ANYWHERE != ANYWHERE - 1
+    near = np.add.outer(np.arange(len(copies)), np.arange(100)) % ANYWHERE != ANYWHERE - 1
     assert near.mean() == pytest.approx(1 - 1 / ANYWHERE, abs=0.05)
     assert np.quantile(copies[near], 0.05) > 1_500
     assert np.quantile(copies[near], 0.95) < 3_000
     assert len(set(copies[near].ravel().tolist())) > 300
     assert np.histogram(copies[~near], 10, (0, ROWS))[0].min() > 0.05 * copies[~near].size
+
+
+@pytest.mark.parametrize("width", [50, 300, 1_000, 3_000])
+def test_ranges_that_overlap_do_not_seem_to_lie_together(width: int) -> None:
+    """Uniform ones ask for any row: a query's copies that are not sent anywhere are as far away as the others are."""
+    low = np.random.default_rng(2).integers(0, ROWS - width, 100)
+    more, _ = with_similar(estimator([between(a=(x, x + width)) for x in low.tolist()]), np.ones(100))
+    copies = more.first.reshape(-1, 100)[1:]
+    near = np.add.outer(np.arange(len(copies)), np.arange(100)) % ANYWHERE != ANYWHERE - 1
+    apart = np.abs(copies - low)
+    assert apart[near].mean() > 0.8 * apart[~near].mean()
+
+
+def test_alternatives_keep_their_widths_and_do_not_gather_at_the_ends() -> None:
+    rng = np.random.default_rng(5)
+    own = estimator([sum((between(a=(x, x)) for x in rng.integers(0, ROWS, 5).tolist()), ()) for _ in range(60)])
+    more, _ = with_similar(own, np.ones(60))
+    moved = more.first[len(own.first) :]
+    assert ((moved == moved.max()) | (moved == moved.min())).mean() < 0.02
+    either = [between(a=(x, x + 100)) + between(c=(y, y + 9)) for x, y in rng.integers(0, 40, (60, 2)).tolist()]
+    own = estimator(either)
+    more, _ = with_similar(own, np.ones(60))
+    of_c = more.column[len(own.first) :] == own.column[1]
+    first, last = (part[len(own.first) :][of_c] for part in (more.first, more.last))
+    assert (first == last).mean() < 0.05, "rows are null where c is, which is no place to move by"
+
+
+def test_queries_of_rows_that_were_not_sampled_keep_to_their_region() -> None:
+    gaps = {**COLUMNS, "b": (VALUES * 10, np.ones(ROWS, dtype=np.bool_))}
+    keys = np.random.default_rng(6).integers(9_500, 9_990, 100) * 10 + 5  # between two rows
+    own = Estimator.build(gaps, SCHEMA, [between(b=(x, x)) for x in keys.tolist()], ROWS)
+    assert matched(own).sum() == 0
+    copies = with_similar(own, np.ones(100))[0].first.reshape(-1, 100)[1:]
+    near = np.add.outer(np.arange(len(copies)), np.arange(100)) % ANYWHERE != ANYWHERE - 1
+    top = copies > np.quantile(copies, 0.5)
+    assert top[near].mean() > 0.8 > top[~near].mean()
 
 
 def test_regions_that_none_asked_for_yet_are_not_kept_in_few_large_files() -> None:

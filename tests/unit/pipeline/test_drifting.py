@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.decision import GateSettings
-from zorder_pipeline.gate.drift import Drift
+from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
@@ -19,6 +19,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline import drifting
+from zorder_pipeline.pipeline.candidates import _missed
 from zorder_pipeline.pipeline.drifting import Memory, Rival, block_of, missed, uncounted
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.pipeline.worth import why_not_search
@@ -92,6 +93,15 @@ def test_a_course_on_paper_returns_to_the_table_s_own_layout() -> None:
         assert memory.drift is not None
         assert memory.drift.real.present == here
         assert memory.drift.real.due({here: 0.0, there: 1e9}) is None, "the table lies by it"
+
+
+def test_the_layout_that_the_deciding_course_lies_by_is_offered_besides_the_one_most_missed() -> None:
+    """Its patience is one cost: else the table waited out a large one in a layout that the course had left."""
+    rivals = {name: Rival(B, 100) for name in ("led", "most", "none")}
+    course = Course(100.0, A.layout_id, {"led": 11.0, "most": 30.0, "none": 0.0})
+    assert list(_missed(Memory(Drift(course, (), "led"), rivals), PLAN)) == ["most", "led"]
+    assert list(_missed(Memory(Drift(course, (), "most"), rivals), PLAN)) == ["most"]
+    assert _missed(Memory(Drift.begin(A.layout_id), rivals), PLAN) == {}
 
 
 def test_what_the_present_layout_has_lost_grows_by_what_is_new() -> None:
