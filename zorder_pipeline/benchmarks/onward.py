@@ -20,7 +20,7 @@ __all__ = ["WORKLOAD", "moving_on"]
 LOGGED = 0.75
 """Share of the queries that are logged."""
 SECOND = 1_000_000
-UNBOUNDED = np.iinfo(np.int64).max
+NOT_ASKED = np.iinfo(np.int64).max
 
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
@@ -36,11 +36,11 @@ def moving_on(loaded: Loaded) -> Loaded:
     of = asked.box_query[asked.owner]
     pairs = np.unique(np.stack([of, asked.column]), axis=1)
     most = int(np.bincount(pairs[1]).argmax())
-    begins = np.full(len(queries), UNBOUNDED)
+    begins = np.full(len(queries), NOT_ASKED)
     there = asked.column == most
     where = np.where(asked.first > 0, asked.first, asked.last).astype(np.int64)  # up to somewhere: by its end
     np.minimum.at(begins, of[there], where[there])
-    order = np.argsort(begins, kind="stable")[: int((begins < UNBOUNDED).sum())]
+    order = np.argsort(begins, kind="stable")[: int((begins < NOT_ASKED).sum())]
     moved = tuple(replace(queries[i], timestamp=SECOND * place) for place, i in enumerate(order))
     asks = tuple(boxes[i] for i in order)
     split = int(LOGGED * len(order))

@@ -155,8 +155,7 @@ def _grown(
     nothing = np.zeros(0, dtype=np.int64)
     literals = settings.literals or (nothing,) * len(fine)
     starts = np.concatenate([[0], np.cumsum([len(codes) for codes in literals])]).astype(np.int64)
-    ends = np.searchsorted(estimator.owner, np.arange(len(estimator.box_query) + 1)).astype(np.int64)
-    ranges = (ends, estimator.column, estimator.first, estimator.last, estimator.box_query)
+    ranges = (estimator.box_starts, estimator.column, estimator.first, estimator.last, estimator.box_query)
     nodes, inside, rows = grown(
         fine, (estimator.low, estimator.high, *ranges, np.asarray(weights, dtype=np.float64)), float(rows_per_file),
         TOLERANCE, settings.quantiles, settings.prior, min(settings.inner, INNER_BITS),

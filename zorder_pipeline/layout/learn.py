@@ -200,7 +200,6 @@ def _growers(
     table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], queries: Sequence[Boxes]
 ) -> dict[str, Grower]:
     """What grows our trees from ``queries``, which are the estimator's, by their names."""
-
     similar, shares = with_similar(estimator, weights)
     settings = {TREE: GrowSettings(), UNEVEN: uneven(queries, table.encodings)}
     return {name: Grower(table.fine, similar, shares, table.rows_per_file, how) for name, how in settings.items()}

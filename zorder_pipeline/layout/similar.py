@@ -18,7 +18,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from .skipping import Estimator
+from .skipping import UNBOUNDED, Estimator
 
 __all__ = ["with_similar"]
 
@@ -36,8 +36,6 @@ COMPARED, DRAWS = 200, 20
 """Queries of a shape that are compared at most, and times that as many random rows are drawn to compare them with."""
 CHANCE = 2.0
 """Standard errors by which distances may differ from those of random rows."""
-UNBOUNDED = np.iinfo(np.int32).max - 1
-"""Last position of an interval without an upper end."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -60,9 +58,10 @@ def with_similar(estimator: Estimator, weights: Floats, seed: int = 0) -> tuple[
         estimator.low, estimator.high, asked.boxes, asked.ends, *ranges,
         rng.permutation(len(estimator.low)), rng.integers(len(estimator.low), size=queries), copies,
     )  # fmt: skip
-    middles = _middles(asked.sorted, asked.starts, asked.boxes, asked.ends, *ranges)
+    spans = _spans(asked.sorted, asked.starts, *ranges)
+    middles = _middles(asked.starts, asked.boxes, asked.ends, estimator.column, *spans)
     first, last = _moved(
-        asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, *ranges,
+        asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, *ranges, *spans,
         anchors, middles, _among(asked, _places(asked.place, anchors[:, 0], middles), rng), rng,
     )  # fmt: skip
     times = np.arange(copies + 1)[:, None]
@@ -111,7 +110,7 @@ class _Asked:
             middle = np.searchsorted(found[-1], values) + np.searchsorted(found[-1], values, side="right")
             place[known, column] = middle / (2 * max(1, len(values)))
         boxes = np.searchsorted(estimator.box_query, np.arange(estimator.queries + 1)).astype(np.int64)
-        ends = np.searchsorted(estimator.owner, np.arange(len(estimator.box_query) + 1)).astype(np.int64)
+        ends = estimator.box_starts
         # two values, or whether it is null: there is nowhere to move to
         wide = np.array([len(values) > 0 and values[-1] > 1 for values in found], dtype=np.bool_)
         bounded = (estimator.first > 0) | (estimator.last < UNBOUNDED)
@@ -205,26 +204,34 @@ def _anchors(
     return found
 
 
+def _spans(values: npt.NDArray[np.int32], starts: Ints, column: Ints, first: Any, last: Any) -> tuple[Ints, Ints]:
+    """Rows below each interval, and those up to its end, shape (intervals,) each; nulls do not count."""
+    below, upto = np.zeros(len(column), dtype=np.int64), np.zeros(len(column), dtype=np.int64)
+    for c in np.unique(column):
+        its, own = column == c, values[starts[c] : starts[c + 1]]
+        below[its], upto[its] = np.searchsorted(own, first[its]), np.searchsorted(own, last[its], side="right")
+    return below, upto
+
+
 @numba.njit(cache=True, nogil=True)
 def _middles(
-    values: Any, starts: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any
+    starts: Any, boxes: Any, ends: Any, column: Any, below: Any, upto: Any
 ) -> Any:  # pragma: no cover - compiled
     """Middle of each query's first interval by each column, as a share of the rows; NaN without, (queries, columns)."""
     found = np.full((len(boxes) - 1, len(starts) - 1), np.nan, dtype=np.float32)
     for query in range(len(boxes) - 1):
         for i in range(ends[boxes[query]], ends[boxes[query + 1]]):
             c = column[i]
-            own = values[starts[c] : starts[c + 1]]
-            if len(own) > 0 and np.isnan(found[query, c]):
-                below, upto = np.searchsorted(own, first[i]), np.searchsorted(own, last[i], side="right")
-                found[query, c] = (below + upto) / (2 * len(own))
+            rows = starts[c + 1] - starts[c]
+            if rows > 0 and np.isnan(found[query, c]):
+                found[query, c] = (below[i] + upto[i]) / (2 * rows)
     return found
 
 
 @numba.njit(cache=True, nogil=True)
 def _moved(
     place: Any, values: Any, starts: Any, moving: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any,
-    anchors: Any, middles: Any, among: Any, rng: Any,
+    below: Any, upto: Any, anchors: Any, middles: Any, among: Any, rng: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Ends of all intervals in each copy, shape (copies, intervals) each."""
     rows, columns = place.shape
@@ -260,19 +267,17 @@ def _moved(
                     continue
                 own = values[starts[c] : starts[c + 1]]
                 n = len(own)
-                below = np.searchsorted(own, first[i])
-                upto = np.searchsorted(own, last[i], side="right")
-                shift, middle = by[c] * n, (below + upto) / 2
+                shift, middle = by[c] * n, (below[i] + upto[i]) / 2
                 if not 0 <= middle + shift < n:  # another alternative's: it comes in again at the other end
                     shift += -n if middle + shift >= n else n
                 if last[i] <= first[i]:
                     firsts[k, i] = lasts[k, i] = own[min(max(int(middle + shift), 0), n - 1)]
                     continue
                 if first[i] > 0 and last[i] < UNBOUNDED:  # as wide as it was
-                    shift = min(max(shift, -below), n - upto)
+                    shift = min(max(shift, -below[i]), n - upto[i])
                 if first[i] > 0:
-                    firsts[k, i] = own[min(max(int(below + shift), 0), n - 1)]
+                    firsts[k, i] = own[min(max(int(below[i] + shift), 0), n - 1)]
                 if last[i] < UNBOUNDED:
-                    lasts[k, i] = own[min(max(int(upto + shift - 1), 0), n - 1)]
+                    lasts[k, i] = own[min(max(int(upto[i] + shift - 1), 0), n - 1)]
                 lasts[k, i] = max(lasts[k, i], firsts[k, i])
     return firsts, lasts

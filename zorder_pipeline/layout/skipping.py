@@ -28,6 +28,8 @@ STRING_PREFIX = 32
 """Delta cuts the bounds of strings at so many characters."""
 _TIE_BREAKER = "\U0010ffff"
 _NOTHING = np.iinfo(np.int32).max
+UNBOUNDED = int(_NOTHING) - 1
+"""Last position of an interval without an upper end."""
 MAX_EXPANSION = 64
 
 
@@ -121,6 +123,11 @@ class Estimator:
             queries=len(queries),
         )
 
+    @property
+    def box_starts(self) -> npt.NDArray[np.int64]:
+        """Where each box's intervals begin, and where the last one's end, shape (boxes + 1,)."""
+        return np.searchsorted(self.owner, np.arange(len(self.box_query) + 1)).astype(np.int64)
+
     def of_rows(self, rows: npt.NDArray[np.int64]) -> Estimator:
         """The same queries over some rows of the sample."""
         return replace(self, low=self.low[rows], high=self.high[rows])
@@ -154,7 +161,7 @@ class _Domain:
 
     def positions(self, interval: Interval) -> tuple[int, int]:
         """A block matches iff its maximum's position >= the first and its minimum's position <= the second."""
-        first, last = 0, int(_NOTHING) - 1
+        first, last = 0, UNBOUNDED
         if interval.low is not None:
             first = self._place(interval.low, after=interval.low_open)
         if interval.high is not None:

@@ -225,7 +225,7 @@ def _missed(memory: Memory, present: Plan) -> dict[str, Rival]:
     drift = since_then(memory, present)[0]
     regret = drift.real.regret
     lost = [name for name in memory.rivals if regret.get(name, 0.0) > 0]
-    most = (
-        (max(lost, key=regret.__getitem__), max(lost, key=lambda n: regret[n] / drift.patience_for(n))) if lost else ()
-    )
-    return {name: memory.rivals[name] for name in most}
+    if not lost:
+        return {}
+    first, ripest = max(lost, key=regret.__getitem__), max(lost, key=lambda n: regret[n] / drift.patience_for(n))
+    return {name: memory.rivals[name] for name in (first, ripest)}
