@@ -37,7 +37,7 @@ def append(spark: SparkSession, path: str, first: int, rows: int, partitioned: b
 @pytest.fixture
 def log(tmp_path: Path) -> str:
     """Queries for the dense corner."""
-    low = np.random.default_rng(0).integers(0, 400, (120, 2)).tolist()
+    low = np.random.default_rng(0).integers(0, 400, (240, 2)).tolist()
     texts = [f"SELECT id FROM t WHERE a BETWEEN {a} AND {a + 40} AND b BETWEEN {b} AND {b + 40};" for a, b in low]
     (tmp_path / "log.sql").write_text("\n".join(texts))
     return str(tmp_path / "log.sql")
