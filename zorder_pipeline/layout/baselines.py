@@ -145,8 +145,9 @@ def qd_tree(training: Training) -> AnyDraft:
     """A greedy tree of the queries' own predicates, see `grow_by_predicates`."""
     table = training.table
     return grow_by_predicates(
-        table.fine, training.estimator, training.weights, table.rows_per_file, training.queries, table.encodings
-    )
+        table.fine, training.estimator, training.weights, table.rows_per_file, training.queries, table.encodings,
+        table.partition,
+    )  # fmt: skip
 
 
 def piecewise(training: Training) -> AnyDraft:

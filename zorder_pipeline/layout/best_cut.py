@@ -84,35 +84,47 @@ def positions(
 
 @numba.njit(cache=True, nogil=True)
 def best_cut(
-    rows: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
+    rows: Any, group: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
     ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place."""
-    buckets, columns = len(places) + 1, low.shape[1]
-    lows = np.full((buckets, columns), 2147483647, dtype=np.int32)
-    highs = np.full((buckets, columns), -1, dtype=np.int32)
+    """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place.
+
+    Args:
+        group: of each row the table partition, numbered from 0 in this node: no file has rows of two.
+        boxes: of each such partition the boxes that its rows in this node match.
+    """
+    buckets, columns, groups = len(places) + 1, low.shape[1], len(boxes)
+    lows = np.full((groups, buckets, columns), 2147483647, dtype=np.int32)
+    highs = np.full((groups, buckets, columns), -1, dtype=np.int32)
+    filled = np.zeros((groups, buckets), dtype=np.int64)
     bucket = 0
     for i in range(len(rows)):
         if bucket < len(places) and i >= places[bucket]:
             bucket += 1
+        g = group[i]
+        filled[g, bucket] += 1
         for c in range(columns):
-            lows[bucket, c] = min(lows[bucket, c], low[rows[i], c])
-            highs[bucket, c] = max(highs[bucket, c], high[rows[i], c])
-    right = np.empty(len(places), dtype=np.float64)
-    some_low, some_high = lows[buckets - 1].copy(), highs[buckets - 1].copy()
-    for k in range(len(places) - 1, -1, -1):
-        count = hits(some_low, some_high, boxes, ends, column, first, last, scratch)
-        right[k] = weight(scratch, count, box_query, weights) * (len(rows) - places[k])
-        some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
-    some_low, some_high = lows[0].copy(), highs[0].copy()
+            lows[g, bucket, c] = min(lows[g, bucket, c], low[rows[i], c])
+            highs[g, bucket, c] = max(highs[g, bucket, c], high[rows[i], c])
+    cost = np.zeros(len(places), dtype=np.float64)
+    for g in range(groups):
+        some_low, some_high, some = lows[g, buckets - 1].copy(), highs[g, buckets - 1].copy(), filled[g, buckets - 1]
+        for k in range(len(places) - 1, -1, -1):
+            count = hits(some_low, some_high, boxes[g], ends, column, first, last, scratch)
+            cost[k] += weight(scratch, count, box_query, weights) * some
+            some_low, some_high = np.minimum(some_low, lows[g, k]), np.maximum(some_high, highs[g, k])
+            some += filled[g, k]
+        some_low, some_high, some = lows[g, 0].copy(), highs[g, 0].copy(), filled[g, 0]
+        for k in range(len(places)):
+            if k > 0:
+                some_low, some_high = np.minimum(some_low, lows[g, k]), np.maximum(some_high, highs[g, k])
+                some += filled[g, k]
+            count = hits(some_low, some_high, boxes[g], ends, column, first, last, scratch)
+            cost[k] += weight(scratch, count, box_query, weights) * some
     best, best_place = -1.0, places[len(places) // 2]
     for k in range(len(places)):
-        if k > 0:
-            some_low, some_high = np.minimum(some_low, lows[k]), np.maximum(some_high, highs[k])
-        count = hits(some_low, some_high, boxes, ends, column, first, last, scratch)
-        cost = weight(scratch, count, box_query, weights) * places[k] + right[k]
         # of equal gains the cut nearest to the middle
-        gain = ((base - cost) / base if base > 0.0 else 0.0) - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
+        gain = ((base - cost[k]) / base if base > 0.0 else 0.0) - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
         if gain > best:
             best, best_place = gain, places[k]
     return best, best_place

@@ -155,8 +155,9 @@ class SampledTable:
         leaf = self._leaves(draft)
         keys = draft.keys[leaf]
         if draft.leaves_are_files:
-            leaves, leaf_number = np.unique(keys, return_inverse=True)
-            return np.asarray(leaf_number, dtype=np.int32), len(leaves)
+            own = keys if self.partition is None else np.stack([self.partition, keys])
+            leaves, leaf_number = np.unique(own, axis=-1, return_inverse=True)
+            return np.asarray(leaf_number, dtype=np.int32), leaves.shape[-1]
         counted = self._ones if draft.size is None else 1 / draft.size[leaf]
         return self._blocks_of_cells(keys, counted, TOLERANCE)
 

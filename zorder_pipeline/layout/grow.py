@@ -3,7 +3,8 @@
 At every node each column's cuts are tried, and the one after which the queries that still read the node read least is
 made. Cuts lie at quantiles of the node's own rows, so correlated columns are not cut twice for the same thing, or also
 where the queries' ranges begin and end. A node stands for a number of files, and cuts keep both sides at whole files,
-so that the tree's leaves are the files; below them further cuts order the rows inside a file.
+so that the tree's leaves are the files; below them further cuts order the rows inside a file. A partitioned table's
+leaves are files of each partition, and what is read of them is counted partition by partition.
 
 Or files may differ in size: then the leaf is cut whose cut saves most, until there are as many as files. Where queries
 look often, or tell rows apart well, files become small, and those that few ask for large. Real tables, whose rows lie
@@ -23,7 +24,7 @@ from zorder_pipeline.model.cut_tree import LEAF
 from zorder_pipeline.model.ranges import Boxes
 
 from .encoding import Encoding
-from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, grown
+from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, asked_of, grown
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
 
@@ -38,6 +39,11 @@ saves is next to nothing."""
 UNEVEN_PRIOR = 10.0
 MOST_CUTS = 24
 """Cuts above a file of such a tree: more only take literals off a range one by one, and each row walks them all."""
+
+MOST_PARTITIONS = 32
+"""Partitions of a table that a tree is grown for at most, those from which most is read."""
+LEAST_FILES = 1.5
+"""Files' worth of rows below which a partition is one file, where no cut saves anything."""
 
 Codes = npt.NDArray[np.int64]
 
@@ -77,6 +83,7 @@ class Grower:
         estimator: of the queries that it is grown for.
         weights: weight of each query, shape (queries,).
         rows_per_file: sample rows that make a file.
+        partition: table partition of each row, shape (rows,); None for a single one.
     """
 
     fine: npt.NDArray[np.int32]
@@ -84,11 +91,12 @@ class Grower:
     weights: npt.NDArray[np.float64]
     rows_per_file: float
     settings: GrowSettings
+    partition: npt.NDArray[np.int32] | None = None
 
     def tree(self, inner: int | None = None) -> TreeDraft:
         """The tree, with so many levels of cuts inside a file instead of the settings'."""
         settings = self.settings if inner is None else replace(self.settings, inner=inner)
-        return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings)
+        return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings, self.partition)
 
 
 def grow_tree(
@@ -97,6 +105,7 @@ def grow_tree(
     weights: npt.NDArray[np.float64],
     rows_per_file: float,
     settings: GrowSettings | None = None,
+    partition: npt.NDArray[np.int32] | None = None,
 ) -> TreeDraft:
     """The greedy tree for the estimator's queries.
 
@@ -104,10 +113,12 @@ def grow_tree(
         fine: fine codes of the estimator's sample, shape (features, rows).
         weights: weight of each query, shape (queries,).
         rows_per_file: sample rows that make a file.
+        partition: table partition of each row, shape (rows,); None for a single one.
     """
     chosen = settings or GrowSettings()
-    least, largest = (max(1, int(chosen.sizes[0] * rows_per_file)), chosen.sizes[1]) if chosen.sizes else (0, 0.0)
-    return _grown(fine, estimator, weights, rows_per_file, chosen, least, largest)
+    ground = _ground(fine, estimator, weights, rows_per_file, partition)
+    least = max(1, int(chosen.sizes[0] * ground.rows_per_file)) if chosen.sizes else 0
+    return _grown(ground, weights, chosen, least, chosen.sizes[1] if chosen.sizes else 0.0)
 
 
 def grow_by_predicates(
@@ -117,6 +128,7 @@ def grow_by_predicates(
     rows_per_file: float,
     queries: Sequence[Boxes],
     encodings: Sequence[Encoding],
+    partition: npt.NDArray[np.int32] | None = None,
 ) -> TreeDraft:
     """The qd-tree as published: cuts only where the training queries' predicates begin and end, every leaf a file.
 
@@ -126,14 +138,16 @@ def grow_by_predicates(
     Args:
         queries: the estimator's queries as boxes.
         encodings: encodings of ``fine``.
+        partition: table partition of each row, shape (rows,), each of which has files of its own; None for one.
     """
     settings = GrowSettings(quantiles=0, prior=0.0, inner=0, literals=tuple(range_ends(queries, encodings)))
-    files = max(1, round(fine.shape[1] / rows_per_file))
-    low, high = max(1, int(rows_per_file / 4)), max(2, int(rows_per_file))
+    ground = _ground(fine, estimator, weights, rows_per_file, partition)
+    files = max(1, round(ground.fine.shape[1] / ground.rows_per_file))
+    low, high = max(1, int(ground.rows_per_file / 4)), max(2, int(ground.rows_per_file))
     best: TreeDraft | None = None
     while best is None or high - low > max(1, high // 16):
         least = high if best is None else (low + high) // 2
-        tree = _grown(fine, estimator, weights, rows_per_file, settings, least)
+        tree = _grown(ground, weights, settings, least)
         if int((tree.feature < 0).sum()) <= files:
             best, high = tree, least
         elif best is None:
@@ -143,27 +157,67 @@ def grow_by_predicates(
     return replace(best, leaves_are_files=True)
 
 
-def _grown(
+@dataclass(frozen=True, eq=False)
+class _Ground:
+    """Rows that a tree is grown on, partition after partition, as many of which make a leaf as make a file there.
+
+    Attributes:
+        partition: table partition of each row, ascending.
+    """
+
+    fine: npt.NDArray[np.int32]
+    partition: npt.NDArray[np.int32]
+    estimator: Estimator
+    rows_per_file: float
+
+
+def _ground(
     fine: npt.NDArray[np.int32],
     estimator: Estimator,
     weights: npt.NDArray[np.float64],
     rows_per_file: float,
-    settings: GrowSettings,
-    least: int,
-    largest: float = 0.0,
+    partition: npt.NDArray[np.int32] | None,
+) -> _Ground:
+    """Of a partitioned table the partitions of several files from which most is read.
+
+    All of them have the same tree, and each makes files of its own out of its leaves: of a hundred leaves ten equal
+    partitions would make ten files each. So it has as many leaves as the partition of a typical row has files.
+    """
+    if partition is None:
+        return _Ground(fine, np.zeros(fine.shape[1], dtype=np.int32), estimator, rows_per_file)
+    members = np.argsort(partition, kind="stable")
+    starts = np.flatnonzero(np.diff(partition[members], prepend=-1, append=-1))
+    rows = np.diff(starts)
+    several = rows >= LEAST_FILES * rows_per_file
+    read = asked_of(members, starts, _asked(estimator, weights, partition)) * rows * (several if several.any() else 1)
+    most = np.sort(np.argsort(-read, kind="stable")[:MOST_PARTITIONS])
+    most = most[read[most] > 0] if read.any() else most
+    kept = np.concatenate([members[starts[p] : starts[p + 1]] for p in most])
+    shares = rows[most] / len(kept)
+    per_leaf = rows_per_file / float(shares @ shares)
+    return _Ground(np.ascontiguousarray(fine[:, kept]), partition[kept], estimator.of_rows(kept), per_leaf)
+
+
+def _asked(estimator: Estimator, weights: npt.NDArray[np.float64], partition: npt.NDArray[np.int32]) -> tuple[Any, ...]:
+    """What the compiled part takes for the queries and where the rows lie."""
+    ranges = (estimator.box_starts, estimator.column, estimator.first, estimator.last, estimator.box_query)
+    return (estimator.low, estimator.high, *ranges, np.asarray(weights, dtype=np.float64), partition)
+
+
+def _grown(
+    ground: _Ground, weights: npt.NDArray[np.float64], settings: GrowSettings, least: int, largest: float = 0.0
 ) -> TreeDraft:
     nothing = np.zeros(0, dtype=np.int64)
-    literals = settings.literals or (nothing,) * len(fine)
+    literals = settings.literals or (nothing,) * len(ground.fine)
     starts = np.concatenate([[0], np.cumsum([len(codes) for codes in literals])]).astype(np.int64)
-    ranges = (estimator.box_starts, estimator.column, estimator.first, estimator.last, estimator.box_query)
     nodes, inside, rows = grown(
-        fine, (estimator.low, estimator.high, *ranges, np.asarray(weights, dtype=np.float64)), float(rows_per_file),
-        TOLERANCE, settings.quantiles, settings.prior, min(settings.inner, INNER_BITS),
-        np.concatenate([nothing, *literals]), starts, least, largest * rows_per_file, MOST_CUTS,
+        ground.fine, _asked(ground.estimator, weights, ground.partition), float(ground.rows_per_file), TOLERANCE,
+        settings.quantiles, settings.prior, min(settings.inner, INNER_BITS),
+        np.concatenate([nothing, *literals]), starts, least, largest * ground.rows_per_file, MOST_CUTS,
     )  # fmt: skip
     feature, cut, low, high, rank = (nodes[row] for row in (FEATURE, CUT, LOW, HIGH, RANK))
     draft = TreeDraft(feature, cut, low, high, rank, inside)
-    return replace(draft, size=_file_sizes(draft, rows / rows_per_file, largest)) if largest else draft
+    return replace(draft, size=_file_sizes(draft, rows / ground.rows_per_file, largest)) if largest else draft
 
 
 def _file_sizes(draft: TreeDraft, size: npt.NDArray[np.float64], largest: float) -> npt.NDArray[np.float64]:

@@ -14,7 +14,7 @@ import numpy as np
 from .best_cut import best_cut, hits, positions, weight, widened
 from .tree import MAX_DEPTH
 
-__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "grown"]
+__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "asked_of", "grown"]
 
 FEATURE, CUT, LOW, HIGH, RANK, BEGIN, END, FILES = range(8)
 """Rows of the array of nodes: as in `zorder_pipeline.layout.tree.TreeDraft`, then the range of the node's rows in the
@@ -34,7 +34,8 @@ def grown(
 
     Args:
         fine: fine codes, shape (features, rows).
-        asked: lowest and highest zone code of each row, then of the boxes: ends, column, first, last, query; weights.
+        asked: lowest and highest zone code of each row, then of the boxes: ends, column, first, last, query; weights;
+            table partition of each row, ascending: what is read is counted by partition.
         literals, starts: further cuts of all features, and where those of each begin.
         least: rows that a leaf has at least; 0 where leaves are files of about equal size.
         largest: with it the node whose cut saves most is cut first, until there are as many leaves as files; nodes of
@@ -68,7 +69,7 @@ def grown(
         depth = (nodes[RANK, node] if inside[node] else 0) if one_file else nodes[RANK, node]
         if (one_file and depth >= inner) or (not one_file and depth >= MAX_DEPTH) or len(rows) < 2:
             continue
-        best, feature, place, code = _look(
+        best, _, feature, place, code = _look(
             fine, rows, matching[node], asked, files, one_file, tolerance, quantiles, prior, literals, starts, least,
             expected[node], node == 0,
         )  # fmt: skip
@@ -102,12 +103,11 @@ def _best_first(
             rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
             if len(rows) < 2 or nodes[RANK, node] >= most_cuts:
                 continue
-            gain, feature, place, code = _look(
+            gain, base, feature, place, code = _look(
                 fine, rows, matching[node], asked, quantiles + 1, False, np.inf, quantiles, prior, literals, starts,
                 least, expected[node], node == 0,
             )  # fmt: skip
             if feature >= 0:
-                base = weight(matching[node], len(matching[node]), asked[6], asked[7]) * len(rows)
                 # where nothing is saved the larger one is cut
                 saved[node] = max(gain, 0.0) * base + (TOO_LARGE if len(rows) > largest else 1e-9) * len(rows)
                 found[0, node], found[1, node], found[2, node] = feature, place, code
@@ -116,7 +116,8 @@ def _best_first(
         if saved[node] < 0:
             break
         feature, place, code = found[0, node], found[1, node], found[2, node]
-        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, nodes[RANK, node] + 1)
+        rank = nodes[RANK, node] + 1
+        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, rank)
         files += _files(place, largest) + _files(nodes[END, node] - nodes[BEGIN, node] - place, largest)
         files -= _files(nodes[END, node] - nodes[BEGIN, node], largest)
         saved[node] = -1.0
@@ -135,13 +136,19 @@ def _look(
     fine: Any, rows: Any, matched: Any, asked: Any, files: int, one_file: bool, tolerance: float, quantiles: int,
     prior: float, literals: Any, starts: Any, least: int, expected: Any, root: bool,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Gain, feature, place and code of the best cut of a node, feature -1 without one.
+    """Gain, of what, feature, place and code of the best cut of a node, feature -1 without one.
 
     ``expected``, the gains by feature of the node above, becomes those of this one.
     """
-    low, high, ends, column, first, last, box_query, weights = asked
-    base = weight(matched, len(matched), box_query, weights) * len(rows)
-    trust = len(matched) / max(len(matched) + prior, 1e-9)
+    low, high, ends, column, first, last, box_query, weights, _ = asked
+    group, boxes = _by_partition(rows, matched, asked)
+    counts, base = np.bincount(group), 0.0
+    matching = np.zeros(len(box_query), dtype=np.bool_)
+    for g in range(len(boxes)):
+        base += weight(boxes[g], len(boxes[g]), box_query, weights) * counts[g]
+        matching[boxes[g]] = True
+    known = matching.sum()
+    trust = known / max(known + prior, 1e-9)
     scratch = np.empty(len(box_query), dtype=np.int64)
     best, best_feature, best_place, best_code = -np.inf, -1, 0, 0
     for f in range(len(fine)):
@@ -157,7 +164,7 @@ def _look(
         if len(places) == 0:
             continue
         gain, place = best_cut(
-            rows[order], places, low, high, matched, base,
+            rows[order], group[order], places, low, high, boxes, base,
             ends, column, first, last, box_query, weights, scratch,
         )  # fmt: skip
         expected[f] = gain if root else trust * gain + (1.0 - trust) * expected[f]
@@ -165,7 +172,58 @@ def _look(
             best, best_feature, best_place, best_code = expected[f], f, place, codes[place]
             if quantiles == 0:  # at the predicate's own literal, which may lie between two sampled values
                 best_code = here[np.searchsorted(here, best_code, side="right") - 1]
-    return best, best_feature, best_place, best_code
+    return best, base, best_feature, best_place, best_code
+
+
+@numba.njit(cache=True, nogil=True)
+def _by_partition(rows: Any, matched: Any, asked: Any) -> Any:  # pragma: no cover - compiled
+    """The table partition of each row, numbered from 0 among ``rows``, and which of the boxes its rows match."""
+    low, high, ends, column, first, last, _, _, partition = asked
+    group = np.zeros(len(rows), dtype=np.int64)
+    boxes = [matched]
+    if partition[rows[0]] == partition[rows[-1]]:  # all of one, which match these already
+        return group, boxes
+    boxes.clear()
+    scratch = np.empty(len(matched), dtype=np.int64)
+    begin = 0
+    for end in range(1, len(rows) + 1):
+        if end < len(rows) and partition[rows[end]] == partition[rows[begin]]:
+            continue
+        group[begin:end] = len(boxes)
+        found = _hits_of(rows[begin:end], low, high, matched, ends, column, first, last, scratch)
+        boxes.append(scratch[:found].copy())
+        begin = end
+    return group, boxes
+
+
+@numba.njit(cache=True, nogil=True)
+def asked_of(members: Any, starts: Any, asked: Any) -> Any:  # pragma: no cover - compiled
+    """Weight of the queries that match each table partition.
+
+    Args:
+        members, starts: rows by partition, and where each partition begins; one more than there are.
+        asked: as in `grown`.
+    """
+    low, high, ends, column, first, last, box_query, weights, _ = asked
+    found = np.zeros(len(starts) - 1)
+    every, scratch = np.arange(len(box_query)), np.empty(len(box_query), dtype=np.int64)
+    for p in range(len(starts) - 1):
+        rows = members[starts[p] : starts[p + 1]]
+        count = _hits_of(rows, low, high, every, ends, column, first, last, scratch)
+        found[p] = weight(scratch, count, box_query, weights)
+    return found
+
+
+@numba.njit(cache=True, nogil=True)
+def _hits_of(
+    rows: Any, low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, found: Any
+) -> int:  # pragma: no cover - compiled
+    """Writes to ``found`` which of ``boxes`` a file of ``rows`` matches; returns how many."""
+    some_low = np.full(low.shape[1], 2147483647, dtype=np.int32)
+    some_high = np.full(low.shape[1], -1, dtype=np.int32)
+    for i in rows:
+        some_low, some_high = widened(some_low, some_high, low[i], high[i])
+    return hits(some_low, some_high, boxes, ends, column, first, last, found)
 
 
 @numba.njit(cache=True, nogil=True)
@@ -174,7 +232,7 @@ def _divide(
     place: int, code: int, rank: int,
 ) -> None:  # pragma: no cover - compiled  # fmt: skip
     """Cuts a node in two, the nodes ``child`` and the next one, with their rows and the boxes that still match them."""
-    low, high, ends, column, first, last, _, _ = asked
+    low, high, ends, column, first, last, _, _, _ = asked
     begin, end = nodes[BEGIN, node], nodes[END, node]
     rows = perm[begin:end].copy()
     upwards = fine[feature][rows] >= code
@@ -189,9 +247,6 @@ def _divide(
         nodes[END, new] = middle if side == 0 else end
         nodes[RANK, new] = rank
         expected[new] = expected[node]
-        some_low = np.full(low.shape[1], 2147483647, dtype=np.int32)
-        some_high = np.full(low.shape[1], -1, dtype=np.int32)
-        for i in perm[nodes[BEGIN, new] : nodes[END, new]]:
-            some_low, some_high = widened(some_low, some_high, low[i], high[i])
-        found = hits(some_low, some_high, matching[node], ends, column, first, last, scratch)
+        its = perm[nodes[BEGIN, new] : nodes[END, new]]
+        found = _hits_of(its, low, high, matching[node], ends, column, first, last, scratch)
         matching.append(scratch[:found].copy())

@@ -5,8 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.unit.layout.test_trees import SCHEMA, TYPES, Columns, between
 from zorder_pipeline.layout.cells import TOLERANCE, cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.grow import MOST_PARTITIONS, GrowSettings, grow_by_predicates, grow_tree, uneven
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.tree import TreeDraft
+from zorder_pipeline.model.cut_tree import LEAF
+from zorder_pipeline.model.ranges import Boxes
 
 
 @pytest.mark.parametrize("seed", range(5))
@@ -37,3 +43,107 @@ def test_one_partition_is_none() -> None:
     columns = {"a": (np.arange(100), np.ones(100, dtype=np.bool_))}
     table = SampledTable.build(columns, {"a": "int"}, ["a"], np.zeros(100, np.int32), 4, np.zeros(100, np.int32))
     assert table.partition is None
+
+
+ROWS = 12_000
+
+
+def sample(seed: int) -> Columns:
+    rng = np.random.default_rng(seed)
+    return {name: (rng.integers(0, 10_000, ROWS), np.ones(ROWS, dtype=np.bool_)) for name in "abc"}
+
+
+def squares(seed: int, count: int = 60) -> list[Boxes]:
+    """A range of a and one of b each."""
+    corners = np.random.default_rng(seed).integers(0, 9_000, (count, 2)).tolist()
+    return [between(a=(a, a + 999), b=(b, b + 999)) for a, b in corners]
+
+
+def prepared(columns: Columns, asked: list[Boxes], files: int, partition: np.ndarray) -> tuple[SampledTable, Estimator]:
+    table = SampledTable.build(columns, TYPES, list("abc"), np.zeros(ROWS, np.int32), files, partition.astype(np.int32))
+    return table, Estimator.build(columns, SCHEMA, asked, ROWS)
+
+
+def grown(
+    table: SampledTable, estimator: Estimator, how: GrowSettings | None = None, partition: np.ndarray | None = None
+) -> TreeDraft:
+    return grow_tree(table.fine, estimator, np.ones(estimator.queries), table.rows_per_file, how, partition)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_cut_of_two_files_per_partition_is_the_one_after_which_least_is_read(seed: int) -> None:
+    """Every cut that may be tried is made and read by the estimator, whose blocks are partitions and sides."""
+    columns = sample(seed)
+    partition = columns["a"][0] // 2_500
+    asked = [
+        between(a=(a, a + 1_500), b=(b, b + 2_500))
+        for a, b in np.random.default_rng(seed).integers(0, 8_000, (60, 2)).tolist()
+    ]
+    table, estimator = prepared(columns, asked, 8, partition)
+    tree = grown(table, estimator, GrowSettings(quantiles=7, prior=0.0, inner=0), table.partition)
+    assert (tree.feature == LEAF).sum() == 2
+    chosen = partition * 2 + (table.fine[tree.feature[0]] >= tree.cut[0])
+    read = estimator.rows_read(chosen.astype(np.int32), 8).mean()
+    for codes in table.fine:
+        for share in (3 / 8, 4 / 8, 5 / 8):  # others leave a side that is no whole file
+            block = partition * 2 + (codes >= np.quantile(codes, share))
+            assert read <= estimator.rows_read(block.astype(np.int32), 8).mean() * 1.01
+    assert tree.feature[0] == 1  # all partitions at once would seem to be told apart best by a
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven"])
+def test_a_partitioned_tables_tree_has_as_many_leaves_as_a_partition_has_files(kind: str) -> None:
+    columns, asked = sample(0), squares(1)
+    partition = np.arange(ROWS) % 4
+    table, estimator = prepared(columns, asked, 64, partition)
+    _, unseen = prepared(columns, squares(2), 64, partition)
+    how = GrowSettings(inner=0) if kind == "even" else uneven(asked, table.encodings)
+    tree, blind = grown(table, estimator, how, table.partition), grown(table, estimator, how)
+    leaves = (tree.feature == LEAF) & ~tree.inside
+    assert kind == "uneven" or 15 <= leaves.sum() <= 17
+    block, number = table.blocks(tree)
+    assert abs(number - 64) <= 4
+    assert np.bincount(block).max() <= (2 if kind == "even" else 3.5) * table.rows_per_file
+    assert table.rows_read(tree, unseen).mean() < 1.02 * table.rows_read(blind, unseen).mean()
+    orders = [Draft((0, 1) * 3), Draft((0, 1, 0, 1)), Draft((0,) * 6), Draft((1,) * 6)]
+    assert table.rows_read(tree, unseen).mean() < 1.1 * min(table.rows_read(o, unseen).mean() for o in orders)
+
+
+def test_partitions_of_one_file_and_those_that_nobody_reads_have_no_say() -> None:
+    """Half of the table is small partitions whose queries restrict b, a quarter is never asked: the rest wants a."""
+    columns = sample(0)
+    c = np.where(np.arange(ROWS) < 6_000, np.arange(ROWS) // 100, np.where(np.arange(ROWS) < 9_000, 1_000, 2_000))
+    columns["c"] = (c.astype(np.int64), np.ones(ROWS, dtype=np.bool_))
+    rng = np.random.default_rng(0)
+    lows = rng.integers(0, 9_000, 90).tolist()
+    asked = [
+        between(b=(x, x + 500), c=(0, 999)) if i % 3 else between(a=(x, x + 500), c=(1_000, 1_000))
+        for i, x in enumerate(lows)
+    ]
+    table, estimator = prepared(columns, asked, 60, c)
+    tree = grown(table, estimator, GrowSettings(inner=0), table.partition)
+    assert set(tree.feature[tree.feature != LEAF].tolist()) == {0}
+    assert (tree.feature == LEAF).sum() == pytest.approx(15, abs=1)
+
+
+def test_of_many_partitions_those_from_which_most_is_read_are_looked_at_and_without_queries_nothing_breaks() -> None:
+    columns, asked = sample(0), squares(1, 20)
+    partition = np.arange(ROWS) % (2 * MOST_PARTITIONS)
+    for queries, files in ((asked, 200), ([], 200), (asked, 2), ([], 2)):
+        table, estimator = prepared(columns, queries, files, partition)
+        for how in (None, uneven(queries, table.encodings)):
+            block, number = table.blocks(grown(table, estimator, how, table.partition))
+            assert number >= 2 * MOST_PARTITIONS
+            assert len(np.unique(np.stack([block, partition]), axis=1).T) == number
+
+
+def test_leaves_that_are_files_are_files_of_each_partition() -> None:
+    columns, asked = sample(0), squares(1)
+    partition = np.arange(ROWS) % 3
+    table, estimator = prepared(columns, asked, 48, partition)
+    tree = grow_by_predicates(
+        table.fine, estimator, np.ones(60), table.rows_per_file, asked, table.encodings, table.partition
+    )
+    block, number = table.blocks(tree)
+    assert len(np.unique(np.stack([block, partition]), axis=1).T) == number <= 48
+    assert number > 24

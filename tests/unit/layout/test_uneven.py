@@ -51,7 +51,8 @@ def prepared(
 
 
 def grown(table: SampledTable, estimator: Estimator, asked: list[Boxes]) -> TreeDraft:
-    return grow_tree(table.fine, estimator, np.ones(len(asked)), table.rows_per_file, uneven(asked, table.encodings))
+    how = uneven(asked, table.encodings)
+    return grow_tree(table.fine, estimator, np.ones(len(asked)), table.rows_per_file, how, table.partition)
 
 
 def test_files_are_small_where_queries_look_and_unseen_ones_read_less() -> None:
