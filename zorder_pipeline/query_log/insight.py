@@ -35,6 +35,7 @@ REASONS = {
     "no_statement": "no text in a column called statement, query_text, sql, …",
     "no_table": "it reads no table",
     "nul_character": "it holds a NUL character",
+    "other_dialect": "names in double quotes, which are texts in this dialect: try another --dialect",
     "other_table": "it reads other tables: name yours with --table or --alias",
     "parse_error": "no SQL of the dialect: try another --dialect",
     "tokenize_error": "no SQL of the dialect, e.g. an open quote: try another --dialect",

@@ -17,10 +17,11 @@ from .joins import flat
 from .names import with_uniform_names
 from .parsing import Parameters, deeply, parsed
 from .qualified import own_path, path_of
+from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
-__all__ = ["Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
+__all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
 
 MAX_LENGTH = 200_000
 MAX_DEPTH = 300
@@ -42,6 +43,9 @@ class Unusable:
     reason: str
     ignored: bool
     tables: tuple[str, ...] = ()
+
+
+OTHER_DIALECT = Unusable("other_dialect", ignored=False)
 
 
 def parse_statement(
@@ -96,6 +100,8 @@ def read_statement(
         return Unusable("nul_character", ignored=False)
     if depth_of(statement) > MAX_DEPTH:
         return Unusable("too_deeply_nested", ignored=False)
+    if has_quoted_names(statement, catalog.dialect):
+        return OTHER_DIALECT
     try:
         with deeply():
             return _together(parsed(statement, catalog.dialect, parameters), catalog)

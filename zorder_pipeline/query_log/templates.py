@@ -20,8 +20,9 @@ from sqlglot.tokenizer_core import Token, TokenType
 from .catalog import Catalog
 from .dialects import dialect_of
 from .parsing import Parameters
+from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
-from .sql import MAX_LENGTH, Unusable, parse_statement, read_statement, scans_of
+from .sql import MAX_LENGTH, OTHER_DIALECT, Unusable, parse_statement, read_statement, scans_of
 
 __all__ = ["Parser", "Template"]
 
@@ -89,6 +90,8 @@ class Parser:
             return self._parsed(statement, timestamp, zone, parameters)
         key = _key(tokens)
         self.template = _hash(key)
+        if has_quoted_names(statement, self.catalog.dialect, tokens):  # which a key does not tell from texts
+            return OTHER_DIALECT
         if parameters:
             return self._parsed(statement, timestamp, zone, parameters)
         known = self._known.get(key)
