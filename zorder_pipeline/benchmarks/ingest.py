@@ -15,8 +15,8 @@ from sqlglot.optimizer.qualify import qualify
 
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.ingest import Interpreter
-from zorder_pipeline.query_log.reader import read_log
 
 from .harness import OURS, Options, Outcome, Progress, Workload
 
@@ -70,7 +70,7 @@ def _outcome(name: str, label: str, seed: int, measured: tuple[int, float, int])
 
 def _interpreted(path: Path, log_format: str) -> tuple[int, float, int]:
     interpreter, started = Interpreter(CATALOG), time.perf_counter()
-    lines = sum(1 for _ in interpreter.read(read_log(str(path), log_format)))
+    lines = sum(1 for log in list_logs(str(path), log_format) for _ in interpreter.log(log))
     return lines, time.perf_counter() - started, path.stat().st_size
 
 

@@ -16,9 +16,11 @@ from zorder_pipeline.model.schema import Column, TableSchema
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of"]
+__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of", "temporary_view"]
 
 MAX_VIEW_DEPTH = 16
+GLOBAL = "global_temp"
+"""Schema of the temporary views that all sessions of an application know."""
 AFTER_A_NAME = ("joins", "laterals", "pivots", "sample")
 """What may follow a table's name in FROM, and follows the query of a view in its place."""
 
@@ -32,12 +34,14 @@ class Catalog:
         schemas: schema by table.
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
+        temporary: queries of temporary views, see `temporary_view`. They hide tables and views that are named alike.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
+    temporary: Mapping[str, exp.Query] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -90,15 +94,15 @@ class Catalog:
         Raises:
             LogError: a view's query cannot be parsed.
         """
-        for _ in range(MAX_VIEW_DEPTH if self.views else 0):
+        for _ in range(MAX_VIEW_DEPTH if self.views or self.temporary else 0):
             replaced = False
             for table in list(tree.find_all(exp.Table)):
-                text = self._view(table, tree)
-                if text is None:
+                view = self._view(table, tree)
+                if view is None:
                     continue
                 replaced = True
                 alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
-                query = exp.Subquery(this=self._parsed(table.name, text), alias=alias)
+                query = exp.Subquery(this=view, alias=alias)
                 for name in AFTER_A_NAME:
                     query.set(name, table.args.get(name))
                 table.replace(query)
@@ -106,20 +110,50 @@ class Catalog:
                 break
         return tree
 
-    def _view(self, table: exp.Table, tree: exp.Expr) -> str | None:
+    def _view(self, table: exp.Table, tree: exp.Expr) -> exp.Expr | None:
         names = [part.name.lower() for part in table.parts]
         if not names or (table is tree.this and not isinstance(tree, exp.Query)):
             return None
         ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
         if len(names) == 1 and names[0] in ctes:
             return None
-        return self.views.get(".".join(names)) or self.views.get(names[-1])
+        if (own := self.temporary.get(".".join(names))) is not None:
+            return own.copy()
+        text = self.views.get(".".join(names)) or self.views.get(names[-1])
+        return None if text is None else self._parsed(table.name, text)
 
     def _parsed(self, name: str, text: str) -> exp.Expr:
         try:
             return sqlglot.parse_one(text, read=dialect_of(self.dialect))
         except sqlglot.errors.SqlglotError as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
+
+
+def temporary_view(tree: exp.Expr) -> tuple[str, exp.Query] | None:
+    """Name (in lower case, of a global one with its schema) and query of the temporary view that a statement creates.
+
+    None of one that reads another one of its own name, and of one over files.
+
+    >>> name, query = temporary_view(sqlglot.parse_one("CREATE TEMP VIEW V (x) AS SELECT a FROM t", read="spark"))
+    >>> name, query.sql("spark")
+    ('v', 'SELECT * FROM (SELECT a FROM t) AS V(x)')
+    """
+    if not isinstance(tree, exp.Create) or tree.kind != "VIEW":
+        return None
+    properties, schema, query = tree.args.get("properties"), tree.this, tree.expression
+    kinds = {type(item) for item in properties.expressions} if properties is not None else set()
+    table = schema.this if isinstance(schema, exp.Schema) else schema
+    if exp.TemporaryProperty not in kinds or not isinstance(query, exp.Query) or not isinstance(table, exp.Table):
+        return None
+    name = f"{GLOBAL}.{table.name}".lower() if exp.GlobalProperty in kinds else table.name.lower()
+    if any(".".join(part.name for part in other.parts).lower() == name for other in query.find_all(exp.Table)):
+        return None
+    query = query.copy()
+    if isinstance(schema, exp.Schema):
+        columns = [exp.to_identifier(column.name) for column in schema.expressions]
+        alias = exp.TableAlias(this=exp.to_identifier(table.name), columns=columns)
+        query = exp.select("*").from_(exp.Subquery(this=query, alias=alias))
+    return name, query
 
 
 def generation_of(catalog: Catalog, zone: str) -> str:

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter, OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .catalog import Catalog
-from .reader import read_log
+from .files import LogFile, list_logs
+from .reader import lines_of
 from .recipe import Scan
 from .records import LogLine
 from .spark_events import Execution
 from .sql import Unusable
+from .temp_views import CREATES, TemporaryViews
 from .templates import Parser
 
 __all__ = ["Interpreter", "ingest"]
@@ -23,12 +25,14 @@ __all__ = ["Interpreter", "ingest"]
 MAX_KEPT = 1000
 """Quarantined lines kept with their text in memory; all are counted, and the state keeps all."""
 SHOWN = 2_000
+MAX_PARSERS = 64
+"""Sets of temporary views whose templates are kept."""
 
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)  # its complaints about single statements are our counts
 
 
 class Interpreter:
-    """Turns lines into queries. Keeps its templates from line to line; not thread-safe.
+    """Turns the lines of a log into queries. Keeps its templates from line to line and log to log; not thread-safe.
 
     Args:
         zone: session time zone of statements whose log does not name one.
@@ -37,10 +41,24 @@ class Interpreter:
     def __init__(self, catalog: Catalog, zone: str = "UTC") -> None:
         self.catalog, self.zone = catalog, zone
         self.parser = Parser(catalog)
+        self._views = TemporaryViews((), catalog.dialect)
+        self._parsers: OrderedDict[tuple[int, ...], Parser] = OrderedDict()
 
-    def read(self, lines: Iterable[LogLine]) -> Iterator[tuple[LogLine, list[LoggedQuery] | Unusable]]:
-        """Each line with its queries, or with the reason why it has none."""
-        for line in lines:
+    def log(
+        self, log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)
+    ) -> Iterator[tuple[LogLine, list[LoggedQuery] | Unusable]]:
+        """Each line of a log with its queries, or with the reason why it has none.
+
+        Args:
+            after, share: which lines, see `lines_of`; the others may have created temporary views that these name.
+
+        Raises:
+            LogError: the file cannot be opened.
+        """
+        lines = lines_of(log, having=CREATES) if log.kind != "events" else ()
+        self._views = TemporaryViews(lines, self.catalog.dialect)
+        self._parsers.clear()
+        for line in lines_of(log, after, share):
             yield line, self.one(line)
 
     def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:
@@ -51,10 +69,25 @@ class Interpreter:
             return Unusable("failed", ignored=True)
         if line.execution is not None:
             return self._executed(line, line.execution)
-        scans = self.parser.scans(line.statement, line.timestamp, self.zone, line.parameters)
+        parser = self._parser(line)
+        scans = parser.scans(line.statement, line.timestamp, self.zone, line.parameters)
         if isinstance(scans, Unusable):
             return scans
-        return [self._query(line, scan, self.parser.template, self.zone) for scan in scans]
+        return [self._query(line, scan, parser.template, self.zone) for scan in scans]
+
+    def _parser(self, line: LogLine) -> Parser:
+        """The parser of a line's statement: of one that names temporary views one that knows these."""
+        views = self._views.known_to(line)
+        if not views:
+            return self.parser
+        key = tuple(sorted(number for number, _ in views.values()))
+        if key not in self._parsers:
+            temporary = {name: query for name, (_, query) in views.items()}
+            self._parsers[key] = Parser(replace(self.catalog, temporary=temporary))
+            if len(self._parsers) > MAX_PARSERS:
+                self._parsers.popitem(last=False)
+        self._parsers.move_to_end(key)
+        return self._parsers[key]
 
     def _executed(self, line: LogLine, execution: Execution) -> list[LoggedQuery] | Unusable:
         found = []
@@ -119,8 +152,8 @@ def ingest(
     unmatched: Counter[str] = Counter()
     kept: list[tuple[str, int, str, str]] = []
     lines = used = 0
-    for path in paths:
-        for line, found in interpreter.read(read_log(path, log_format)):
+    for log in (log for path in paths for log in list_logs(path, log_format)):
+        for line, found in interpreter.log(log):
             lines += 1
             if isinstance(found, Unusable):
                 (ignored if found.ignored else quarantined)[found.reason] += 1

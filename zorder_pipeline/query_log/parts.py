@@ -18,7 +18,6 @@ from .catalog import Catalog, generation_of
 from .files import LogFile
 from .ingest import Interpreter
 from .insight import query_level
-from .reader import lines_of
 from .sql import Unusable
 
 __all__ = ["SCHEMA", "Part", "rows_of"]
@@ -96,9 +95,8 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     lines = used = 0
     last = part.after
     watermark: int | None = None
-    for line in lines_of(part.log, part.after, part.share):
+    for line, found in interpreter.log(part.log, part.after, part.share):
         lines += 1
-        found = interpreter.one(line)
         if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then
             last = max(last, line.position)
         if line.timestamp is not None:

@@ -14,11 +14,11 @@ import pyarrow.parquet as pq
 import sqlglot
 
 from .dialects import dialect_of
-from .files import LogFile, list_logs, open_anywhere, open_log
+from .files import LogFile, open_anywhere, open_log
 from .records import RAW, LogLine, line_of
 from .spark_events import executions
 
-__all__ = ["lines_of", "read_log"]
+__all__ = ["lines_of"]
 
 BATCH = 2_000
 MAX_LINE = 4_000_000
@@ -27,22 +27,15 @@ _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{\s*\"(res|queries|Query
 """How a file begins that is one JSON document, and not one per line."""
 
 
-def read_log(path: str, log_format: str = "auto") -> Iterator[LogLine]:
-    """The lines of a log, or of all logs in a folder by name.
-
-    Raises:
-        LogError: there is no such path, no log in it, or it is of a format that cannot be read.
-    """
-    for log in list_logs(path, log_format):
-        yield from lines_of(log)
-
-
-def lines_of(log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)) -> Iterator[LogLine]:
+def lines_of(
+    log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1), having: re.Pattern[bytes] | None = None
+) -> Iterator[LogLine]:
     """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
 
     Args:
         after: only lines beyond this position.
         share: (i, n) for the i-th of n equal shares of the lines.
+        having: what a line must have to be worth reading; others may come, too.
 
     Raises:
         LogError: the file cannot be opened.
@@ -52,13 +45,15 @@ def lines_of(log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)) -> I
         return number > after and number % share[1] == share[0]
 
     if log.kind == "json":
-        yield from _json_lines(log, wanted)
+        yield from _json_lines(log, wanted, having)
         return
     readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "events": _events}
     yield from (line for line in readers[log.kind](log) if wanted(line.position))
 
 
-def _json_lines(log: LogFile, wanted: Callable[[int], bool]) -> Iterator[LogLine]:
+def _json_lines(
+    log: LogFile, wanted: Callable[[int], bool], having: re.Pattern[bytes] | None = None
+) -> Iterator[LogLine]:
     number = 0
     with open_log(log, log.parts[0]) as stream:
         try:
@@ -71,7 +66,7 @@ def _json_lines(log: LogFile, wanted: Callable[[int], bool]) -> Iterator[LogLine
                 if number == 1 and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
                     yield from (line for line in found if wanted(line.position))
                     return
-                if not wanted(number):
+                if not wanted(number) or (having is not None and not having.search(raw)):
                     continue
                 if len(raw) == MAX_LINE:
                     yield LogLine(log.source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.schema import TableSchema
 
-from .catalog import Catalog
+from .catalog import Catalog, temporary_view
 from .expressions import depth_of
 from .joins import flat
 from .names import with_uniform_names
@@ -21,7 +21,7 @@ from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
 
-__all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of"]
+__all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of", "trees_of"]
 
 MAX_LENGTH = 200_000
 MAX_DEPTH = 300
@@ -94,17 +94,31 @@ def read_statement(
     statement: str, catalog: Catalog, parameters: Parameters | None = None
 ) -> tuple[Recipe, ...] | Unusable:
     """The scans of a statement before their literals are read, or why there are none."""
+    trees = trees_of(statement, catalog.dialect, parameters)
+    if isinstance(trees, Unusable):
+        return trees
+    try:
+        with deeply():
+            return _together(trees, catalog)
+    except BROKEN:
+        return Unusable("unsupported", ignored=False)
+    except RecursionError:
+        return Unusable("too_deeply_nested", ignored=False)
+
+
+def trees_of(statement: str, dialect: str, parameters: Parameters | None = None) -> list[exp.Expr] | Unusable:
+    """The statements of a line as trees, or why it cannot be parsed."""
     if len(statement) > MAX_LENGTH:
         return Unusable("too_long", ignored=False)
     if "\0" in statement:
         return Unusable("nul_character", ignored=False)
     if depth_of(statement) > MAX_DEPTH:
         return Unusable("too_deeply_nested", ignored=False)
-    if has_quoted_names(statement, catalog.dialect):
+    if has_quoted_names(statement, dialect):
         return OTHER_DIALECT
     try:
         with deeply():
-            return _together(parsed(statement, catalog.dialect, parameters), catalog)
+            return parsed(statement, dialect, parameters)
     except sqlglot.errors.TokenError:
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
@@ -116,12 +130,18 @@ def read_statement(
 
 
 def _together(trees: list[exp.Expr], catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
-    """Several statements in one line are read as one."""
+    """Several statements in one line are read as one; what one of them creates for a time the next may name."""
     if not trees:
         return Unusable("empty", ignored=True)
     if len(trees) > MAX_STATEMENTS:
         return Unusable("too_many_statements", ignored=False)
-    found = [_recipes(tree, catalog) for tree in trees]
+    found: list[tuple[Recipe, ...] | Unusable] = []
+    for tree in trees:
+        found.append(_recipes(tree, catalog))
+        if (view := temporary_view(tree)) is not None:
+            name, query = view
+            catalog.with_views(query)
+            catalog = replace(catalog, temporary={**catalog.temporary, name: query})
     recipes = tuple(recipe for item in found if isinstance(item, tuple) for recipe in item)
     if recipes:
         return recipes

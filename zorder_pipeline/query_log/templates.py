@@ -22,7 +22,7 @@ from .dialects import dialect_of
 from .parsing import Parameters
 from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
-from .sql import MAX_LENGTH, OTHER_DIALECT, Unusable, parse_statement, read_statement, scans_of
+from .sql import MAX_LENGTH, OTHER_DIALECT, Unusable, read_statement, scans_of
 
 __all__ = ["Parser", "Template"]
 
@@ -114,17 +114,8 @@ class Parser:
     def _parsed(
         self, statement: str, timestamp: int | None, zone: str, parameters: Parameters | None = None
     ) -> tuple[Scan, ...] | Unusable:
-        c = self.catalog
-        return parse_statement(
-            statement,
-            dialect=c.dialect,
-            aliases=c.aliases,
-            schemas=c.schemas,
-            views=c.views,
-            timestamp=timestamp,
-            zone=zone,
-            parameters=parameters,
-        )
+        recipes = read_statement(statement, self.catalog, parameters)
+        return recipes if isinstance(recipes, Unusable) else scans_of(recipes, timestamp, zone)
 
     def _remember(self, key: str, value: Template | Unusable | First | None) -> None:
         self._known[key] = value

@@ -25,7 +25,7 @@ from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.files import LogFile, list_logs
 from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.parts import Part, rows_of
-from zorder_pipeline.query_log.reader import read_log
+from zorder_pipeline.query_log.reader import lines_of
 from zorder_pipeline.query_log.records import line_of
 
 RECORDS = [
@@ -270,7 +270,7 @@ def test_a_line_beyond_all_measure_is_left_out(tmp_path: Path) -> None:
 def test_no_log_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(LogError, match=name):
-        list(read_log(str(tmp_path / name)))
+        [list(lines_of(log)) for log in list_logs(str(tmp_path / name), "auto")]
 
 
 def test_a_folder_that_cannot_be_listed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,9 @@ import pytest
 
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.reader import read_log
+from zorder_pipeline.query_log.reader import lines_of
 from zorder_pipeline.query_log.spark_events import Execution
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
 
@@ -38,7 +39,7 @@ DIFFERENT = {
 
 
 def _executions(path: Path) -> list[Execution]:
-    lines = read_log(str(path), "spark-events")
+    lines = [line for log in list_logs(str(path), "spark-events") for line in lines_of(log)]
     return [line.execution for line in lines if line.execution is not None and line.execution.scans]
 
 

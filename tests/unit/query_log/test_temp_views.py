@@ -1,0 +1,165 @@
+"""Temporary views that statements of the log create: what is read through their names is read of the table behind."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from zorder_pipeline.model.predicate import predicate_from_json
+from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.files import list_logs
+from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.parts import Part, rows_of
+from zorder_pipeline.query_log.sql import Unusable, parse_statement
+
+Record = Mapping[str, Any]
+KNOWN = {"db.t": "db.t", "t": "db.t"}
+
+
+def read(folder: Path, records: Sequence[Record | str], views: Mapping[str, str] | None = None) -> QueryLog:
+    path = folder / "log.json"
+    lines = [{"statement": item} if isinstance(item, str) else item for item in records]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return ingest([str(path)], aliases=KNOWN, views=views)
+
+
+def asked(log: QueryLog) -> list[str]:
+    return [query.predicate.to_sql() for query in log.queries]
+
+
+def test_a_dbt_run_reads_its_source_where_the_view_is_merged(tmp_path: Path) -> None:
+    create = (
+        '/* {"app": "dbt"} */\ncreate or replace temporary view daily__dbt_tmp as\n'
+        "select b, sum(a) as a from db.t where ts >= '2024-01-0%d' group by b"
+    )
+    merge = (
+        "merge into daily as DBT_INTERNAL_DEST using daily__dbt_tmp as DBT_INTERNAL_SOURCE "
+        "on DBT_INTERNAL_SOURCE.b = DBT_INTERNAL_DEST.b when matched then update set * when not matched then insert *"
+    )
+    log = read(tmp_path, [text for day in range(1, 6) for text in (create % day, merge)])
+    assert asked(log) == [f"ts >= '2024-01-0{day}'" for day in range(1, 6)]
+    assert log.ignored == {"create_view": 5}
+    assert set(log.queries[0].columns) == {"a", "b", "ts"}
+    assert len({query.template for query in log.queries}) == 1
+
+
+@pytest.mark.parametrize(
+    ("statements", "found"),
+    [
+        (["CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1", "SELECT * FROM V WHERE b = 2"], ["a = 1 AND b = 2"]),
+        (["CREATE TEMP VIEW v (x, y) AS SELECT a, b FROM t", "SELECT x FROM v WHERE y = 2"], ["b = 2"]),
+        (["CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1; SELECT * FROM v WHERE b = 2"], ["a = 1 AND b = 2"]),
+        (
+            [
+                "CREATE GLOBAL TEMP VIEW v AS SELECT * FROM t WHERE a = 1",
+                "SELECT * FROM v",
+                "SELECT * FROM global_temp.v WHERE b = 2",
+            ],
+            ["a = 1 AND b = 2"],
+        ),
+        (
+            [
+                "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1",
+                "CREATE TEMP VIEW w AS SELECT * FROM v WHERE b = 2",
+                "SELECT * FROM w WHERE c = 'x'",
+            ],
+            ["a = 1 AND b = 2 AND c = 'x'"],
+        ),
+        (  # the newest before the statement, and none before the first
+            [
+                "SELECT * FROM v",
+                "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1",
+                "SELECT * FROM v",
+                "CREATE OR REPLACE TEMPORARY VIEW v AS SELECT * FROM t WHERE a = 2",
+                "SELECT * FROM v",
+            ],
+            ["a = 1", "a = 2"],
+        ),
+        # hides a table of its name, which is read by its whole name
+        (
+            ["CREATE TEMP VIEW t AS SELECT * FROM db.t WHERE a = 1", "SELECT * FROM t", "SELECT * FROM db.t"],
+            ["a = 1", "TRUE"],
+        ),
+        (["CREATE TEMP VIEW t AS SELECT * FROM other", "SELECT * FROM t WHERE a = 1"], []),
+        # another schema's, a common table expression's and a path's name are not the view's
+        (["CREATE TEMP VIEW v AS SELECT * FROM t", "SELECT * FROM db.v"], []),
+        (["CREATE TEMP VIEW v AS SELECT * FROM t", "WITH v AS (SELECT 1) SELECT * FROM v"], []),
+        (["CREATE TEMP VIEW v AS SELECT * FROM t", "INSERT INTO v SELECT * FROM u"], []),
+        # in a circle, over files, and what cannot be read
+        (["CREATE TEMP VIEW v AS SELECT * FROM v JOIN t", "SELECT * FROM v, v w"], []),
+        (
+            [
+                "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1",
+                "CREATE TEMP VIEW w AS SELECT * FROM v",
+                "CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM w",
+                "SELECT * FROM v",
+                "SELECT * FROM t WHERE a = 7",
+            ],
+            ["a = 7"],
+        ),
+        (["CREATE TEMP VIEW v USING parquet OPTIONS (path '/t')", "SELECT * FROM v"], []),
+        (["CREATE TEMP VIEW v AS SELECT FROM WHERE", "SELECT * FROM v JOIN t WHERE t.a = 3"], ["a = 3"]),
+    ],
+)
+def test_a_view_is_what_the_session_created_last(tmp_path: Path, statements: list[str], found: list[str]) -> None:
+    assert asked(read(tmp_path, statements)) == found
+
+
+def test_users_times_and_failures_are_told_apart(tmp_path: Path) -> None:
+    def at(hour: int, statement: str, user: str = "ann", status: str = "FINISHED") -> Record:
+        time = f"2024-05-{1 + hour // 24:02}T{hour % 24:02}:00:00Z"
+        return {"statement": statement, "start_time": time, "executed_by": user, "execution_status": status}
+
+    records = [
+        at(1, "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1"),
+        at(2, "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 2", user="bob"),
+        at(3, "CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM t WHERE a = 3", status="FAILED"),
+        at(4, "SELECT * FROM v"),
+        at(5, "SELECT * FROM v", user="bob"),
+        at(6, "SELECT * FROM v", user="eve"),
+        at(30, "SELECT * FROM v"),
+    ]
+    assert asked(read(tmp_path, records)) == ["a = 1", "a = 2"]
+    assert asked(read(tmp_path, records[::-1])) == ["a = 2", "a = 1"]  # histories are often exported newest first
+
+
+def test_a_permanent_view_is_hidden_by_a_temporary_one(tmp_path: Path) -> None:
+    records = ["SELECT * FROM v", "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1", "SELECT * FROM v"]
+    assert asked(read(tmp_path, records, views={"v": "SELECT * FROM t WHERE b = 2"})) == ["b = 2", "a = 1"]
+
+
+def test_what_was_read_before_and_by_others_is_known(tmp_path: Path) -> None:
+    """Of a log that has grown, or is read by several tasks, each line knows the views of all lines before it."""
+    statements = [f"CREATE OR REPLACE TEMP VIEW v AS SELECT * FROM t WHERE a = {i // 2}" for i in range(20)]
+    statements[1::2] = ["SELECT * FROM v"] * 10
+    path = tmp_path / "log.json"
+    path.write_text("".join(json.dumps({"statement": text}) + "\n" for text in statements))
+    [log] = list_logs(str(path), "auto")
+    catalog = Catalog.of(KNOWN, {}, {}, "spark")
+
+    def values(*parts: Part) -> list[int]:
+        rows = [row for batch in rows_of(parts, catalog) for row in batch.to_pylist() if row["kind"] == "query"]
+        found = [predicate_from_json(json.loads(row["predicate"])) for row in rows]
+        return sorted(int(item.to_sql().removeprefix("a = ")) for item in found)
+
+    assert values(Part(log, "UTC", after=15)) == [7, 8, 9]
+    assert values(*(Part(log, "UTC", share=(i, 3)) for i in range(3))) == list(range(10))
+
+
+def test_a_view_of_one_log_is_none_of_the_next(tmp_path: Path) -> None:
+    (tmp_path / "a.sql").write_text("CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1;\nSELECT * FROM v;\n")
+    (tmp_path / "b.sql").write_text("SELECT * FROM v;\n")
+    assert asked(ingest([str(tmp_path)], aliases=KNOWN)) == ["a = 1"]
+
+
+def test_several_statements_of_one_line_follow_each_other() -> None:
+    script = "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1; CREATE TEMP VIEW w AS SELECT * FROM v; SELECT b FROM w"
+    found = parse_statement(script)
+    assert not isinstance(found, Unusable)
+    assert [(scan.table, scan.predicate.to_sql()) for scan in found] == [("t", "a = 1")]
+    again = parse_statement("CREATE TEMP VIEW v AS SELECT * FROM v x, v y; SELECT * FROM v")
+    assert not isinstance(again, Unusable)
+    assert {scan.table for scan in again} == {"v"}
