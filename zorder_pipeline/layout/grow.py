@@ -23,6 +23,7 @@ import numpy.typing as npt
 from zorder_pipeline.model.cut_tree import LEAF
 from zorder_pipeline.model.ranges import Boxes
 
+from .draft import SampledTable
 from .encoding import Encoding
 from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, asked_of, grown
 from .skipping import Estimator
@@ -96,7 +97,16 @@ class Grower:
     def tree(self, inner: int | None = None) -> TreeDraft:
         """The tree, with so many levels of cuts inside a file instead of the settings'."""
         settings = self.settings if inner is None else replace(self.settings, inner=inner)
-        return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings, self.partition)
+        if self.partition is None:
+            return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings)
+        # by a column that follows the partitions a tree as deep as for one of them cuts each far too little
+        nowhere = np.zeros(self.fine.shape[1], dtype=np.int32)
+        table = SampledTable((), self.fine, self.rows_per_file, nowhere, 1, self.partition)
+        trees = [
+            grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings, partition)
+            for partition in (self.partition, None)
+        ]
+        return min(trees, key=lambda tree: float(self.weights @ table.rows_read(tree, self.estimator)))
 
 
 def grow_tree(

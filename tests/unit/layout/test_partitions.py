@@ -8,7 +8,7 @@ import pytest
 from tests.unit.layout.test_trees import SCHEMA, TYPES, Columns, between
 from zorder_pipeline.layout.cells import TOLERANCE, cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
-from zorder_pipeline.layout.grow import MOST_PARTITIONS, GrowSettings, grow_by_predicates, grow_tree, uneven
+from zorder_pipeline.layout.grow import MOST_PARTITIONS, Grower, GrowSettings, grow_by_predicates, grow_tree, uneven
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft
 from zorder_pipeline.model.cut_tree import LEAF
@@ -147,3 +147,17 @@ def test_leaves_that_are_files_are_files_of_each_partition() -> None:
     block, number = table.blocks(tree)
     assert len(np.unique(np.stack([block, partition]), axis=1).T) == number <= 48
     assert number > 24
+
+
+@pytest.mark.parametrize("kind", ["even", "uneven"])
+def test_a_column_that_follows_the_partitions_is_cut_in_each_of_them(kind: str) -> None:
+    columns = sample(0)
+    partition = columns["a"][0] // 625  # sixteen, of twelve files each
+    lows = np.random.default_rng(0).integers(0, 9_900, 80).tolist()
+    asked = [between(a=(low, low + 50)) for low in lows]
+    table, estimator = prepared(columns, asked, 192, partition)
+    how = GrowSettings(inner=0) if kind == "even" else uneven(asked, table.encodings)
+    ones = np.ones(80)
+    tree = Grower(table.fine, estimator, ones, table.rows_per_file, how, table.partition).tree()
+    one = grown(table, estimator, how, table.partition)
+    assert table.rows_read(tree, estimator).mean() < 0.8 * table.rows_read(one, estimator).mean()
