@@ -80,33 +80,26 @@ class Grower:
     """Grows one kind of tree, as deep inside its files as it is asked to.
 
     Attributes:
-        fine: fine codes of the estimator's sample, shape (features, rows).
+        table: the estimator's sample.
         estimator: of the queries that it is grown for.
         weights: weight of each query, shape (queries,).
-        rows_per_file: sample rows that make a file.
-        partition: table partition of each row, shape (rows,); None for a single one.
     """
 
-    fine: npt.NDArray[np.int32]
+    table: SampledTable
     estimator: Estimator
     weights: npt.NDArray[np.float64]
-    rows_per_file: float
     settings: GrowSettings
-    partition: npt.NDArray[np.int32] | None = None
 
     def tree(self, inner: int | None = None) -> TreeDraft:
         """The tree, with so many levels of cuts inside a file instead of the settings'."""
         settings = self.settings if inner is None else replace(self.settings, inner=inner)
-        if self.partition is None:
-            return grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings)
+        table, estimator, weights = self.table, self.estimator, self.weights
+        whole = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings)
+        if table.partition is None:
+            return whole
         # by a column that follows the partitions a tree as deep as for one of them cuts each far too little
-        nowhere = np.zeros(self.fine.shape[1], dtype=np.int32)
-        table = SampledTable((), self.fine, self.rows_per_file, nowhere, 1, self.partition)
-        trees = [
-            grow_tree(self.fine, self.estimator, self.weights, self.rows_per_file, settings, partition)
-            for partition in (self.partition, None)
-        ]
-        return min(trees, key=lambda tree: float(self.weights @ table.rows_read(tree, self.estimator)))
+        own = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings, table.partition)
+        return min((own, whole), key=lambda tree: float(weights @ table.rows_read(tree, estimator)))
 
 
 def grow_tree(

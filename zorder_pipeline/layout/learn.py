@@ -202,10 +202,7 @@ def _growers(
     """What grows our trees from ``queries``, which are the estimator's, by their names."""
     similar, shares = with_similar(estimator, weights)
     settings = {TREE: GrowSettings(), UNEVEN: uneven(queries, table.encodings)}
-    return {
-        name: Grower(table.fine, similar, shares, table.rows_per_file, how, table.partition)
-        for name, how in settings.items()
-    }
+    return {name: Grower(table, similar, shares, how) for name, how in settings.items()}
 
 
 def _refined(

@@ -16,7 +16,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of", "temporary_view"]
+__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of", "name_of", "temporary_view"]
 
 MAX_VIEW_DEPTH = 16
 GLOBAL = "global_temp"
@@ -129,6 +129,11 @@ class Catalog:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
 
 
+def name_of(table: exp.Table) -> str:
+    """The name that a statement calls a table by, with its qualifiers, in lower case."""
+    return ".".join(part.name for part in table.parts).lower()
+
+
 def temporary_view(tree: exp.Expr) -> tuple[str, exp.Query] | None:
     """Name (in lower case, of a global one with its schema) and query of the temporary view that a statement creates.
 
@@ -146,7 +151,7 @@ def temporary_view(tree: exp.Expr) -> tuple[str, exp.Query] | None:
     if exp.TemporaryProperty not in kinds or not isinstance(query, exp.Query) or not isinstance(table, exp.Table):
         return None
     name = f"{GLOBAL}.{table.name}".lower() if exp.GlobalProperty in kinds else table.name.lower()
-    if any(".".join(part.name for part in other.parts).lower() == name for other in query.find_all(exp.Table)):
+    if any(name_of(other) == name for other in query.find_all(exp.Table)):
         return None
     query = query.copy()
     if isinstance(schema, exp.Schema):

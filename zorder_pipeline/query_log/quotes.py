@@ -50,41 +50,32 @@ def has_quoted_names(statement: str, dialect: str, tokens: Sequence[Token] | Non
             return False
     kinds = [token.token_type for token in tokens]
     doubled = [kind == TokenType.STRING and statement[t.start] == '"' for t, kind in zip(tokens, kinds, strict=True)]
-    names = [quoted and _is_name(kinds, i) for i, quoted in enumerate(doubled)]
-    if any(names) and sum(names) < sum(doubled):
-        return True
-    return any(
-        quoted and (_begins_column(kinds, i) or _is_compared(kinds, doubled, i)) for i, quoted in enumerate(doubled)
-    )
-
-
-def _is_name(kinds: Sequence[TokenType], i: int) -> bool:
-    """Whether no text can stand at token ``i``: part of a dotted name, or a table."""
-    return TokenType.DOT in (_at(kinds, i - 1), _at(kinds, i + 1)) or _is_table(kinds, i)
-
-
-def _is_table(kinds: Sequence[TokenType], i: int) -> bool:
-    before = _at(kinds, i - 1)
-    return before in _TABLE or (before == TokenType.FROM and not _in_call(kinds, i))
-
-
-def _begins_column(kinds: Sequence[TokenType], i: int) -> bool:
-    dotted = _at(kinds, i + 1) == TokenType.DOT and _at(kinds, i - 1) != TokenType.DOT
-    return dotted and not _is_table(kinds, i)
+    in_call, names = _in_calls(kinds), 0
+    for i in (i for i, quoted in enumerate(doubled) if quoted):
+        before, dotted = _at(kinds, i - 1), _at(kinds, i + 1) == TokenType.DOT
+        is_table = before in _TABLE or (before == TokenType.FROM and not in_call[i])
+        begins_column = dotted and before != TokenType.DOT and not is_table
+        if begins_column or _is_compared(kinds, doubled, i):
+            return True
+        names += is_table or before == TokenType.DOT  # where no text can stand
+    return 0 < names < sum(doubled)
 
 
 def _at(kinds: Sequence[TokenType], i: int) -> TokenType | None:
     return kinds[i] if 0 <= i < len(kinds) else None
 
 
-def _in_call(kinds: Sequence[TokenType], i: int) -> bool:
-    """Whether token ``i`` lies in brackets that hold no query, as in ``trim(BOTH 'x' FROM "xyx")``."""
-    depth = 0
-    for j in range(i - 1, -1, -1):
-        depth += (kinds[j] == TokenType.R_PAREN) - (kinds[j] == TokenType.L_PAREN)
-        if depth < 0:
-            return kinds[j + 1] not in (TokenType.SELECT, TokenType.WITH)
-    return False
+def _in_calls(kinds: Sequence[TokenType]) -> list[bool]:
+    """Whether each token lies in brackets that hold no query, as in ``trim(BOTH 'x' FROM "xyx")``."""
+    open_calls: list[bool] = []
+    found = []
+    for i, kind in enumerate(kinds):
+        found.append(bool(open_calls) and open_calls[-1])
+        if kind == TokenType.L_PAREN:
+            open_calls.append(_at(kinds, i + 1) not in (TokenType.SELECT, TokenType.WITH))
+        elif kind == TokenType.R_PAREN and open_calls:
+            open_calls.pop()
+    return found
 
 
 def _is_compared(kinds: Sequence[TokenType], doubled: Sequence[bool], i: int) -> bool:

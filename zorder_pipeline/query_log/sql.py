@@ -11,7 +11,7 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.schema import TableSchema
 
-from .catalog import Catalog, temporary_view
+from .catalog import Catalog, name_of, temporary_view
 from .expressions import depth_of
 from .joins import flat
 from .names import with_uniform_names
@@ -157,7 +157,7 @@ def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
     if isinstance(root, exp.Create | exp.Insert | exp.Cache):
         return Unusable(_kind(root), ignored=True)
     ctes = {cte.alias.lower() for cte in root.find_all(exp.CTE)}
-    names = (".".join(part.name for part in table.parts).lower() for table in root.find_all(exp.Table))
+    names = (name_of(table) for table in root.find_all(exp.Table))
     others = tuple(dict.fromkeys(name for name in names if name and name not in ctes))
     return Unusable("other_table" if others else "no_table", ignored=True, tables=others[:MAX_TABLES])
 

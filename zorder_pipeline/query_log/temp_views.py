@@ -17,7 +17,7 @@ from functools import lru_cache
 
 from sqlglot import exp
 
-from .catalog import GLOBAL, temporary_view
+from .catalog import GLOBAL, name_of, temporary_view
 from .records import LogLine
 from .sql import Unusable, trees_of
 
@@ -96,7 +96,7 @@ class TemporaryViews:
                 if own.split(".")[-1] != name:
                     continue
                 found[own] = (last.number, query)
-                tables = {_name(table) for table in query.find_all(exp.Table)}
+                tables = {name_of(table) for table in query.find_all(exp.Table)}
                 named[own] = tables & {own, *self._created, *(f"{GLOBAL}.{other}" for other in self._created)}
                 waiting |= {other.split(".")[-1] for other in named[own] - found.keys()}
         try:
@@ -108,10 +108,6 @@ class TemporaryViews:
 
 def _created_by(statement: str) -> list[str]:
     return list(dict.fromkeys(found[1].strip("`").lower() for found in _CREATED.finditer(statement)))
-
-
-def _name(table: exp.Table) -> str:
-    return ".".join(part.name.lower() for part in table.parts)
 
 
 @lru_cache(maxsize=256)

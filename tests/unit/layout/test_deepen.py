@@ -115,7 +115,7 @@ def test_a_small_sample_says_nothing_of_small_cells() -> None:
 def test_a_tree_gets_further_cuts_inside_its_files() -> None:
     table, rows = sampled(["a", "b"])
     estimator = Estimator.build(rows, SCHEMA, asked(0), ROWS)
-    grower = Grower(table.fine, estimator, np.ones(80), table.rows_per_file, GrowSettings())
+    grower = Grower(table, estimator, np.ones(80), GrowSettings())
     tree = grower.tree()
     deeper, spare = deepened(tree, table, estimator, np.ones(80), grower)
     assert isinstance(deeper, TreeDraft)

@@ -112,7 +112,7 @@ def test_regions_that_none_asked_for_yet_are_not_kept_in_few_large_files() -> No
     own, weights = Estimator.build(columns, SCHEMA, asked, rows), np.ones(80)
 
     def read(of: Estimator, shares: np.ndarray) -> float:
-        grower = Grower(table.fine, of, shares, table.rows_per_file, uneven(asked, table.encodings))
+        grower = Grower(table, of, shares, uneven(asked, table.encodings))
         return float(table.rows_read(grower.tree(), tomorrow).mean())
 
     as_asked, with_others = read(own, weights), read(*with_similar(own, weights))

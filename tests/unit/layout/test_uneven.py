@@ -125,7 +125,7 @@ def test_a_tree_without_queries_or_cuts_has_files_all_the_same() -> None:
 def test_cuts_inside_files_leave_the_files_as_they_were() -> None:
     asked = queries(1)
     table, estimator = prepared(sample(0), asked, 12)
-    grower = Grower(table.fine, estimator, np.ones(80), table.rows_per_file, uneven(asked, table.encodings))
+    grower = Grower(table, estimator, np.ones(80), uneven(asked, table.encodings))
     tree = grower.tree()
     deeper, _ = deepened(tree, table, estimator, np.ones(80), grower)
     assert isinstance(deeper, TreeDraft)
