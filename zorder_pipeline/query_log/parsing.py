@@ -13,12 +13,12 @@ from typing import Any, TypeAlias
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import ParseError, TokenError
+from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
 from .dialects import dialect_of
 
-__all__ = ["Parameters", "deeply", "parsed"]
+__all__ = ["BROKEN", "Parameters", "deeply", "parsed"]
 
 CALLS = 10_000
 UNKNOWN = object()
@@ -34,6 +34,8 @@ _WRAPPED = re.compile(
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )
 _AFTER_LIMIT = re.compile(r"\|>\s*LIMIT\b.*\|>", re.IGNORECASE | re.DOTALL)
+BROKEN = (SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError, AssertionError)
+"""What a statement that nobody thought of ends in."""
 _lock = threading.Lock()
 _inside, _before = 0, 0
 

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 import sqlglot
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.schema import TableSchema
 
@@ -15,7 +14,7 @@ from .catalog import Catalog, name_of, temporary_view
 from .expressions import depth_of
 from .joins import flat
 from .names import with_uniform_names
-from .parsing import Parameters, deeply, parsed
+from .parsing import BROKEN, Parameters, deeply, parsed
 from .qualified import own_path, path_of
 from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
@@ -27,8 +26,6 @@ MAX_LENGTH = 200_000
 MAX_DEPTH = 300
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
-BROKEN = (SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError, AssertionError)
-"""What a statement that nobody thought of ends in."""
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
 
@@ -73,6 +70,8 @@ def parse_statement(
     "b > 5 AND startswith(c, 'x')"
     """
     catalog = Catalog(aliases or {}, schemas or {}, views or {}, dialect)
+    if len(statement) <= MAX_LENGTH and has_quoted_names(statement, dialect):
+        return OTHER_DIALECT
     recipes = read_statement(statement, catalog, parameters)
     if isinstance(recipes, Unusable):
         return recipes
@@ -114,8 +113,6 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
         return Unusable("nul_character", ignored=False)
     if depth_of(statement) > MAX_DEPTH:
         return Unusable("too_deeply_nested", ignored=False)
-    if has_quoted_names(statement, dialect):
-        return OTHER_DIALECT
     try:
         with deeply():
             return parsed(statement, dialect, parameters)

@@ -18,6 +18,7 @@ from functools import lru_cache
 from sqlglot import exp
 
 from .catalog import GLOBAL, name_of, temporary_view
+from .quotes import has_quoted_names
 from .records import LogLine
 from .sql import Unusable, trees_of
 
@@ -114,6 +115,6 @@ def _created_by(statement: str) -> list[str]:
 def _queries(statement: str, dialect: str) -> dict[str, exp.Query]:
     """Queries of the temporary views that a line creates, by name; what cannot be parsed creates none."""
     trees = trees_of(statement, dialect)
-    if isinstance(trees, Unusable):
+    if isinstance(trees, Unusable) or has_quoted_names(statement, dialect):
         return {}
     return dict(view for tree in trees if (view := temporary_view(tree)) is not None)

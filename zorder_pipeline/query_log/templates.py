@@ -20,7 +20,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from .catalog import Catalog
 from .dialects import dialect_of
 from .parsing import Parameters
-from .quotes import has_quoted_names
+from .quotes import has_quoted_names, quoted
 from .recipe import Recipe, Scan
 from .sql import MAX_LENGTH, OTHER_DIALECT, Unusable, read_statement, scans_of
 
@@ -78,6 +78,7 @@ class Parser:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._known: OrderedDict[str, Template | Unusable | First | None] = OrderedDict()
+        self._quoted: OrderedDict[tuple[str, tuple[int, ...]], bool] = OrderedDict()
         self.template = ""
 
     def scans(
@@ -90,7 +91,7 @@ class Parser:
             return self._parsed(statement, timestamp, zone, parameters)
         key = _key(tokens)
         self.template = _hash(key)
-        if has_quoted_names(statement, self.catalog.dialect, tokens):  # which a key does not tell from texts
+        if self._has_quoted_names(statement, tokens, key):
             return OTHER_DIALECT
         if parameters:
             return self._parsed(statement, timestamp, zone, parameters)
@@ -110,6 +111,18 @@ class Parser:
         elif key not in self._known:
             self._remember(key, First(literals, found, timestamp, zone))
         return found
+
+    def _has_quoted_names(self, statement: str, tokens: list[Token], key: str) -> bool:
+        """Whether it has; a template's key does not tell names in double quotes from texts."""
+        found = quoted(statement, self.catalog.dialect, tokens)
+        if not any(found):
+            return False
+        if (answer := self._quoted.get((key, found))) is None:
+            answer = has_quoted_names(statement, self.catalog.dialect, tokens)
+            self._quoted[key, found] = answer
+            if len(self._quoted) > CACHED:
+                self._quoted.popitem(last=False)
+        return answer
 
     def _parsed(
         self, statement: str, timestamp: int | None, zone: str, parameters: Parameters | None = None

@@ -17,6 +17,67 @@ def test_it_is_found_wherever_double_quotes_make_texts(dialect: str) -> None:
     assert has_quoted_names("SELECT 1 FROM t WHERE \"ü\" = 'ž' AND c = 'x'", dialect)
 
 
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "SELECT 1 FROM t WHERE \"d\" >= DATE '2024-01-01'",
+        "SELECT 1 FROM t WHERE \"d\" BETWEEN TIMESTAMP '2024-01-01 00:00:00' AND TIMESTAMP '2024-02-01 00:00:00'",
+        'SELECT 1 FROM t WHERE "a" IN (-5, 5)',
+        'SELECT 1 FROM t WHERE 7 = "a"',
+        'SELECT 1 FROM t WHERE b = 1 AND NOT ("a")',
+        'SELECT 1 FROM t WHERE "a" = ?',
+        'SELECT 1 FROM t WHERE "a" = "b"',
+        'SELECT 1 FROM t WHERE ("a", "b") IN ((1, 2))',
+        'SELECT 1 FROM t WHERE CAST("a" AS bigint) + 1 = 7',
+        "SELECT 1 FROM t WHERE lower(\"a\") LIKE 'x%'",
+        "SELECT 1 FROM t WHERE date_trunc('day', \"ts\") >= current_date - interval '7' day",
+        'SELECT 1 FROM t WHERE "a" IN (SELECT b FROM u)',
+        'SELECT 1 FROM t WHERE EXISTS (SELECT 1 FROM u WHERE "c" > 5)',
+        'SELECT 1 FROM t JOIN u ON t.k = u.k AND "a" > 5',
+        "SELECT 1 FROM t WHERE \"name\" = 'x' AND kind = 'name'",
+        'SELECT x."b" FROM t x WHERE "a" = b',
+        'SELECT "region", sum(b) FROM t WHERE "a" = b GROUP BY "region"',
+        'SELECT b FROM t WHERE "x"."a" = 5',
+        'SELECT a FROM t WHERE "a" = b QUALIFY row_number() OVER (PARTITION BY b ORDER BY "ts") = 1',
+        'MERGE INTO t USING u ON t.k = u.k AND "a" > 5 WHEN MATCHED THEN UPDATE SET b = 1',
+        'DELETE FROM t WHERE "a" < 5',
+        'SELECT a FROM t; SELECT a FROM t WHERE "a" < 5',
+    ],
+)
+def test_it_is_found_in_any_condition(statement: str) -> None:
+    """Each would count as a query without that condition."""
+    assert has_quoted_names(statement, "spark")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "statement"),
+    [
+        ("spark", 'SELECT a FROM t WHERE c IS DISTINCT FROM "x" AND d = "y"'),
+        ("spark", 'CREATE TABLE n USING delta TBLPROPERTIES ("k" = 2) AS SELECT a FROM t WHERE b = 7'),
+        ("spark", 'CREATE TABLE n USING delta OPTIONS ("k" = \'x\') COMMENT "z" AS SELECT a FROM t WHERE b = "y"'),
+        ("spark", "ALTER TABLE n SET TBLPROPERTIES (\"k\" = '2')"),
+        ("databricks", 'COPY INTO t FROM "s3://b/p" FILEFORMAT = CSV FORMAT_OPTIONS ("header" = "true")'),
+        ("databricks", 'SELECT a FROM t WHERE is_account_group_member("admins") OR region = "US"'),
+        ("spark", 'SELECT a FROM t WHERE current_user() = "ann" OR region = "US"'),
+        ("spark", 'SELECT a FROM t WHERE date_format(now(), "EEEE") = \'Monday\' AND region = "US"'),
+        ("hive", 'SELECT a FROM t WHERE ("EMEA" = \'ALL\' OR region = "EMEA") AND b = 3'),
+        ("bigquery", 'SELECT a FROM t WHERE ("ALL" = "ALL" OR region = "EMEA") AND b = 3'),
+        ("databricks", 'SELECT a FROM t WHERE (\'All\' IN ("All") OR c = "x")'),
+        ("databricks", 'SELECT a FROM t WHERE ("2024-01-01" IS NULL OR d >= "2024-01-01")'),
+        ("databricks", 'SELECT a FROM t WHERE ("weekly" = \'daily\' OR d >= "2024-01-01")'),
+        ("bigquery", 'SELECT IF("a" IS NULL, 1, 2) FROM t WHERE b = 7'),
+        ("bigquery", 'SELECT a FROM t WHERE DATE(ts, "UTC") = DATE "2024-01-01" AND "x" IN UNNEST(tags)'),
+        ("spark", 'CREATE TABLE "db"."n" AS SELECT a FROM u WHERE b = 7'),
+        ("spark", 'MERGE INTO t USING "db"."s" ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 1'),
+        ("spark", 'SELECT count(*) AS "n" FROM "db"."t" WHERE a = 7'),
+        ("spark", 'SELECT "a", "x"."b" FROM "t" AS "x" WHERE c = 7 GROUP BY "a"'),
+        ("spark", 'SELECT a FROM t WHERE m["a"] = 5 AND from_json(d, "a int").a = "x"'),
+    ],
+)
+def test_statements_that_are_read_rightly_are_read(dialect: str, statement: str) -> None:
+    assert not has_quoted_names(statement, dialect)
+
+
 @pytest.mark.parametrize("dialect", ["trino", "presto", "snowflake", "duckdb"])
 def test_it_is_not_where_they_make_names(dialect: str) -> None:
     assert not has_quoted_names('SELECT "a" FROM "t" WHERE "a" >= 5', dialect)
@@ -51,6 +112,22 @@ def test_a_known_template_does_not_hide_it() -> None:
     assert all(parser.scans(text) is not OTHER_DIALECT for text in texts)
     assert parser.scans('SELECT a FROM t WHERE "a" = 7 AND b = 3') is OTHER_DIALECT
     assert parser.scans(texts[0]) is not OTHER_DIALECT
+
+
+def test_a_known_answer_is_not_that_of_other_texts() -> None:
+    """The answer is remembered by template and by what the texts are to each other."""
+    parser = Parser(Catalog())
+    text = 'SELECT a FROM t WHERE ("{}" = \'{}\' OR c = "{}")'
+    for first, second, third, misread in [
+        ("x", "y", "x", False),
+        ("x", "y", "z", True),
+        ("x", "x", "z", False),
+        ("x", "y", "2024-01-01", False),
+        ("x", "z", "y", True),
+        ("y", "z", "y", False),
+    ]:
+        statement = text.format(first, second, third)
+        assert (parser.scans(statement) is OTHER_DIALECT) == misread == has_quoted_names(statement, "spark"), statement
 
 
 def test_such_a_log_is_quarantined_and_read_in_its_own_dialect(tmp_path: Path) -> None:
