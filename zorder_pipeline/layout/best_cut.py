@@ -25,15 +25,21 @@ def hits(
     """Writes to ``found`` which of ``boxes`` a zone map matches; returns how many."""
     count = 0
     for j in range(len(boxes)):
-        box, hit = boxes[j], True
-        for i in range(ends[box], ends[box + 1]):
-            if highs[column[i]] < first[i] or lows[column[i]] > last[i]:
-                hit = False
-                break
-        if hit:
-            found[count] = box
+        if hit(lows, highs, boxes[j], ends, column, first, last):
+            found[count] = boxes[j]
             count += 1
     return count
+
+
+@numba.njit(cache=True, nogil=True)
+def hit(
+    lows: Any, highs: Any, box: int, ends: Any, column: Any, first: Any, last: Any
+) -> bool:  # pragma: no cover - compiled
+    """Whether a zone map matches a box."""
+    for i in range(ends[box], ends[box + 1]):
+        if highs[column[i]] < first[i] or lows[column[i]] > last[i]:
+            return False
+    return True
 
 
 @numba.njit(cache=True, nogil=True)
@@ -92,6 +98,7 @@ def best_cut(
     Args:
         group: of each row the table partition, numbered from 0 in this node: no file has rows of two.
         boxes: of each such partition the boxes that its rows in this node match.
+        scratch: room for all boxes.
     """
     buckets, columns, groups = len(places) + 1, low.shape[1], len(boxes)
     lows = np.full((groups, buckets, columns), 2147483647, dtype=np.int32)
@@ -107,20 +114,29 @@ def best_cut(
             lows[g, bucket, c] = min(lows[g, bucket, c], low[rows[i], c])
             highs[g, bucket, c] = max(highs[g, bucket, c], high[rows[i], c])
     cost = np.zeros(len(places), dtype=np.float64)
+    counted = np.full(len(weights), -1, dtype=np.int64)
     for g in range(groups):
-        some_low, some_high, some = lows[g, buckets - 1].copy(), highs[g, buckets - 1].copy(), filled[g, buckets - 1]
-        for k in range(len(places) - 1, -1, -1):
-            count = hits(some_low, some_high, boxes[g], ends, column, first, last, scratch)
-            cost[k] += weight(scratch, count, box_query, weights) * some
-            some_low, some_high = np.minimum(some_low, lows[g, k]), np.maximum(some_high, highs[g, k])
-            some += filled[g, k]
-        some_low, some_high, some = lows[g, 0].copy(), highs[g, 0].copy(), filled[g, 0]
-        for k in range(len(places)):
-            if k > 0:
-                some_low, some_high = np.minimum(some_low, lows[g, k]), np.maximum(some_high, highs[g, k])
-                some += filled[g, k]
-            count = hits(some_low, some_high, boxes[g], ends, column, first, last, scratch)
-            cost[k] += weight(scratch, count, box_query, weights) * some
+        for side in range(2):
+            waiting, total, some = len(boxes[g]), 0.0, 0
+            scratch[:waiting] = boxes[g]
+            some_low, some_high = np.full(columns, 2147483647, dtype=np.int32), np.full(columns, -1, dtype=np.int32)
+            for k in range(len(places)):
+                place = k if side == 0 else len(places) - 1 - k
+                new = k if side == 0 else buckets - 1 - k
+                if filled[g, new] > 0:  # a box that matched a part of the side matches all of it
+                    some += filled[g, new]
+                    some_low, some_high = widened(some_low, some_high, lows[g, new], highs[g, new])
+                    still = 0
+                    for j in range(waiting):
+                        box = scratch[j]
+                        if not hit(some_low, some_high, box, ends, column, first, last):
+                            scratch[still] = box
+                            still += 1
+                        elif counted[box_query[box]] != 2 * g + side:
+                            counted[box_query[box]] = 2 * g + side
+                            total += weights[box_query[box]]
+                    waiting = still
+                cost[place] += total * some
     best, best_place = -1.0, places[len(places) // 2]
     for k in range(len(places)):
         # of equal gains the cut nearest to the middle
