@@ -36,10 +36,10 @@ def hit(
     lows: Any, highs: Any, box: int, ends: Any, column: Any, first: Any, last: Any
 ) -> bool:  # pragma: no cover - compiled
     """Whether a zone map matches a box."""
-    for i in range(ends[box], ends[box + 1]):
-        if highs[column[i]] < first[i] or lows[column[i]] > last[i]:
-            return False
-    return True
+    i = ends[box]
+    while i < ends[box + 1] and highs[column[i]] >= first[i] and lows[column[i]] <= last[i]:
+        i += 1
+    return bool(i == ends[box + 1])
 
 
 @numba.njit(cache=True, nogil=True)
