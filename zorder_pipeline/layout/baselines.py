@@ -143,11 +143,7 @@ def seed_method(training: Training) -> Draft:
 
 def qd_tree(training: Training) -> AnyDraft:
     """A greedy tree of the queries' own predicates, see `grow_by_predicates`."""
-    table = training.table
-    return grow_by_predicates(
-        table.fine, training.estimator, training.weights, table.rows_per_file, training.queries, table.encodings,
-        table.partition,
-    )  # fmt: skip
+    return grow_by_predicates(training.table, training.estimator, training.weights, training.queries)
 
 
 def piecewise(training: Training) -> AnyDraft:

@@ -1,4 +1,4 @@
-"""The best cut of a node of the tree: where it may be cut, and what the queries that still read it save by each place.
+"""The best cut of a node of the tree: what the queries that still read it save by each place where it may be cut.
 
 Compiled with numba, for `zorder_pipeline.layout.grow`; zone maps are pairs of lowest and highest code per column.
 """
@@ -10,12 +10,9 @@ from typing import Any
 import numba
 import numpy as np
 
-__all__ = ["best_cut", "hits", "positions", "weight", "widened"]
+from .partition_counts import follows, typical_number
 
-INNER_ROWS = 8
-"""Sample rows a cell inside a file has at least."""
-MOST_LITERALS = 64
-"""Literals tried per column and node at most, evenly chosen."""
+__all__ = ["best_cut", "hits", "weight", "widened"]
 
 
 @numba.njit(cache=True, nogil=True)
@@ -55,45 +52,13 @@ def weight(boxes: Any, count: int, box_query: Any, weights: Any) -> float:  # pr
 
 
 @numba.njit(cache=True, nogil=True)
-def positions(
-    codes: Any, files: int, inside: bool, tolerance: float, quantiles: int, literals: Any, least: int
-) -> Any:  # pragma: no cover - compiled
-    """Places where ascending ``codes`` may be cut: at a change of code, with whole files on both sides."""
-    rows = len(codes)
-    found = np.empty(quantiles + MOST_LITERALS + 1, dtype=np.int64)
-    count = 0
-    ideal = rows / max(1, files)
-    step = max(1, (len(literals) + MOST_LITERALS - 1) // MOST_LITERALS)
-    even = 1 if inside else min(quantiles, max(0, files - 1))
-    for k in range(even + (len(literals) + step - 1) // step):
-        if k < even:
-            place = int(rows * (k + 1) / (even + 1))
-            low = np.searchsorted(codes, codes[min(place, rows - 1)])
-            high = np.searchsorted(codes, codes[min(place, rows - 1)], side="right")
-            place = low if low > 0 and (place - low <= high - place or high >= rows) else high
-        else:
-            place = np.searchsorted(codes, literals[(k - even) * step])
-        if place <= 0 or place >= rows:
-            continue
-        if inside or least > 0:
-            if min(place, rows - place) < max(least, INNER_ROWS):
-                continue
-        else:
-            left = min(max(int(np.round(place / ideal)), 1), files - 1)
-            uneven = max(abs(place / left - ideal), abs((rows - place) / (files - left) - ideal))
-            if uneven > tolerance * ideal:
-                continue
-        found[count] = place
-        count += 1
-    return np.unique(found[:count])
-
-
-@numba.njit(cache=True, nogil=True)
 def best_cut(
     rows: Any, group: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
     ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place.
+
+    Where the cut makes more files of some partitions only, it is what cutting all of them so would save.
 
     Args:
         group: of each row the table partition, numbered from 0 in this node: no file has rows of two.
@@ -139,11 +104,28 @@ def best_cut(
                 cost[place] += total * some
     best, best_place = -1.0, places[len(places) // 2]
     for k in range(len(places)):
+        saved = (base - cost[k]) / base if base > 0.0 else 0.0
+        if groups > 1:
+            saved *= _for_files(filled, k + 1)
         # of equal gains the cut nearest to the middle
-        gain = ((base - cost[k]) / base if base > 0.0 else 0.0) - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
+        gain = saved - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
         if gain > best:
             best, best_place = gain, places[k]
     return best, best_place
+
+
+@numba.njit(cache=True, nogil=True)
+def _for_files(filled: Any, bucket: int) -> float:  # pragma: no cover - compiled
+    """Partitions of a node for each one that a cut before ``bucket`` makes one file more of.
+
+    Args:
+        filled: rows by partition and bucket, shape (groups, buckets).
+    """
+    left, right = filled[:, :bucket].sum(axis=1), filled[:, bucket:].sum(axis=1)
+    if not follows(left, right):
+        return 1.0
+    whole = typical_number(left + right)
+    return float(whole / max(1.0, typical_number(left) + typical_number(right) - whole))
 
 
 @numba.njit(cache=True, nogil=True)

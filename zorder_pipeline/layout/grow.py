@@ -3,8 +3,11 @@
 At every node each column's cuts are tried, and the one after which the queries that still read the node read least is
 made. Cuts lie at quantiles of the node's own rows, so correlated columns are not cut twice for the same thing, or also
 where the queries' ranges begin and end. A node stands for a number of files, and cuts keep both sides at whole files,
-so that the tree's leaves are the files; below them further cuts order the rows inside a file. A partitioned table's
-leaves are files of each partition, and what is read of them is counted partition by partition.
+so that the tree's leaves are the files; below them further cuts order the rows inside a file.
+
+The partitions of a table have one tree, and each makes files of its own out of its leaves. So what is read is counted
+partition by partition, and so are files: a cut that divides all of twelve partitions makes twelve files more, one by a
+column that follows the partitions (a time within months) only one.
 
 Or files may differ in size: then the leaf is cut whose cut saves most, until there are as many as files. Where queries
 look often, or tell rows apart well, files become small, and those that few ask for large. Real tables, whose rows lie
@@ -97,7 +100,7 @@ class Grower:
         whole = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings)
         if table.partition is None:
             return whole
-        # by a column that follows the partitions a tree as deep as for one of them cuts each far too little
+        # the other one is told nothing of partitions that were left out
         own = grow_tree(table.fine, estimator, weights, table.rows_per_file, settings, table.partition)
         return min((own, whole), key=lambda tree: float(weights @ table.rows_read(tree, estimator)))
 
@@ -125,47 +128,43 @@ def grow_tree(
 
 
 def grow_by_predicates(
-    fine: npt.NDArray[np.int32],
-    estimator: Estimator,
-    weights: npt.NDArray[np.float64],
-    rows_per_file: float,
-    queries: Sequence[Boxes],
-    encodings: Sequence[Encoding],
-    partition: npt.NDArray[np.int32] | None = None,
+    table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], queries: Sequence[Boxes]
 ) -> TreeDraft:
     """The qd-tree as published: cuts only where the training queries' predicates begin and end, every leaf a file.
 
-    A leaf has at least b rows; b is the smallest for which there are no more leaves than files of ``rows_per_file``.
-    Cuts learn the training queries by heart, so unseen ones read more than under `grow_tree`.
+    A leaf has at least b rows; b is the smallest for which there are no more files than other layouts have, in all
+    table partitions. Cuts learn the training queries by heart, so unseen ones read more than under `grow_tree`.
 
     Args:
+        estimator: of the table's sample and the queries.
+        weights: weight of each query, shape (queries,).
         queries: the estimator's queries as boxes.
-        encodings: encodings of ``fine``.
-        partition: table partition of each row, shape (rows,), each of which has files of its own; None for one.
     """
-    settings = GrowSettings(quantiles=0, prior=0.0, inner=0, literals=tuple(range_ends(queries, encodings)))
-    ground = _ground(fine, estimator, weights, rows_per_file, partition)
-    files = max(1, round(ground.fine.shape[1] / ground.rows_per_file))
-    low, high = max(1, int(ground.rows_per_file / 4)), max(2, int(ground.rows_per_file))
+    settings = GrowSettings(quantiles=0, prior=0.0, inner=0, literals=tuple(range_ends(queries, table.encodings)))
+    ground = _ground(table.fine, estimator, weights, table.rows_per_file, table.partition)
+    rows = np.array([table.rows]) if table.partition is None else np.unique(table.partition, return_counts=True)[1]
+    files = int(np.maximum(1, np.round(rows / table.rows_per_file)).sum())
+    low, high = max(1, int(table.rows_per_file / 4)), max(2, int(table.rows_per_file))
     best: TreeDraft | None = None
     while best is None or high - low > max(1, high // 16):
         least = high if best is None else (low + high) // 2
-        tree = _grown(ground, weights, settings, least)
-        if int((tree.feature < 0).sum()) <= files:
+        tree = replace(_grown(ground, weights, settings, least), leaves_are_files=True)
+        if len(tree.feature) == 1 or table.blocks(tree)[1] <= files:
             best, high = tree, least
         elif best is None:
             high *= 2
         else:
             low = least
-    return replace(best, leaves_are_files=True)
+    return best
 
 
 @dataclass(frozen=True, eq=False)
 class _Ground:
-    """Rows that a tree is grown on, partition after partition, as many of which make a leaf as make a file there.
+    """Rows that a tree is grown on, table partition after table partition.
 
     Attributes:
         partition: table partition of each row, ascending.
+        rows_per_file: sample rows that make a file.
     """
 
     fine: npt.NDArray[np.int32]
@@ -181,24 +180,18 @@ def _ground(
     rows_per_file: float,
     partition: npt.NDArray[np.int32] | None,
 ) -> _Ground:
-    """Of a partitioned table the partitions of several files from which most is read.
-
-    All of them have the same tree, and each makes files of its own out of its leaves: of a hundred leaves ten equal
-    partitions would make ten files each. So it has as many leaves as the partition of a typical row has files.
-    """
+    """Of a partitioned table the partitions of several files from which most is read; of another one all of it."""
     if partition is None:
         return _Ground(fine, np.zeros(fine.shape[1], dtype=np.int32), estimator, rows_per_file)
     members = np.argsort(partition, kind="stable")
     starts = np.flatnonzero(np.diff(partition[members], prepend=-1, append=-1))
     rows = np.diff(starts)
-    several = rows >= LEAST_FILES * rows_per_file
-    read = asked_of(members, starts, _asked(estimator, weights, partition)) * rows * (several if several.any() else 1)
-    most = np.sort(np.argsort(-read, kind="stable")[:MOST_PARTITIONS])
-    most = most[read[most] > 0] if read.any() else most
+    read = asked_of(members, starts, _asked(estimator, weights, partition)) * rows
+    several = np.flatnonzero(rows >= LEAST_FILES * rows_per_file)
+    candidates = several if len(several) else np.arange(len(rows))
+    most = np.sort(candidates[np.argsort(-read[candidates], kind="stable")[:MOST_PARTITIONS]])
     kept = np.concatenate([members[starts[p] : starts[p + 1]] for p in most])
-    shares = rows[most] / len(kept)
-    per_leaf = rows_per_file / float(shares @ shares)
-    return _Ground(np.ascontiguousarray(fine[:, kept]), partition[kept], estimator.of_rows(kept), per_leaf)
+    return _Ground(np.ascontiguousarray(fine[:, kept]), partition[kept], estimator.of_rows(kept), rows_per_file)
 
 
 def _asked(estimator: Estimator, weights: npt.NDArray[np.float64], partition: npt.NDArray[np.int32]) -> tuple[Any, ...]:

@@ -11,7 +11,9 @@ from typing import Any
 import numba
 import numpy as np
 
-from .best_cut import best_cut, hits, positions, weight, widened
+from .best_cut import best_cut, hits, weight, widened
+from .cut_places import positions, positions_in_partitions
+from .partition_counts import counts_of, follows, numbered, typical_number, typical_rows
 from .tree import MAX_DEPTH
 
 __all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "asked_of", "grown"]
@@ -30,7 +32,10 @@ def grown(
     fine: Any, asked: Any, rows_per_file: float, tolerance: float, quantiles: int, prior: float, inner: int,
     literals: Any, starts: Any, least: int, largest: float, most_cuts: int,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Nodes, whether each lies inside one file, and the rows of each.
+    """Nodes, whether each lies inside one file, and how many rows each leaf has in the partition of a typical one.
+
+    A node has as many files as the table partition of its typical row makes of it. Where columns have nothing to do
+    with the partitions, every node has rows of all of them; a cut by a column that follows them leaves fewer.
 
     Args:
         fine: fine codes, shape (features, rows).
@@ -43,20 +48,20 @@ def grown(
         most_cuts: cuts above a leaf at most, with ``largest``.
     """
     features, n = fine.shape
+    perm, partition = np.arange(n), asked[-1]
     wanted = max(1, int(np.round(n / rows_per_file)))
     most = (4 * max(wanted, n // least if least > 0 and largest == 0 else 0) + 8) << inner
     nodes = np.zeros((8, most), dtype=np.int64)
     nodes[FEATURE] = -1
     inside = np.zeros(most, dtype=np.bool_)
-    expected = np.zeros((most, features))
-    perm = np.arange(n)
+    expected, typical = np.zeros((most, features)), np.ones(most)
     matching = [np.arange(len(asked[6]))]
-    nodes[END, 0], nodes[FILES, 0] = n, wanted
+    nodes[END, 0], nodes[FILES, 0] = n, _files_of(perm, partition, rows_per_file)
     count, stack = 1, [0]
     if largest > 0:
         count = _best_first(
-            fine, asked, wanted, quantiles, prior, literals, starts, least, largest, nodes, expected, perm, matching,
-            most_cuts,
+            fine, asked, rows_per_file, quantiles, prior, literals, starts, least, largest, nodes, expected, perm,
+            matching, most_cuts,
         )  # fmt: skip
         stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
         nodes[FILES, :count] = 1
@@ -64,14 +69,15 @@ def grown(
     while len(stack) > 0:
         node = stack.pop()
         rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
-        files = nodes[FILES, node]
+        files, typical[node] = nodes[FILES, node], typical_rows(counts_of(rows, partition))
         one_file = least == 0 and files <= 1
         depth = (nodes[RANK, node] if inside[node] else 0) if one_file else nodes[RANK, node]
-        if (one_file and depth >= inner) or (not one_file and depth >= MAX_DEPTH) or len(rows) < 2:
+        deep = depth >= (inner if one_file else MAX_DEPTH)
+        if deep or len(rows) < 2 or count + 2 > most:
             continue
-        best, _, feature, place, code = _look(
-            fine, rows, matching[node], asked, files, one_file, tolerance, quantiles, prior, literals, starts, least,
-            expected[node], node == 0,
+        best, _, _, feature, place, code = _look(
+            fine, rows, matching[node], asked, rows_per_file, files, one_file, tolerance, quantiles, prior, literals,
+            starts, least, expected[node], node == 0,
         )  # fmt: skip
         if feature < 0 or (one_file and best < LEAST_GAIN):
             continue
@@ -79,6 +85,10 @@ def grown(
         left = min(max(int(np.round(place * files / len(rows))), 1), max(1, files - 1))
         nodes[FILES, count] = 1 if one_file else left
         nodes[FILES, count + 1] = 1 if one_file else max(1, files - left)
+        if not one_file and _follows(rows, fine[feature][rows] >= code, partition):
+            for child in (count, count + 1):
+                its = perm[nodes[BEGIN, child] : nodes[END, child]]
+                nodes[FILES, child] = _files_of(its, partition, rows_per_file)
         inside[count : count + 2] = one_file
         stack.append(count)
         stack.append(count + 1)
@@ -86,63 +96,87 @@ def grown(
     for node in range(count):
         if nodes[FEATURE, node] < 0:
             nodes[LOW, node], nodes[HIGH, node] = node, node
-    return nodes[:, :count], inside[:count], nodes[END, :count] - nodes[BEGIN, :count]
+    return nodes[:, :count], inside[:count], typical[:count]
+
+
+@numba.njit(cache=True, nogil=True)
+def _files_of(rows: Any, partition: Any, rows_per_file: float) -> int:  # pragma: no cover - compiled
+    """Files that the table partition of a typical one of ``rows`` makes of them."""
+    return max(1, int(np.round(typical_rows(counts_of(rows, partition)) / rows_per_file)))
+
+
+@numba.njit(cache=True, nogil=True)
+def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cover - compiled
+    """Whether those ``upwards`` are told from other ``rows`` by a column that follows the table partitions."""
+    if partition[rows[0]] == partition[rows[-1]]:
+        return False
+    group = numbered(rows, partition)
+    every, right = np.bincount(group), np.bincount(group[upwards], minlength=group[-1] + 1)
+    return follows(every - right, right)
 
 
 @numba.njit(cache=True, nogil=True)
 def _best_first(
-    fine: Any, asked: Any, wanted: int, quantiles: int, prior: float, literals: Any, starts: Any, least: int,
+    fine: Any, asked: Any, rows_per_file: float, quantiles: int, prior: float, literals: Any, starts: Any, least: int,
     largest: float, nodes: Any, expected: Any, perm: Any, matching: Any, most_cuts: int,
 ) -> int:  # pragma: no cover - compiled  # fmt: skip
-    """Cuts the node that saves most until there are ``wanted`` leaves, or nothing can be cut; returns the nodes."""
-    saved = np.full(2 * wanted + 1, -1.0)
-    found = np.zeros((3, 2 * wanted + 1), dtype=np.int64)
-    count, seen, files = 1, 0, _files(perm.size, largest)
-    while files < wanted:
+    """Cuts the node that saves most per file until there are as many as wanted, or none; returns the nodes."""
+    wanted = max(1, int(np.round(perm.size / rows_per_file)))
+    most = 4 * wanted + 7
+    saved, added = np.full(most, -1.0), np.zeros(most)
+    found = np.zeros((3, most), dtype=np.int64)
+    count, seen, files, partition = 1, 0, _files(perm, asked[-1], largest), asked[-1]
+    while files <= wanted - 0.5 and count + 2 <= most:
         for node in range(seen, count):
             rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
             if len(rows) < 2 or nodes[RANK, node] >= most_cuts:
                 continue
-            gain, base, feature, place, code = _look(
-                fine, rows, matching[node], asked, quantiles + 1, False, np.inf, quantiles, prior, literals, starts,
-                least, expected[node], node == 0,
+            gain, base, partitions, feature, place, code = _look(
+                fine, rows, matching[node], asked, rows_per_file, quantiles + 1, False, np.inf, quantiles, prior,
+                literals, starts, least, expected[node], node == 0,
             )  # fmt: skip
             if feature >= 0:
+                upwards = fine[feature][rows] >= code
+                added[node] = _files(rows[~upwards], partition, largest) + _files(rows[upwards], partition, largest)
+                added[node] -= _files(rows, partition, largest)
                 # where nothing is saved the larger one is cut
-                saved[node] = max(gain, 0.0) * base + (TOO_LARGE if len(rows) > largest else 1e-9) * len(rows)
+                too_large = typical_rows(counts_of(rows, partition)) > largest
+                saved[node] = (max(gain, 0.0) * base + (TOO_LARGE if too_large else 1e-9) * len(rows)) / partitions
                 found[0, node], found[1, node], found[2, node] = feature, place, code
         seen = count
         node = int(np.argmax(saved[:count]))
         if saved[node] < 0:
             break
+        saved[node] = -1.0
+        if files + added[node] / 2 > wanted:
+            continue
         feature, place, code = found[0, node], found[1, node], found[2, node]
         rank = nodes[RANK, node] + 1
         _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, rank)
-        files += _files(place, largest) + _files(nodes[END, node] - nodes[BEGIN, node] - place, largest)
-        files -= _files(nodes[END, node] - nodes[BEGIN, node], largest)
-        saved[node] = -1.0
+        files += added[node]
         count += 2
     return count
 
 
 @numba.njit(cache=True, nogil=True)
-def _files(rows: int, largest: float) -> int:  # pragma: no cover - compiled
-    """Files that a leaf of so many rows is at least."""
-    return int(np.ceil(rows / largest))
+def _files(rows: Any, partition: Any, largest: float) -> float:  # pragma: no cover - compiled
+    """Files that a leaf of ``rows`` is at least, in all its table partitions."""
+    counts = counts_of(rows, partition)
+    return float(np.ceil(typical_rows(counts) / largest) * typical_number(counts))
 
 
 @numba.njit(cache=True, nogil=True)
 def _look(
-    fine: Any, rows: Any, matched: Any, asked: Any, files: int, one_file: bool, tolerance: float, quantiles: int,
-    prior: float, literals: Any, starts: Any, least: int, expected: Any, root: bool,
+    fine: Any, rows: Any, matched: Any, asked: Any, rows_per_file: float, files: int, one_file: bool,
+    tolerance: float, quantiles: int, prior: float, literals: Any, starts: Any, least: int, expected: Any, root: bool,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Gain, of what, feature, place and code of the best cut of a node, feature -1 without one.
+    """Gain, of what, in how many partitions, feature, place and code of the best cut of a node, feature -1 without one.
 
     ``expected``, the gains by feature of the node above, becomes those of this one.
     """
     low, high, ends, column, first, last, box_query, weights, _ = asked
     group, boxes = _by_partition(rows, matched, asked)
-    counts, base = np.bincount(group), 0.0
+    counts, base = counts_of(rows, asked[-1]), 0.0
     matching = np.zeros(len(box_query), dtype=np.bool_)
     for g in range(len(boxes)):
         base += weight(boxes[g], len(boxes[g]), box_query, weights) * counts[g]
@@ -160,7 +194,12 @@ def _look(
             continue
         here = literals[starts[f] : starts[f + 1]]
         here = here[np.searchsorted(here, codes[0], side="right") : np.searchsorted(here, codes[-1], side="right")]
-        places = positions(codes, files, one_file, tolerance, quantiles, here, least)
+        if len(boxes) == 1 or one_file:
+            places = positions(codes, files, one_file, tolerance, quantiles, here, least)
+        else:
+            places = positions_in_partitions(
+                codes, group[order], counts, rows_per_file, files, tolerance, quantiles, here, least
+            )
         if len(places) == 0:
             continue
         gain, place = best_cut(
@@ -172,7 +211,7 @@ def _look(
             best, best_feature, best_place, best_code = expected[f], f, place, codes[place]
             if quantiles == 0:  # at the predicate's own literal, which may lie between two sampled values
                 best_code = here[np.searchsorted(here, best_code, side="right") - 1]
-    return best, base, best_feature, best_place, best_code
+    return best, base, typical_number(counts), best_feature, best_place, best_code
 
 
 @numba.njit(cache=True, nogil=True)

@@ -81,14 +81,13 @@ def test_the_cut_of_two_files_per_partition_is_the_one_after_which_least_is_read
     ]
     table, estimator = prepared(columns, asked, 8, partition)
     tree = grown(table, estimator, GrowSettings(quantiles=7, prior=0.0, inner=0), table.partition)
-    assert (tree.feature == LEAF).sum() == 2
-    chosen = partition * 2 + (table.fine[tree.feature[0]] >= tree.cut[0])
-    read = estimator.rows_read(chosen.astype(np.int32), 8).mean()
+    assert table.blocks(tree)[1] == 8
+    read = table.rows_read(tree, estimator).mean()
     for codes in table.fine:
         for share in (3 / 8, 4 / 8, 5 / 8):  # others leave a side that is no whole file
             block = partition * 2 + (codes >= np.quantile(codes, share))
             assert read <= estimator.rows_read(block.astype(np.int32), 8).mean() * 1.01
-    assert tree.feature[0] == 1  # all partitions at once would seem to be told apart best by a
+    assert 1 in tree.feature  # all partitions at once would seem to be told apart best by a
 
 
 @pytest.mark.parametrize("kind", ["even", "uneven"])
@@ -141,23 +140,82 @@ def test_leaves_that_are_files_are_files_of_each_partition() -> None:
     columns, asked = sample(0), squares(1)
     partition = np.arange(ROWS) % 3
     table, estimator = prepared(columns, asked, 48, partition)
-    tree = grow_by_predicates(
-        table.fine, estimator, np.ones(60), table.rows_per_file, asked, table.encodings, table.partition
-    )
+    tree = grow_by_predicates(table, estimator, np.ones(60), asked)
     block, number = table.blocks(tree)
     assert len(np.unique(np.stack([block, partition]), axis=1).T) == number <= 48
     assert number > 24
 
 
+@pytest.mark.parametrize("files", [10, 120, 240, 600])
+def test_a_tree_whose_leaves_are_files_has_no_more_of_them_where_many_partitions_are_small(files: int) -> None:
+    """One half of the rows is one partition, the other half a hundred."""
+    columns, asked = sample(0), squares(1)
+    partition = np.where(np.arange(ROWS) % 2 == 0, 0, 1 + np.arange(ROWS) % 101)
+    table, estimator = prepared(columns, asked, files, partition)
+    tree = grow_by_predicates(table, estimator, np.ones(60), asked)
+    most = int(np.maximum(1, np.round(np.bincount(partition) / table.rows_per_file)).sum())
+    assert 102 <= table.blocks(tree)[1] <= most
+    assert files < 240 or (tree.feature != LEAF).any()
+
+
+@pytest.mark.parametrize("others", [False, True])
 @pytest.mark.parametrize("kind", ["even", "uneven"])
-def test_a_column_that_follows_the_partitions_is_cut_in_each_of_them(kind: str) -> None:
+def test_a_column_that_follows_the_partitions_is_cut_in_each_of_them(kind: str, others: bool) -> None:
+    """A cut by it makes a file more of one partition, one by another column of each: both are worth their files."""
     columns = sample(0)
     partition = columns["a"][0] // 625  # sixteen, of twelve files each
-    lows = np.random.default_rng(0).integers(0, 9_900, 80).tolist()
-    asked = [between(a=(low, low + 50)) for low in lows]
-    table, estimator = prepared(columns, asked, 192, partition)
-    how = GrowSettings(inner=0) if kind == "even" else uneven(asked, table.encodings)
-    ones = np.ones(80)
-    tree = Grower(table, estimator, ones, how).tree()
-    one = grown(table, estimator, how, table.partition)
-    assert table.rows_read(tree, estimator).mean() < 0.8 * table.rows_read(one, estimator).mean()
+
+    def asked(seed: int) -> list[Boxes]:
+        lows = np.random.default_rng(seed).integers(0, 9_000, (120, 2)).tolist()
+        return [
+            between(a=(a, a + 600), b=(b, b + 900)) if others and i % 2 else between(a=(a, a + 60))
+            for i, (a, b) in enumerate(lows)
+        ]
+
+    table, estimator = prepared(columns, asked(1), 192, partition)
+    _, unseen = prepared(columns, asked(2), 192, partition)
+    how = GrowSettings() if kind == "even" else uneven(asked(1), table.encodings)
+    tree, blind = grown(table, estimator, how, table.partition), grown(table, estimator, how)
+    assert abs(table.blocks(tree)[1] - 192) <= 4
+    read = table.rows_read(tree, unseen).mean()
+    assert read < (0.98 if others else 1.06) * table.rows_read(blind, unseen).mean()
+    assert read < 1.06 * min(
+        table.rows_read(Draft(o), unseen).mean() for o in ((0,) * 12, (0, 0, 0, 0, 1) * 3, (1,) * 4)
+    )
+
+
+def test_of_two_trees_of_a_partitioned_table_the_one_is_taken_that_reads_less() -> None:
+    """With more partitions than are looked at only the tree that knows of none cuts the others."""
+    columns = sample(0)
+    partition = columns["a"][0] // 100
+    asked = [between(a=(low, low + 20)) for low in np.random.default_rng(0).integers(0, 9_900, 300).tolist()]
+    table, estimator = prepared(columns, asked, 400, partition)
+    ones = np.ones(300)
+    tree = Grower(table, estimator, ones, GrowSettings()).tree()
+    own = grown(table, estimator, None, table.partition)
+    assert table.rows_read(tree, estimator).mean() < 0.8 * table.rows_read(own, estimator).mean()
+
+
+def test_of_many_partitions_those_from_which_most_is_read_are_looked_at() -> None:
+    """Half of them are asked by a twice as often as the others are by b."""
+    columns = sample(0)
+    partition = np.arange(ROWS) % (2 * MOST_PARTITIONS)
+    columns["c"] = (partition.astype(np.int64), np.ones(ROWS, dtype=np.bool_))
+    rng = np.random.default_rng(0)
+    asked = [
+        between(**{"a" if c % 2 else "b": (low, low + 1_500), "c": (c, c)})
+        for c in range(2 * MOST_PARTITIONS)
+        for low in rng.integers(0, 8_000, 4 if c % 2 else 2).tolist()
+    ]
+    table, estimator = prepared(columns, asked, 6 * 2 * MOST_PARTITIONS, partition)
+    tree = grown(table, estimator, GrowSettings(inner=0), table.partition)
+    assert set(tree.feature[tree.feature != LEAF].tolist()) == {0}
+
+
+def test_of_unequal_partitions_there_are_as_many_leaves_as_a_typical_rows_has_files() -> None:
+    """One of twenty files and ten of two: eleven files, as half of the rows lie in the large one."""
+    columns, asked = sample(0), squares(1)
+    partition = np.where(np.arange(ROWS) % 2 == 0, 0, 1 + np.arange(ROWS) // 2 % 10)
+    table, estimator = prepared(columns, asked, 40, partition)
+    tree = grown(table, estimator, GrowSettings(inner=0), table.partition)
+    assert 10 <= (tree.feature == LEAF).sum() <= 12

@@ -89,7 +89,7 @@ def test_the_key_is_the_drafts(seed: int, nulls: float) -> None:
     table, estimator = prepared(columns, queries(seed, 15), 20)
     for draft in (
         grow_tree(table.fine, estimator, np.ones(15), table.rows_per_file),
-        grow_by_predicates(table.fine, estimator, np.ones(15), table.rows_per_file, queries(seed, 15), table.encodings),
+        grow_by_predicates(table, estimator, np.ones(15), queries(seed, 15)),
     ):
         spec = table.spec(draft)
         again = KeySpec.from_json(json.loads(json.dumps(spec.to_json())))
@@ -142,7 +142,7 @@ def test_leaves_follow_each_other_as_the_cells_of_an_order_of_bits() -> None:
 def test_the_qd_tree_cuts_only_at_predicates_and_has_no_more_leaves_than_files() -> None:
     columns, asked = sample(0), queries(1)
     table, estimator = prepared(columns, asked)
-    tree = grow_by_predicates(table.fine, estimator, np.ones(80), table.rows_per_file, asked, table.encodings)
+    tree = grow_by_predicates(table, estimator, np.ones(80), asked)
     ends = range_ends(asked, table.encodings)
     inner = tree.feature != LEAF
     assert all(cut in ends[f] for f, cut in zip(tree.feature[inner], tree.cut[inner], strict=True))
