@@ -71,16 +71,18 @@ def positions_in_partitions(
         files: that the partition of a typical row makes.
     """
     found = positions(codes, files, False, tolerance, quantiles, literals, least)
-    every = 0
-    for count in counts:
-        every += max(1, int(np.round(count / rows_per_file)))
-    further = positions(codes, every, False, np.inf, quantiles, literals, least)
-    borders = _borders(codes, group, len(counts))
-    if len(borders) > 0:
-        near = np.searchsorted(borders, further)
-        before, after = borders[np.maximum(near - 1, 0)], borders[np.minimum(near, len(borders) - 1)]
-        further = np.concatenate((further, before, after))
-    places = np.unique(np.concatenate((found, further)))
+    places = found
+    if least == 0:
+        every = 0
+        for count in counts:
+            every += max(1, int(np.round(count / rows_per_file)))
+        further = positions(codes, every, False, np.inf, quantiles, literals, 0)
+        borders = _borders(codes, group, len(counts))
+        if len(borders) > 0:
+            near = np.searchsorted(borders, further)
+            before, after = borders[np.maximum(near - 1, 0)], borders[np.minimum(near, len(borders) - 1)]
+            further = np.concatenate((further, before, after))
+        places = np.unique(np.concatenate((found, further)))
     kept = np.zeros(len(places), dtype=np.bool_)
     kept[np.searchsorted(places, found)] = True
     left, i = np.zeros(len(counts), dtype=np.int64), 0
@@ -89,10 +91,10 @@ def positions_in_partitions(
             left[group[i]] += 1
             i += 1
         right = counts - left
-        if follows(left, right):
-            kept[k] = least > 0 or _off(left, right, rows_per_file) <= tolerance
-        if least > 0 and min(typical_rows(left), typical_rows(right)) < least:
-            kept[k] = False
+        if least > 0:
+            kept[k] = min(typical_rows(left), typical_rows(right)) >= least
+        elif follows(left, right):
+            kept[k] = _off(left, right, rows_per_file) <= tolerance
     return places[kept]
 
 

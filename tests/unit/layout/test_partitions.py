@@ -9,6 +9,7 @@ from tests.unit.layout.test_trees import SCHEMA, TYPES, Columns, between
 from zorder_pipeline.layout.cells import TOLERANCE, cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.grow import MOST_PARTITIONS, Grower, GrowSettings, grow_by_predicates, grow_tree, uneven
+from zorder_pipeline.layout.similar import with_similar
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft
 from zorder_pipeline.model.cut_tree import LEAF
@@ -182,6 +183,37 @@ def test_a_column_that_follows_the_partitions_is_cut_in_each_of_them(kind: str, 
     assert read < 1.06 * min(
         table.rows_read(Draft(o), unseen).mean() for o in ((0,) * 12, (0, 0, 0, 0, 1) * 3, (1,) * 4)
     )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4])
+def test_of_columns_that_follow_the_partitions_and_others_each_is_cut_where_it_saves_most(seed: int) -> None:
+    """Dates of order and of shipping, and a customer, of a table by months of order.
+
+    Cuts by the date of shipping divide two or three months each, and leave whole files of none.
+    """
+    rows, rng = 40_000, np.random.default_rng(seed)
+    ordered = np.sort(rng.integers(0, 25_000, rows))
+    values = {"a": ordered, "b": rng.integers(0, 10_000, rows), "c": ordered + rng.integers(0, 300, rows)}
+    columns = {name: (codes, np.ones(rows, dtype=np.bool_)) for name, codes in values.items()}
+    partition = (ordered * 24 // 25_000).astype(np.int32)
+
+    def asked(seed: int, number: int) -> list[Boxes]:
+        rng = np.random.default_rng(seed)
+        at, customers = rng.integers(0, rows, number), rng.integers(0, 9_000, number).tolist()
+        return [
+            [
+                between(a=(a, a + 120)),
+                between(c=(c, c + 120)),
+                between(a=(a, a + 1_500), b=(b, b + 1_500)),
+            ][i % 3]
+            for i, (a, b, c) in enumerate(zip(ordered[at].tolist(), customers, values["c"][at].tolist(), strict=True))
+        ]
+
+    table = SampledTable.build(columns, TYPES, list("abc"), np.zeros(rows, np.int32), 240, partition)
+    known, weights = with_similar(Estimator.build(columns, SCHEMA, asked(1, 150), rows), np.ones(150))
+    unseen = Estimator.build(columns, SCHEMA, asked(2, 300), rows)
+    own, blind = (grow_tree(table.fine, known, weights, table.rows_per_file, None, of) for of in (partition, None))
+    assert table.rows_read(own, unseen).mean() < 0.96 * table.rows_read(blind, unseen).mean()
 
 
 def test_of_two_trees_of_a_partitioned_table_the_one_is_taken_that_reads_less() -> None:
