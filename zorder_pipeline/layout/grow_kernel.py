@@ -42,9 +42,11 @@ def grown(
         asked: lowest and highest zone code of each row, then of the boxes: ends, column, first, last, query; weights;
             table partition of each row, ascending: what is read is counted by partition.
         literals, starts: further cuts of all features, and where those of each begin.
-        least: rows that a leaf has at least; 0 where leaves are files of about equal size.
-        largest: with it the node whose cut saves most is cut first, until there are as many leaves as files; nodes of
-            more rows before all others. 0 cuts every node as long as it can be.
+        least: rows that a leaf has at least, in the partition of a typical one; 0 where leaves are files of about equal
+            size.
+        largest: with it the node whose cut saves most per file is cut first, until there are as many files as wanted;
+            nodes of more rows, in the partition of a typical one, before all others. 0 cuts every node as long as it
+            can be.
         most_cuts: cuts above a leaf at most, with ``largest``.
     """
     features, n = fine.shape
