@@ -17,7 +17,7 @@ from .recipe import Scan
 from .records import LogLine
 from .spark_events import Execution
 from .sql import Unusable
-from .temp_views import CREATES, TemporaryViews
+from .temp_views import OF_VIEWS, TemporaryViews
 from .templates import Parser
 
 __all__ = ["Interpreter", "ingest"]
@@ -55,7 +55,7 @@ class Interpreter:
         Raises:
             LogError: the file cannot be opened.
         """
-        lines = lines_of(log, having=CREATES) if log.kind != "events" else ()
+        lines = lines_of(log, having=OF_VIEWS) if log.kind != "events" else ()
         self._views = TemporaryViews(lines, self.catalog.dialect)
         self._parsers.clear()
         for line in lines_of(log, after, share):

@@ -139,6 +139,10 @@ def _together(trees: list[exp.Expr], catalog: Catalog) -> tuple[Recipe, ...] | U
             name, query = view
             catalog.with_views(query)
             catalog = replace(catalog, temporary={**catalog.temporary, name: query})
+        elif isinstance(tree, exp.Drop) and catalog.temporary:
+            dropped = {name_of(table) for table in tree.find_all(exp.Table)}
+            others = {name: query for name, query in catalog.temporary.items() if name not in dropped}
+            catalog = replace(catalog, temporary=others)
     recipes = tuple(recipe for item in found if isinstance(item, tuple) for recipe in item)
     if recipes:
         return recipes

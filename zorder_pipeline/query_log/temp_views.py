@@ -1,9 +1,9 @@
 """Temporary views that a log's own statements create, such as those of dbt and of notebooks.
 
-A view is read by whoever names it later in the session, so a scan of the table behind it stands in a statement that
-does not name the table: ``MERGE INTO daily USING daily__dbt_tmp``. A log does not tell sessions apart; of several views
-of one name that one counts which the same user, as far as the log tells, created last before the statement ran,
-less than a day ago.
+A view is read by whoever names it later in the session, until it is dropped, so a scan of the table behind it stands in
+a statement that does not name the table: ``MERGE INTO daily USING daily__dbt_tmp``. A log does not tell sessions apart;
+of several views of one name that one counts which the same user, as far as the log tells, created last before the
+statement ran, less than a day ago.
 """
 
 from __future__ import annotations
@@ -22,28 +22,32 @@ from .quotes import has_quoted_names
 from .records import LogLine
 from .sql import Unusable, trees_of
 
-__all__ = ["CREATES", "TemporaryViews"]
+__all__ = ["OF_VIEWS", "TemporaryViews"]
 
-CREATES = re.compile(rb"temp(orary)?(\s|\\[nrt])+view(\s|\\[nrt])", re.IGNORECASE)
-"""What a line of a log has that creates such a view, also as JSON text."""
+OF_VIEWS = re.compile(rb"(temp(orary)?|drop)(\s|\\[nrt])+view(\s|\\[nrt])", re.IGNORECASE)
+"""What a line of a log has that creates or drops such a view, also as JSON text."""
 LONGEST = 86_400_000_000
 """Microseconds after which a session is taken to have ended, and its views with it."""
 MAX_TEXT = 64 << 20
 """Characters of statements that are kept; what is created after that is not known."""
-_CREATED = re.compile(r"\btemp(?:orary)?\s+view\s+(?:if\s+not\s+exists\s+)?(`[^`]+`|\w+)", re.IGNORECASE)
+_NAMED = re.compile(
+    r"\b(?:temp(?:orary)?\s+view\s+(?:if\s+not\s+exists\s+)?|(drop)\s+view\s+(?:if\s+exists\s+)?)(`[^`]+`|\w+)",
+    re.IGNORECASE,
+)
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True)
 class Created:
-    """A statement that creates a view.
+    """A statement that creates a view, or drops it.
 
     Attributes:
         number: of those of the log.
+        statement: None of one that drops it.
     """
 
     number: int
-    statement: str
+    statement: str | None
     timestamp: int | None
     position: int
     user: str | None
@@ -61,7 +65,7 @@ class TemporaryViews:
     """The temporary views of one log.
 
     Args:
-        lines: of the log, at least those that match `CREATES`.
+        lines: of the log, at least those that match `OF_VIEWS`.
     """
 
     def __init__(self, lines: Iterable[LogLine], dialect: str) -> None:
@@ -71,8 +75,9 @@ class TemporaryViews:
         for number, line in enumerate(lines):
             if line.reason is not None or line.failed or line.execution is not None or kept > MAX_TEXT:
                 continue
-            for name in _created_by(line.statement):
-                created = Created(number, line.statement, line.timestamp, line.position, line.user)
+            for name, is_created in _named_by(line.statement).items():
+                statement = line.statement if is_created else None
+                created = Created(number, statement, line.timestamp, line.position, line.user)
                 self._created[name].append(created)
                 kept += len(line.statement)
 
@@ -86,14 +91,14 @@ class TemporaryViews:
         found: dict[str, tuple[int, exp.Query]] = {}
         named: dict[str, set[str]] = {}
         waiting = set(_WORD.findall(line.statement.lower())) & self._created.keys()
-        waiting -= set(_created_by(line.statement))
+        waiting -= _named_by(line.statement).keys()
         while waiting:
             name = waiting.pop()
             earlier = [created for created in self._created[name] if created.is_known_to(line)]
             if not earlier:
                 continue
             last = max(earlier, key=lambda created: (created.timestamp or 0, created.position))
-            for own, query in _queries(last.statement, self.dialect).items():
+            for own, query in _queries(last.statement, self.dialect).items() if last.statement is not None else ():
                 if own.split(".")[-1] != name:
                     continue
                 found[own] = (last.number, query)
@@ -107,8 +112,9 @@ class TemporaryViews:
         return found
 
 
-def _created_by(statement: str) -> list[str]:
-    return list(dict.fromkeys(found[1].strip("`").lower() for found in _CREATED.finditer(statement)))
+def _named_by(statement: str) -> dict[str, bool]:
+    """Whether each temporary view that a line creates or drops is there afterwards."""
+    return {found[2].strip("`").lower(): found[1] is None for found in _NAMED.finditer(statement)}
 
 
 @lru_cache(maxsize=256)

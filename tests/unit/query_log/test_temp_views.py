@@ -78,6 +78,23 @@ def test_a_dbt_run_reads_its_source_where_the_view_is_merged(tmp_path: Path) -> 
             ],
             ["a = 1", "a = 2"],
         ),
+        (  # until it is dropped, and what was created before it does not come back
+            [
+                "CREATE TEMP VIEW t AS SELECT * FROM db.t WHERE a = 1",
+                "CREATE OR REPLACE TEMP VIEW t AS SELECT * FROM db.t WHERE a = 2",
+                "SELECT * FROM t",
+                "DROP VIEW IF EXISTS t",
+                "SELECT * FROM t WHERE a = 3",
+            ],
+            ["a = 2", "a = 3"],
+        ),
+        (
+            [
+                "CREATE TEMP VIEW t AS SELECT * FROM db.t WHERE a = 1; SELECT * FROM t; DROP VIEW t; SELECT * FROM t",
+                "SELECT * FROM t WHERE a = 2",
+            ],
+            ["a = 1", "TRUE", "a = 2"],
+        ),
         # hides a table of its name, which is read by its whole name
         (
             ["CREATE TEMP VIEW t AS SELECT * FROM db.t WHERE a = 1", "SELECT * FROM t", "SELECT * FROM db.t"],
