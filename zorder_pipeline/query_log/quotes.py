@@ -118,7 +118,8 @@ class _Names:
                 elif isinstance(parent, exp.Table | exp.TableAlias | exp.Join):
                     sure |= number != _NO_NAME
             for condition in _conditions(tree):
-                misread |= any(self._number(column.parts[0]) for column in condition.find_all(exp.Column))
+                columns = (node for node in _of_condition(condition) if isinstance(node, exp.Column))
+                misread |= any(self._number(column.parts[0]) for column in columns)
                 names, with_others = self._compared(condition)
                 if with_others:
                     compared |= names
@@ -136,7 +137,7 @@ class _Names:
         Nothing where a text is compared with itself, as a parameter's value may be, and where a function takes texts.
         """
         names, literals, with_others = set[int](), set[str](), False
-        for node in condition.walk(prune=lambda node: isinstance(node, exp.Query)):
+        for node in _of_condition(condition):
             if isinstance(node, exp.Column):
                 number = self._number(node.this) if len(node.parts) == 1 else None
                 with_others |= number is None or node.arg_key in _NEVER_COLUMNS
@@ -146,7 +147,11 @@ class _Names:
         if with_others:
             return names, True
         same = isinstance(condition, exp.Binary) and condition.left == condition.right
-        if same or condition.find(*_OF_SESSION) is not None or literals & {self.texts[number] for number in names}:
+        if (
+            same
+            or any(isinstance(node, _OF_SESSION) for node in _of_condition(condition))
+            or literals & {self.texts[number] for number in names}
+        ):
             return set(), False
         return names, False
 
@@ -157,6 +162,11 @@ def _conditions(tree: exp.Expr) -> Iterator[exp.Expr]:
         where = node.args.get(_PLACES.get(type(node), "this"))
         if isinstance(where, exp.Expr):
             yield from (leaf for leaf in where.walk(prune=_is_leaf) if _is_leaf(leaf))
+
+
+def _of_condition(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """What a condition is made of but for queries in it, which have conditions of their own."""
+    return condition.walk(prune=lambda node: isinstance(node, exp.Query))
 
 
 def _is_leaf(node: exp.Expr) -> bool:
