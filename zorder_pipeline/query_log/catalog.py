@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -19,6 +19,8 @@ from .dialects import dialect_of
 __all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of", "name_of", "temporary_view"]
 
 MAX_VIEW_DEPTH = 16
+MAX_VIEWS = 200
+"""Views that one statement names, itself or through others."""
 GLOBAL = "global_temp"
 """Schema of the temporary views that all sessions of an application know."""
 AFTER_A_NAME = ("joins", "laterals", "pivots", "sample")
@@ -93,29 +95,31 @@ class Catalog:
 
         Raises:
             LogError: a view's query cannot be parsed.
+            ValueError: there are more than `MAX_VIEWS`, as where each names the one before it twice.
         """
+        views = 0
         for _ in range(MAX_VIEW_DEPTH if self.views or self.temporary else 0):
-            replaced = False
+            before, hidden = views, {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
             for table in list(tree.find_all(exp.Table)):
-                view = self._view(table, tree)
+                view = self._view(table, tree, hidden)
                 if view is None:
                     continue
-                replaced = True
+                if (views := views + 1) > MAX_VIEWS:
+                    raise ValueError(f"a statement that reads more than {MAX_VIEWS} views")
                 alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
                 query = exp.Subquery(this=view, alias=alias)
                 for name in AFTER_A_NAME:
                     query.set(name, table.args.get(name))
                 table.replace(query)
-            if not replaced:
+            if views == before:
                 break
         return tree
 
-    def _view(self, table: exp.Table, tree: exp.Expr) -> exp.Expr | None:
+    def _view(self, table: exp.Table, tree: exp.Expr, hidden: Set[str]) -> exp.Expr | None:
         names = [part.name.lower() for part in table.parts]
         if not names or (table is tree.this and not isinstance(tree, exp.Query)):
             return None
-        ctes = {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-        if len(names) == 1 and names[0] in ctes:
+        if len(names) == 1 and names[0] in hidden:
             return None
         if (own := self.temporary.get(".".join(names))) is not None:
             return own.copy()

@@ -8,12 +8,14 @@ statement ran, less than a day ago.
 
 from __future__ import annotations
 
+import bisect
 import graphlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 from sqlglot import exp
 
@@ -52,13 +54,53 @@ class Created:
     position: int
     user: str | None
 
-    def is_known_to(self, line: LogLine) -> bool:
-        """Whether it ran before ``line`` did, and not for another user."""
-        if self.user and line.user and self.user != line.user:
-            return False
-        if self.timestamp is not None and line.timestamp is not None and self.timestamp != line.timestamp:
-            return self.timestamp < line.timestamp <= self.timestamp + LONGEST
-        return self.position < line.position
+
+class Versions:
+    """What was created and dropped under one name; of a line's user, as far as lines tell, it finds the last one.
+
+    >>> versions = Versions()
+    >>> versions.append(Created(0, "CREATE TEMP VIEW v AS SELECT 1", 1_000, 0, "ann"))
+    >>> [versions.last_before(LogLine("log", 1, timestamp=2_000, user=user)) is None for user in ("ann", "bob", None)]
+    [False, True, False]
+    """
+
+    def __init__(self) -> None:
+        self._by_user: dict[str | None, tuple[list[Created], ...]] = defaultdict(lambda: ([], [], []))
+
+    def append(self, created: Created) -> None:
+        """One more, which stands after the others in the log."""
+        timed, untimed, every = self._by_user[created.user or None]
+        every.append(created)
+        if created.timestamp is None:
+            untimed.append(created)
+        else:
+            bisect.insort(timed, created, key=_when)
+
+    def last_before(self, line: LogLine) -> Created | None:
+        """The last one by time, else by its place in the log, that was made before ``line`` ran."""
+        users = {line.user, None} & self._by_user.keys() if line.user else self._by_user.keys()
+        found: list[Created | None] = []
+        for timed, untimed, every in (self._by_user[user] for user in users):
+            if line.timestamp is None:
+                found.append(_before(every, line.position, _where))
+            else:
+                earlier = _before(timed, (line.timestamp, line.position), _when)
+                is_known = earlier is not None and line.timestamp <= _when(earlier)[0] + LONGEST
+                found += [earlier if is_known else None, _before(untimed, line.position, _where)]
+        return max((created for created in found if created is not None), key=_when, default=None)
+
+
+def _before(ordered: list[Created], place: Any, key: Callable[[Created], Any]) -> Created | None:
+    number = bisect.bisect_left(ordered, place, key=key)
+    return ordered[number - 1] if number else None
+
+
+def _when(created: Created) -> tuple[int, int]:
+    return created.timestamp or 0, created.position
+
+
+def _where(created: Created) -> int:
+    return created.position
 
 
 class TemporaryViews:
@@ -69,7 +111,7 @@ class TemporaryViews:
     """
 
     def __init__(self, lines: Iterable[LogLine], dialect: str) -> None:
-        self._created: dict[str, list[Created]] = defaultdict(list)
+        self._created: dict[str, Versions] = defaultdict(Versions)
         self.dialect = dialect
         kept = 0
         for number, line in enumerate(lines):
@@ -94,16 +136,15 @@ class TemporaryViews:
         waiting -= _named_by(line.statement).keys()
         while waiting:
             name = waiting.pop()
-            earlier = [created for created in self._created[name] if created.is_known_to(line)]
-            if not earlier:
+            last = self._created[name].last_before(line)
+            if last is None or last.statement is None:
                 continue
-            last = max(earlier, key=lambda created: (created.timestamp or 0, created.position))
-            for own, query in _queries(last.statement, self.dialect).items() if last.statement is not None else ():
+            for own, query in _queries(last.statement, self.dialect).items():
                 if own.split(".")[-1] != name:
                     continue
                 found[own] = (last.number, query)
                 tables = {name_of(table) for table in query.find_all(exp.Table)}
-                named[own] = tables & {own, *self._created, *(f"{GLOBAL}.{other}" for other in self._created)}
+                named[own] = {other for other in tables if other.removeprefix(f"{GLOBAL}.") in self._created}
                 waiting |= {other.split(".")[-1] for other in named[own] - found.keys()}
         try:
             graphlib.TopologicalSorter(named).prepare()

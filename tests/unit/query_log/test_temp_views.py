@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import QueryLog
@@ -13,7 +15,9 @@ from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.parts import Part, rows_of
+from zorder_pipeline.query_log.records import LogLine
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.temp_views import LONGEST, Created, Versions
 
 Record = Mapping[str, Any]
 KNOWN = {"db.t": "db.t", "t": "db.t"}
@@ -180,3 +184,39 @@ def test_several_statements_of_one_line_follow_each_other() -> None:
     again = parse_statement("CREATE TEMP VIEW v AS SELECT * FROM v x, v y; SELECT * FROM v")
     assert not isinstance(again, Unusable)
     assert {scan.table for scan in again} == {"v"}
+
+
+USERS = st.sampled_from([None, "ann", "bob"])
+
+
+@given(st.lists(st.tuples(USERS, st.integers(0, 9)), max_size=12), st.tuples(USERS, st.integers(0, 9)), st.booleans())
+def test_the_last_version_is_the_one_that_looking_at_all_of_them_finds(
+    made: list[tuple[str | None, int]], asked: tuple[str | None, int], timed: bool
+) -> None:
+    """Times in units of a third of a day; every other place in the log is the line's that asks."""
+    unit, place = LONGEST // 3, 2 * asked[1] + 1
+    versions, every = Versions(), []
+    for i, (user, time) in enumerate(made):
+        every.append(Created(i, "", time * unit if timed else None, 2 * i, user))
+        versions.append(every[-1])
+    line = LogLine("log", place, timestamp=asked[1] * unit if timed else None, user=asked[0])
+    known = [
+        created
+        for created in every
+        if (not created.user or not line.user or created.user == line.user)
+        and (
+            created.position < line.position
+            if created.timestamp is None or line.timestamp is None or created.timestamp == line.timestamp
+            else created.timestamp < line.timestamp <= created.timestamp + LONGEST
+        )
+    ]
+    assert versions.last_before(line) is max(known, key=lambda c: (c.timestamp or 0, c.position), default=None)
+
+
+def test_views_that_name_each_other_twice_do_not_grow_without_end(tmp_path: Path) -> None:
+    """Sixteen of them would be 65,536 tables."""
+    views = [f"CREATE TEMP VIEW v{i} AS SELECT x.a FROM v{i - 1} x JOIN v{i - 1} y ON x.a = y.a" for i in range(1, 17)]
+    first = "CREATE TEMP VIEW v0 AS SELECT * FROM t WHERE a = 1"
+    log = read(tmp_path, [first, *views, "SELECT * FROM v16", "SELECT * FROM v2", "SELECT * FROM t WHERE a = 7"])
+    assert log.quarantined["unsupported"] >= 1
+    assert asked(log) == ["a = 1"] * 4 + ["a = 7"]
