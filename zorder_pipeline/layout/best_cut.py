@@ -10,7 +10,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from .partition_counts import follows, typical_number
+from .partition_counts import follows
 
 __all__ = ["best_cut", "hits", "weight", "widened"]
 
@@ -58,7 +58,8 @@ def best_cut(
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place.
 
-    Where the cut makes more files of some partitions only, it is what cutting all of them so would save.
+    Where the cut follows the partitions, and so makes more files of a few of them, it is the share of what is read in
+    these alone that is saved.
 
     Args:
         group: of each row the table partition, numbered from 0 in this node: no file has rows of two.
@@ -80,7 +81,9 @@ def best_cut(
             highs[g, bucket, c] = max(highs[g, bucket, c], high[rows[i], c])
     cost = np.zeros(len(places), dtype=np.float64)
     counted = np.full(len(weights), -1, dtype=np.int64)
+    own = np.zeros(groups, dtype=np.float64)
     for g in range(groups):
+        own[g] = weight(boxes[g], len(boxes[g]), box_query, weights) * filled[g].sum()
         for side in range(2):
             waiting, total, some = len(boxes[g]), 0.0, 0
             scratch[:waiting] = boxes[g]
@@ -104,9 +107,8 @@ def best_cut(
                 cost[place] += total * some
     best, best_place = -1.0, places[len(places) // 2]
     for k in range(len(places)):
-        saved = (base - cost[k]) / base if base > 0.0 else 0.0
-        if groups > 1:
-            saved *= _for_files(filled, k + 1)
+        read = _read_in_divided(filled, k + 1, own, base) if groups > 1 else base
+        saved = (base - cost[k]) / read if read > 0.0 else 0.0
         # of equal gains the cut nearest to the middle
         gain = saved - 1e-9 * abs(2.0 * places[k] / len(rows) - 1.0)
         if gain > best:
@@ -115,17 +117,22 @@ def best_cut(
 
 
 @numba.njit(cache=True, nogil=True)
-def _for_files(filled: Any, bucket: int) -> float:  # pragma: no cover - compiled
-    """Partitions of a node for each one that a cut before ``bucket`` makes one file more of.
+def _read_in_divided(filled: Any, bucket: int, own: Any, base: float) -> float:  # pragma: no cover - compiled
+    """What is read in the partitions that a cut before ``bucket`` divides; in all of them if it follows none.
 
     Args:
         filled: rows by partition and bucket, shape (groups, buckets).
+        own: what is read in each partition.
+        base: what is read in all of them.
     """
     left, right = filled[:, :bucket].sum(axis=1), filled[:, bucket:].sum(axis=1)
     if not follows(left, right):
-        return 1.0
-    whole = typical_number(left + right)
-    return float(whole / max(1.0, typical_number(left) + typical_number(right) - whole))
+        return base
+    read = 0.0
+    for g in range(len(own)):
+        if left[g] > 0 and right[g] > 0:
+            read += own[g]
+    return read
 
 
 @numba.njit(cache=True, nogil=True)

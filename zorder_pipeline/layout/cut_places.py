@@ -24,7 +24,10 @@ MOST_LITERALS = 64
 def positions(
     codes: Any, files: int, inside: bool, tolerance: float, quantiles: int, literals: Any, least: int
 ) -> Any:  # pragma: no cover - compiled
-    """Places where ascending ``codes`` may be cut: at a change of code, with whole files on both sides."""
+    """Places where ascending ``codes`` may be cut: at a change of code, with rows enough on both sides.
+
+    Those are `INNER_ROWS` inside a file, ``least`` where files differ in size, and else about whole files.
+    """
     rows = len(codes)
     found = np.empty(quantiles + MOST_LITERALS + 1, dtype=np.int64)
     count = 0
@@ -42,7 +45,7 @@ def positions(
         if place <= 0 or place >= rows:
             continue
         if inside or least > 0:
-            if min(place, rows - place) < max(least, INNER_ROWS):
+            if min(place, rows - place) < (INNER_ROWS if inside else least):
                 continue
         else:
             left = min(max(int(np.round(place / ideal)), 1), files - 1)

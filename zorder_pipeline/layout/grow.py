@@ -219,6 +219,8 @@ def _grown(
 def _file_sizes(draft: TreeDraft, size: npt.NDArray[np.float64], largest: float) -> npt.NDArray[np.float64]:
     """Rows of the file that each leaf lies in, in units of the target, from those of each node; 1 at inner nodes."""
     size = np.round(size / np.ceil(size / largest), 3)
+    if draft.feature[0] == LEAF or (draft.inside[draft.low[0]] and size[0] < LEAST_FILES):
+        size[0] = 1.0  # partitions of one file each: what they lack to a whole one is no size of files
     for node in np.flatnonzero(draft.feature != LEAF):  # parents come first
         for child in (draft.low[node], draft.high[node]):
             if draft.inside[child]:

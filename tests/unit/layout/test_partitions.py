@@ -9,6 +9,7 @@ from tests.unit.layout.test_trees import SCHEMA, TYPES, Columns, between
 from zorder_pipeline.layout.cells import TOLERANCE, cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.grow import MOST_PARTITIONS, Grower, GrowSettings, grow_by_predicates, grow_tree, uneven
+from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.similar import with_similar
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.tree import TreeDraft
@@ -185,12 +186,16 @@ def test_a_column_that_follows_the_partitions_is_cut_in_each_of_them(kind: str, 
     )
 
 
-@pytest.mark.parametrize("seed", [1, 2, 4])
-def test_of_columns_that_follow_the_partitions_and_others_each_is_cut_where_it_saves_most(seed: int) -> None:
+def test_of_columns_that_follow_the_partitions_and_others_each_is_cut_where_it_saves_most() -> None:
     """Dates of order and of shipping, and a customer, of a table by months of order.
 
     Cuts by the date of shipping divide two or three months each, and leave whole files of none.
     """
+    assert np.mean([_shipped(seed) for seed in (1, 2, 3, 4)]) < 0.96
+
+
+def _shipped(seed: int) -> float:
+    """What is read of the tree of the partitions, as a share of what is of one that knows of none."""
     rows, rng = 40_000, np.random.default_rng(seed)
     ordered = np.sort(rng.integers(0, 25_000, rows))
     values = {"a": ordered, "b": rng.integers(0, 10_000, rows), "c": ordered + rng.integers(0, 300, rows)}
@@ -213,7 +218,24 @@ def test_of_columns_that_follow_the_partitions_and_others_each_is_cut_where_it_s
     known, weights = with_similar(Estimator.build(columns, SCHEMA, asked(1, 150), rows), np.ones(150))
     unseen = Estimator.build(columns, SCHEMA, asked(2, 300), rows)
     own, blind = (grow_tree(table.fine, known, weights, table.rows_per_file, None, of) for of in (partition, None))
-    assert table.rows_read(own, unseen).mean() < 0.96 * table.rows_read(blind, unseen).mean()
+    return float(table.rows_read(own, unseen).mean() / table.rows_read(blind, unseen).mean())
+
+
+def test_partitions_of_one_file_each_have_files_of_the_usual_size() -> None:
+    """Few rows in the partitions that are asked for made a size of files out of what these lack to a whole one."""
+    counts = [1_400] * 20 + [50] * 40
+    partition = np.repeat(np.arange(60, dtype=np.int32), counts)
+    rng = np.random.default_rng(3)
+    columns = {name: (rng.integers(0, 10_000, len(partition)), np.ones(len(partition), bool)) for name in "abc"}
+    columns["c"] = (partition.astype(np.int64), columns["c"][1])
+    starts = rng.integers(0, 9_000, 100).tolist()
+    asked = [between(c=(20 + i % 40, 20 + i % 40), a=(a, a + 500)) for i, a in enumerate(starts)]
+    table = SampledTable.build(columns, TYPES, list("abc"), np.zeros(len(partition), np.int32), 29, partition)
+    tree = grown(
+        table, Estimator.build(columns, SCHEMA, asked, len(partition)), uneven(asked, table.encodings), partition
+    )
+    spec = table.spec(tree)
+    assert table.blocks(tree)[1] == len(set(files_under(spec, columns, table.rows_per_file, partition))) == 60
 
 
 def test_of_two_trees_of_a_partitioned_table_the_one_is_taken_that_reads_less() -> None:
