@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import sqlglot
@@ -15,16 +15,9 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .dialects import dialect_of
+from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
-__all__ = ["MAX_VIEW_DEPTH", "Catalog", "generation_of", "name_of", "temporary_view"]
-
-MAX_VIEW_DEPTH = 16
-MAX_VIEWS = 200
-"""Views that one statement names, itself or through others."""
-GLOBAL = "global_temp"
-"""Schema of the temporary views that all sessions of an application know."""
-AFTER_A_NAME = ("joins", "laterals", "pivots", "sample")
-"""What may follow a table's name in FROM, and follows the query of a view in its place."""
+__all__ = ["Catalog", "generation_of"]
 
 
 @dataclass(frozen=True)
@@ -36,14 +29,14 @@ class Catalog:
         schemas: schema by table.
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
-        temporary: queries of temporary views, see `temporary_view`. They hide tables and views that are named alike.
+        temporary: temporary views. They hide tables and permanent views that are named alike.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
     schemas: Mapping[str, TableSchema] = field(default_factory=dict)
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
-    temporary: Mapping[str, exp.Query] = field(default_factory=dict)
+    temporary: Mapping[ViewName, View] = field(default_factory=dict)
 
     @staticmethod
     def of(
@@ -62,7 +55,7 @@ class Catalog:
 
     def find(self, table: exp.Table) -> str | None:
         """The known table that ``table`` names; without known tables its own name in lower case."""
-        return self._match([part.name for part in table.parts])
+        return None if is_unknown(table) else self._match(parts_of(table))
 
     def named(self, name: str) -> str | None:
         """The known table of a location (an absolute path or URI), or of a catalog name with dots."""
@@ -91,78 +84,31 @@ class Catalog:
         return schema.find(name) if schema is not None else None
 
     def with_views(self, tree: exp.Expr) -> exp.Expr:
-        """``tree`` with every view replaced by its query.
+        """``tree``, changed: with every view replaced by its query.
 
         Raises:
             LogError: a view's query cannot be parsed.
-            ValueError: there are more than `MAX_VIEWS`, as where each names the one before it twice.
+            ValueError: views are too many, too large or nested too deeply.
         """
-        views = 0
-        for _ in range(MAX_VIEW_DEPTH if self.views or self.temporary else 0):
-            before, hidden = views, {cte.alias.lower() for cte in tree.find_all(exp.CTE)}
-            for table in list(tree.find_all(exp.Table)):
-                view = self._view(table, tree, hidden)
-                if view is None:
-                    continue
-                if (views := views + 1) > MAX_VIEWS:
-                    raise ValueError(f"a statement that reads more than {MAX_VIEWS} views")
-                alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
-                query = exp.Subquery(this=view, alias=alias)
-                for name in AFTER_A_NAME:
-                    query.set(name, table.args.get(name))
-                table.replace(query)
-            if views == before:
-                break
-        return tree
+        return inlined(tree, self.temporary, self._view) if self.views or self.temporary else tree
 
-    def _view(self, table: exp.Table, tree: exp.Expr, hidden: Set[str]) -> exp.Expr | None:
-        names = [part.name.lower() for part in table.parts]
-        if not names or (table is tree.this and not isinstance(tree, exp.Query)):
-            return None
-        if len(names) == 1 and names[0] in hidden:
-            return None
-        if (own := self.temporary.get(".".join(names))) is not None:
-            return own.copy()
-        text = self.views.get(".".join(names)) or self.views.get(names[-1])
-        return None if text is None else self._parsed(table.name, text)
+    def is_view(self, table: exp.Table) -> bool:
+        """Whether a name is that of a view."""
+        name = name_of(table)
+        return name in self.temporary or self._text(name) is not None
+
+    def _text(self, name: ViewName) -> str | None:
+        return (self.views.get(".".join(name)) or self.views.get(name[-1])) if name else None
+
+    def _view(self, name: ViewName) -> exp.Expr | None:
+        text = self._text(name)
+        return None if text is None else self._parsed(name[-1], text)
 
     def _parsed(self, name: str, text: str) -> exp.Expr:
         try:
             return sqlglot.parse_one(text, read=dialect_of(self.dialect))
         except sqlglot.errors.SqlglotError as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
-
-
-def name_of(table: exp.Table) -> str:
-    """The name that a statement calls a table by, with its qualifiers, in lower case."""
-    return ".".join(part.name for part in table.parts).lower()
-
-
-def temporary_view(tree: exp.Expr) -> tuple[str, exp.Query] | None:
-    """Name (in lower case, of a global one with its schema) and query of the temporary view that a statement creates.
-
-    None of one that reads another one of its own name, and of one over files.
-
-    >>> name, query = temporary_view(sqlglot.parse_one("CREATE TEMP VIEW V (x) AS SELECT a FROM t", read="spark"))
-    >>> name, query.sql("spark")
-    ('v', 'SELECT * FROM (SELECT a FROM t) AS V(x)')
-    """
-    if not isinstance(tree, exp.Create) or tree.kind != "VIEW":
-        return None
-    properties, schema, query = tree.args.get("properties"), tree.this, tree.expression
-    kinds = {type(item) for item in properties.expressions} if properties is not None else set()
-    table = schema.this if isinstance(schema, exp.Schema) else schema
-    if exp.TemporaryProperty not in kinds or not isinstance(query, exp.Query) or not isinstance(table, exp.Table):
-        return None
-    name = f"{GLOBAL}.{table.name}".lower() if exp.GlobalProperty in kinds else table.name.lower()
-    if any(name_of(other) == name for other in query.find_all(exp.Table)):
-        return None
-    query = query.copy()
-    if isinstance(schema, exp.Schema):
-        columns = [exp.to_identifier(column.name) for column in schema.expressions]
-        alias = exp.TableAlias(this=exp.to_identifier(table.name), columns=columns)
-        query = exp.select("*").from_(exp.Subquery(this=query, alias=alias))
-    return name, query
 
 
 def generation_of(catalog: Catalog, zone: str) -> str:

@@ -18,7 +18,7 @@ from zorder_pipeline.model.predicate import VARIABLE
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt"]
+__all__ = ["MAX_DEPTH", "MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep"]
 
 MAX_EXPRESSION = 2_000
 """Characters of a rebuilt expression; longer ones are not kept."""
@@ -48,6 +48,10 @@ _RELATIVE = re.compile(r"[\x00-\x20]*(epoch|now|today|tomorrow|yesterday)(?![a-z
 """Texts that a cast to a date or an instant makes of the time at which it is evaluated."""
 _WORD = re.compile(r"[A-Za-z]\w*", re.ASCII)
 _BRACKET = re.compile(r"[()\[\]]")
+MAX_DEPTH = 300
+"""Brackets in brackets of a statement that is parsed."""
+_TYPES = re.compile(r"(?:\b(?:array|map|struct)\s{0,9}<[^<>]{0,200}){64}", re.IGNORECASE)
+"""Types in types so deep take the parser a time that grows with the cube of their number: 400 of them seconds."""
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
@@ -106,6 +110,15 @@ def depth_of(text: str) -> int:
         depth += 1 if found.group() in "([" else -1
         deepest = max(deepest, depth)
     return deepest
+
+
+def too_deep(statement: str) -> bool:
+    """Whether a statement is nested more deeply than is parsed.
+
+    >>> [too_deep("(" * depth + ")" * depth) for depth in (300, 301)], too_deep("array<" * 64 + "int" + ">" * 64)
+    ([False, True], True)
+    """
+    return depth_of(statement) > MAX_DEPTH or _TYPES.search(statement) is not None
 
 
 def _allowed(node: exp.Expr) -> bool:

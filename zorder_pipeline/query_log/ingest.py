@@ -17,8 +17,10 @@ from .recipe import Scan
 from .records import LogLine
 from .spark_events import Execution
 from .sql import Unusable
-from .temp_views import OF_VIEWS, TemporaryViews
+from .temp_views import TemporaryViews
 from .templates import Parser
+from .view_names import OF_VIEWS
+from .views import ViewName
 
 __all__ = ["Interpreter", "ingest"]
 
@@ -42,7 +44,7 @@ class Interpreter:
         self.catalog, self.zone = catalog, zone
         self.parser = Parser(catalog)
         self._views = TemporaryViews((), catalog.dialect)
-        self._parsers: OrderedDict[tuple[int, ...], Parser] = OrderedDict()
+        self._parsers: OrderedDict[tuple[tuple[ViewName, tuple[int, int]], ...], Parser] = OrderedDict()
 
     def log(
         self, log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1)
@@ -69,7 +71,10 @@ class Interpreter:
             return Unusable("failed", ignored=True)
         if line.execution is not None:
             return self._executed(line, line.execution)
-        parser = self._parser(line)
+        try:
+            parser = self._parser(line)
+        except ValueError:  # too many views
+            return Unusable("unsupported", ignored=False)
         scans = parser.scans(line.statement, line.timestamp, self.zone, line.parameters)
         if isinstance(scans, Unusable):
             return scans
@@ -80,9 +85,9 @@ class Interpreter:
         views = self._views.known_to(line)
         if not views:
             return self.parser
-        key = tuple(sorted(number for number, _ in views.values()))
+        key = tuple(sorted((name, place) for name, (place, _) in views.items()))
         if key not in self._parsers:
-            temporary = {name: query for name, (_, query) in views.items()}
+            temporary = {name: view for name, (_, view) in views.items()}
             self._parsers[key] = Parser(replace(self.catalog, temporary=temporary))
             if len(self._parsers) > MAX_PARSERS:
                 self._parsers.popitem(last=False)

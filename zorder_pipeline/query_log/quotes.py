@@ -16,6 +16,7 @@ from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from .dialects import dialect_of
+from .expressions import too_deep
 from .parsing import BROKEN, deeply, parsed
 
 __all__ = ["has_quoted_names", "quoted"]
@@ -29,17 +30,20 @@ _CONNECTORS = (exp.And, exp.Or, exp.Not, exp.Paren)
 _PLACES = {exp.Join: "on", exp.Merge: "on", exp.When: "condition"}
 _NEVER_COLUMNS = ("format", "unit", "zone")
 _NEVER_TEXTS = (exp.Group, exp.Ordered)
-_OF_SESSION = (exp.Anonymous, exp.CurrentUser, exp.SessionUser, exp.CurrentSchema, exp.CurrentCatalog)
+_OF_SESSION = (
+    *(exp.Anonymous, exp.CurrentUser, exp.CurrentUserId, exp.SessionUser, exp.CurrentRole, exp.CurrentVersion),
+    *(exp.CurrentCatalog, exp.CurrentDatabase, exp.CurrentSchema, exp.CurrentTimezone),
+)
 """Functions that conditions call with texts alone, as ``is_account_group_member("admins")`` or of the user."""
 
 
 def has_quoted_names(statement: str, dialect: str, tokens: Sequence[Token] | None = None) -> bool:
     """Whether names stand in double quotes where ``dialect`` reads texts, so that the statement would be misread.
 
-    They do where a condition has no column unless it is one of them. They also do where one of them is in a condition
-    and a table, a part of a dotted name or what rows are grouped or ordered by is one, too. Not if one of
-    them cannot be a name: a statement's double quotes mean one thing. Outside of conditions nothing is misread that
-    matters.
+    They do where a condition has no column unless it is one of them, or is one on what a derived table hands out under
+    a name and is none of its texts. They also do where one of them is in such a condition and a table, a part of a
+    dotted name or what rows are grouped or ordered by is one, too. Not if one of them cannot be a name: a statement's
+    double quotes mean one thing. Elsewhere nothing is misread that matters.
 
     Args:
         tokens: of the statement, if they are known.
@@ -49,7 +53,7 @@ def has_quoted_names(statement: str, dialect: str, tokens: Sequence[Token] | Non
     >>> [has_quoted_names('SELECT 1 FROM "t" WHERE b = "a"', dialect) for dialect in ("spark", "trino")]
     [True, False]
     """
-    if '"' not in statement:
+    if '"' not in statement or too_deep(statement):
         return False
     if tokens is None:
         try:
@@ -103,11 +107,9 @@ class _Names:
 
     def are_misread(self, trees: Sequence[exp.Expr]) -> bool:
         """Whether they are names, and conditions on some of them would be read as ones on texts."""
-        if any(isinstance(tree, exp.Command) for tree in trees):
-            return False
         sure, misread, are_texts = False, False, False
-        compared, alone = set[int](), list[set[int]]()
-        for tree in trees:
+        conditions = list[_Condition]()
+        for tree in (tree for tree in trees if not isinstance(tree, exp.Command)):
             for node in tree.find_all(exp.Identifier):
                 if (number := self._number(node)) is None:
                     continue
@@ -117,43 +119,117 @@ class _Names:
                     are_texts |= len(parent.parts) == 1 and number == _NO_NAME
                 elif isinstance(parent, exp.Table | exp.TableAlias | exp.Join):
                     sure |= number != _NO_NAME
+            outputs = self._outputs(tree)
             for condition in _conditions(tree):
                 columns = (node for node in _of_condition(condition) if isinstance(node, exp.Column))
                 misread |= any(self._number(column.parts[0]) for column in columns)
-                names, with_others = self._compared(condition)
-                if with_others:
-                    compared |= names
-                elif names:
-                    alone.append(names)
-        return misread and (sure or (not are_texts and any(not names & compared for names in alone)))
+                conditions.append(self._compared(condition))
+                if outputs and (names := self._of_outputs(condition, outputs)):
+                    misread = True
+                    conditions.append(_Condition(names, set(), False, False))
+        with_columns = [condition for condition in conditions if condition.has_columns]
+        compared = set[int]().union(*(condition.names for condition in with_columns))
+        parameters = set[str]().union(*(condition.parameters for condition in with_columns))
+        alone = [c for c in conditions if c.names and not c.has_columns and not c.parameters & parameters]
+        return misread and (sure or (not are_texts and any(c.has_values or not c.names & compared for c in alone)))
 
     def _number(self, name: exp.Expr | str | None) -> int | None:
         found = _MARK.fullmatch(name.name) if isinstance(name, exp.Identifier) else None
         return int(found[1]) if found is not None and int(found[1]) in self.texts else None
 
-    def _compared(self, condition: exp.Expr) -> tuple[set[int], bool]:
-        """What is read as a name in a condition, and whether columns are there that they may be texts for.
+    def _compared(self, condition: exp.Expr) -> _Condition:
+        """What is read as a name in a condition, and what else is there.
 
         Nothing where a text is compared with itself, as a parameter's value may be, and where a function takes texts.
         """
-        names, literals, with_others = set[int](), set[str](), False
+        names, literals, parameters = set[int](), set[str](), set[str]()
+        has_columns = has_values = has_session = False
         for node in _of_condition(condition):
             if isinstance(node, exp.Column):
                 number = self._number(node.this) if len(node.parts) == 1 else None
-                with_others |= number is None or node.arg_key in _NEVER_COLUMNS
+                has_columns |= number is None or node.arg_key in _NEVER_COLUMNS
                 names |= {number} if number is not None else set()
-            elif isinstance(node, exp.Literal) and node.is_string:
+            elif isinstance(node, exp.Literal):
+                has_values |= not node.is_string
+                literals |= {node.name} if node.is_string else set()
+            elif isinstance(node, exp.Placeholder | exp.Parameter):
+                parameters.add(node.name.lower())
+            else:
+                has_values |= isinstance(node, exp.Cast | exp.Date | exp.Boolean)
+                has_session |= isinstance(node, _OF_SESSION)
+        if not has_columns:
+            sides = (condition.left, condition.right) if isinstance(condition, exp.Binary) else (None, condition)
+            is_same = isinstance(sides[0], exp.Column) and sides[0] == sides[1]
+            if is_same or has_session or literals & {self.texts[number] for number in names}:
+                names = set()
+        return _Condition(names, parameters - {""}, has_columns, has_values)
+
+    def _outputs(self, tree: exp.Expr) -> dict[str, list[_Output]]:
+        """What SELECTs hand out by name, of names under which one of them hands out a name or text in double quotes."""
+        found: dict[str, list[_Output]] = {}
+        for select in tree.find_all(exp.Select):
+            for item in select.expressions:
+                plain = item.unalias()
+                number = self._number(plain.this) if isinstance(plain, exp.Column) and len(plain.parts) == 1 else None
+                found.setdefault(item.alias_or_name.lower(), []).append(_Output(select, number))
+        return {name: items for name, items in found.items() if any(item.number is not None for item in items)}
+
+    def _of_outputs(self, condition: exp.Expr, outputs: Mapping[str, Sequence[_Output]]) -> set[int]:
+        """Names among the outputs that a condition is on, if it is on nothing else and none of their texts is in it.
+
+        ``SELECT * FROM (SELECT "eu" AS region, … UNION ALL SELECT "us", …) WHERE region = 'us'`` has texts.
+        """
+        clause = condition.find_ancestor(exp.Where, exp.Having, exp.Qualify, exp.Join)
+        around = {id(node) for node in _above(condition) if isinstance(node, exp.Select)}
+        own = clause.parent if isinstance(clause, exp.Having | exp.Qualify) else None
+        names, literals = set[int](), set[str]()
+        for node in _of_condition(condition):
+            if isinstance(node, exp.Literal):
                 literals.add(node.name)
-        if with_others:
-            return names, True
-        same = isinstance(condition, exp.Binary) and condition.left == condition.right
-        if (
-            same
-            or any(isinstance(node, _OF_SESSION) for node in _of_condition(condition))
-            or literals & {self.texts[number] for number in names}
-        ):
-            return set(), False
-        return names, False
+            elif isinstance(node, exp.Column):
+                items = [o for o in outputs.get(node.name.lower(), ()) if id(o.select) not in around or o.select is own]
+                numbers = {item.number for item in items}
+                if not numbers or None in numbers:
+                    return set()
+                names |= {number for number in numbers if number is not None}
+        texts = {self.texts[number] for number in names}
+        return names - {_NO_NAME} if literals and not literals & texts else set()
+
+
+@dataclass(frozen=True)
+class _Condition:
+    """What a condition is on.
+
+    Attributes:
+        names: numbers of what is read as a name.
+        parameters: that are named.
+        has_columns: whether there are others, which ``names`` may be texts for.
+        has_values: whether there are numbers, dates or the like, with which no text is compared.
+    """
+
+    names: set[int]
+    parameters: set[str]
+    has_columns: bool
+    has_values: bool
+
+
+@dataclass(frozen=True)
+class _Output:
+    """What a SELECT hands out under a name.
+
+    Attributes:
+        number: of a text in double quotes, None of all else.
+    """
+
+    select: exp.Select
+    number: int | None
+
+
+def _above(node: exp.Expr) -> Iterator[exp.Expr]:
+    above = node.parent
+    while above is not None:
+        yield above
+        above = above.parent
 
 
 def _conditions(tree: exp.Expr) -> Iterator[exp.Expr]:

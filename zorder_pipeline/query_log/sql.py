@@ -10,8 +10,8 @@ from sqlglot import exp
 
 from zorder_pipeline.model.schema import TableSchema
 
-from .catalog import Catalog, name_of, temporary_view
-from .expressions import depth_of
+from .catalog import Catalog
+from .expressions import too_deep
 from .joins import flat
 from .names import with_uniform_names
 from .parsing import BROKEN, Parameters, deeply, parsed
@@ -19,11 +19,12 @@ from .qualified import own_path, path_of
 from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
+from .view_names import Change, changes_of
+from .views import View, is_unknown, name_of, parts_of, query_of, tables_of
 
 __all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of", "trees_of"]
 
 MAX_LENGTH = 200_000
-MAX_DEPTH = 300
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
@@ -98,7 +99,7 @@ def read_statement(
         return trees
     try:
         with deeply():
-            return _together(trees, catalog)
+            return _together(trees, statement, catalog)
     except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:
@@ -111,7 +112,7 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
         return Unusable("too_long", ignored=False)
     if "\0" in statement:
         return Unusable("nul_character", ignored=False)
-    if depth_of(statement) > MAX_DEPTH:
+    if too_deep(statement):
         return Unusable("too_deeply_nested", ignored=False)
     try:
         with deeply():
@@ -126,27 +127,36 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
         return Unusable("too_deeply_nested", ignored=False)
 
 
-def _together(trees: list[exp.Expr], catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
+def _together(trees: list[exp.Expr], statement: str, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
     """Several statements in one line are read as one; what one of them creates for a time the next may name."""
     if not trees:
         return Unusable("empty", ignored=True)
     if len(trees) > MAX_STATEMENTS:
         return Unusable("too_many_statements", ignored=False)
+    changes, count = changes_of(statement, catalog.dialect)
+    if changes and count != len(trees):
+        return Unusable("unsupported", ignored=False)
     found: list[tuple[Recipe, ...] | Unusable] = []
-    for tree in trees:
-        found.append(_recipes(tree, catalog))
-        if (view := temporary_view(tree)) is not None:
-            name, query = view
-            catalog.with_views(query)
-            catalog = replace(catalog, temporary={**catalog.temporary, name: query})
-        elif isinstance(tree, exp.Drop) and catalog.temporary:
-            dropped = {name_of(table) for table in tree.find_all(exp.Table)}
-            others = {name: query for name, query in catalog.temporary.items() if name not in dropped}
-            catalog = replace(catalog, temporary=others)
+    for place, tree in enumerate(trees):
+        found.append(_recipes(tree.copy() if changes else tree, catalog))
+        for change in (change for change in changes if change.place == place):
+            catalog = _changed_by(change, tree, catalog)
     recipes = tuple(recipe for item in found if isinstance(item, tuple) for recipe in item)
     if recipes:
         return recipes
     return next(item for item in reversed(found) if isinstance(item, Unusable))
+
+
+def _changed_by(change: Change, tree: exp.Expr, catalog: Catalog) -> Catalog:
+    """The catalog after a statement has created or dropped a temporary view."""
+    if change.if_new and change.name in catalog.temporary:
+        return catalog
+    views = {name: view for name, view in catalog.temporary.items() if name != change.name}
+    if change.is_there:
+        query = query_of(tree)
+        names = {name_of(table) for table in tables_of(query)} if query is not None else set()
+        views[change.name] = View(query, frozenset(names & catalog.temporary.keys()))
+    return replace(catalog, temporary=views)
 
 
 def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
@@ -157,10 +167,9 @@ def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
         return recipes
     if isinstance(root, exp.Create | exp.Insert | exp.Cache):
         return Unusable(_kind(root), ignored=True)
-    ctes = {cte.alias.lower() for cte in root.find_all(exp.CTE)}
-    names = (name_of(table) for table in root.find_all(exp.Table))
-    others = tuple(dict.fromkeys(name for name in names if name and name not in ctes))
-    return Unusable("other_table" if others else "no_table", ignored=True, tables=others[:MAX_TABLES])
+    others = list(tables_of(root))
+    names = dict.fromkeys(".".join(parts_of(table)).lower() for table in others if not is_unknown(table))
+    return Unusable("other_table" if others else "no_table", ignored=True, tables=tuple(names)[:MAX_TABLES])
 
 
 def _kind(root: exp.Expr) -> str:
@@ -191,7 +200,7 @@ def _outermost_queries(root: exp.Expr) -> list[exp.Query]:
 def _changed(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
     """The target of UPDATE, DELETE and MERGE."""
     target = root.this
-    if not isinstance(target, exp.Table) or (name := catalog.find(target)) is None:
+    if not isinstance(target, exp.Table) or catalog.is_view(target) or (name := catalog.find(target)) is None:
         return
     others = root.args.get("using") if isinstance(root, exp.Merge) else root.args.get("from_") or root.args.get("using")
     alias, schema = target.alias_or_name.lower(), catalog.schemas.get(name)

@@ -9,6 +9,7 @@ A template that gives another result for its first statement than parsing did is
 from __future__ import annotations
 
 import hashlib
+import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
 from functools import lru_cache
@@ -28,7 +29,8 @@ __all__ = ["Parser", "Template"]
 
 CACHED = 5_000
 LITERAL = (TokenType.STRING, TokenType.NUMBER)
-_STRING, _NUMBER = "zqx{}xqz", 918_273_000_000
+_STRING, _NUMBER = f"zqx{secrets.token_hex(6)}x{{}}xqz", 918_273_000_000 + secrets.randbelow(10**11)
+"""Markers, which no statement and no view that is written by somebody else holds."""
 UNITS = frozenset(
     {
         *("year", "years", "yyyy", "yy", "quarter", "quarters", "month", "months", "mon", "mm", "week", "weeks"),
@@ -78,7 +80,7 @@ class Parser:
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
         self._known: OrderedDict[str, Template | Unusable | First | None] = OrderedDict()
-        self._quoted: OrderedDict[tuple[str, tuple[int, ...]], bool] = OrderedDict()
+        self._quoted: OrderedDict[str, bool] = OrderedDict()
         self.template = ""
 
     def scans(
@@ -117,11 +119,12 @@ class Parser:
         found = quoted(statement, self.catalog.dialect, tokens)
         if not any(found):
             return False
-        if (answer := self._quoted.get((key, found))) is None:
-            answer = has_quoted_names(statement, self.catalog.dialect, tokens)
-            self._quoted[key, found] = answer
+        short = _hash(f"{key}\x1f{found}")
+        if (answer := self._quoted.get(short)) is None:
+            answer = self._quoted[short] = has_quoted_names(statement, self.catalog.dialect, tokens)
             if len(self._quoted) > CACHED:
                 self._quoted.popitem(last=False)
+        self._quoted.move_to_end(short)
         return answer
 
     def _parsed(
@@ -145,8 +148,8 @@ class Parser:
             if not _structural(token):
                 text = _STRING.format(number) if token.token_type == TokenType.STRING else str(_NUMBER + number)
                 markers[text] = number
-                quoted = f"'{text}'" if token.token_type == TokenType.STRING else text
-                marked += [statement[end : token.start], quoted]
+                marker = f"'{text}'" if token.token_type == TokenType.STRING else text
+                marked += [statement[end : token.start], marker]
                 end = token.end + 1
             number += 1
         recipes = read_statement("".join([*marked, statement[end:]]), self.catalog)

@@ -42,6 +42,13 @@ def test_it_is_found_wherever_double_quotes_make_texts(dialect: str) -> None:
         'MERGE INTO t USING u ON t.k = u.k AND "a" > 5 WHEN MATCHED THEN UPDATE SET b = 1',
         'DELETE FROM t WHERE "a" < 5',
         'SELECT a FROM t; SELECT a FROM t WHERE "a" < 5',
+        "SHOW TABLES; SELECT a FROM t WHERE \"a\" = 'b'",
+        'SELECT 1 FROM t WHERE b > "a" AND "a" >= 5',
+        'SELECT 1 FROM t WHERE "d" >= DATE \'2024-01-01\' AND b = "d"',
+        # what a derived table hands out
+        "WITH s AS (SELECT \"date\" AS d, a FROM t) SELECT sum(a) FROM s WHERE d = '2024-01-01'",
+        "SELECT * FROM (SELECT \"k\" AS k, sum(a) FROM t GROUP BY 1) x WHERE k IN ('u', 'v')",
+        "SELECT \"k\" AS kk, sum(a) FROM t GROUP BY 1 HAVING kk = 'u'",
     ],
 )
 def test_it_is_found_in_any_condition(statement: str) -> None:
@@ -55,6 +62,12 @@ def test_it_is_found_in_any_condition(statement: str) -> None:
         ("spark", 'SELECT a FROM t WHERE c IS DISTINCT FROM "x" AND d = "y"'),
         ("spark", 'CREATE TABLE n USING delta TBLPROPERTIES ("k" = 2) AS SELECT a FROM t WHERE b = 7'),
         ("spark", 'CREATE TABLE n USING delta OPTIONS ("k" = \'x\') COMMENT "z" AS SELECT a FROM t WHERE b = "y"'),
+        ("spark", 'SELECT * FROM (SELECT "eu" AS r, a FROM t UNION ALL SELECT "us" AS r, a FROM u) WHERE r = \'us\''),
+        ("spark", "SELECT * FROM (SELECT \"x\" AS k, b FROM t UNION ALL SELECT c AS k, b FROM u) WHERE k = 'y'"),
+        ("spark", "SELECT * FROM (SELECT \"x\" AS k, b FROM t WHERE k = 'z')"),
+        ("spark", 'SELECT 1 FROM t WHERE (:region = "ALL" OR c = :region) AND current_database() = "prod"'),
+        ("spark", 'SELECT 1 FROM t WHERE array_contains(:r, "ALL") OR array_contains(:r, c)'),
+        ("bigquery", 'SELECT 1 FROM t WHERE (@region = "ALL" OR c = @region)'),
         ("spark", "ALTER TABLE n SET TBLPROPERTIES (\"k\" = '2')"),
         ("databricks", 'COPY INTO t FROM "s3://b/p" FILEFORMAT = CSV FORMAT_OPTIONS ("header" = "true")'),
         ("databricks", 'SELECT a FROM t WHERE is_account_group_member("admins") OR region = "US"'),
@@ -137,3 +150,11 @@ def test_such_a_log_is_quarantined_and_read_in_its_own_dialect(tmp_path: Path) -
     assert wrong.quarantined == {"other_dialect": 20}
     assert not wrong.queries
     assert [query.predicate.to_sql() for query in right.queries][3] == "a BETWEEN 3 AND 12"
+
+
+def test_templates_tell_apart_what_differs_in_numbers_alone() -> None:
+    parser = Parser(Catalog())
+    statements = [f'SELECT a FROM t WHERE "x" + 1 = "x" + {i}' for i in (1, 2, 1)]
+    assert [parser.scans(text) is OTHER_DIALECT for text in statements] == [
+        has_quoted_names(text, "spark") for text in statements
+    ]
