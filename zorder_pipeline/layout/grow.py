@@ -132,8 +132,8 @@ def grow_by_predicates(
 ) -> TreeDraft:
     """The qd-tree as published: cuts only where the training queries' predicates begin and end, every leaf a file.
 
-    A leaf has at least b rows; b is the smallest for which there are no more files than other layouts have, in all
-    table partitions. Cuts learn the training queries by heart, so unseen ones read more than under `grow_tree`.
+    A leaf has at least b rows; b is about the smallest for which there are no more files than other layouts have in all
+    partitions. Cuts learn the training queries by heart, so unseen ones read more than under `grow_tree`.
 
     Args:
         estimator: of the table's sample and the queries.
