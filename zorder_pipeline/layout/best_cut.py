@@ -53,7 +53,7 @@ def weight(boxes: Any, count: int, box_query: Any, weights: Any) -> float:  # pr
 
 @numba.njit(cache=True, nogil=True)
 def best_cut(
-    rows: Any, group: Any, places: Any, low: Any, high: Any, boxes: Any, base: float,
+    rows: Any, group: Any, places: Any, low: Any, high: Any, boxes: Any, own: Any, base: float,
     ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
 ) -> Any:  # pragma: no cover - compiled  # fmt: skip
     """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place.
@@ -64,6 +64,8 @@ def best_cut(
     Args:
         group: of each row the table partition, numbered from 0 in this node: no file has rows of two.
         boxes: of each such partition the boxes that its rows in this node match.
+        own: what is read in each of them.
+        base: what is read in all of them.
         scratch: room for all boxes.
     """
     buckets, columns, groups = len(places) + 1, low.shape[1], len(boxes)
@@ -81,9 +83,7 @@ def best_cut(
             highs[g, bucket, c] = max(highs[g, bucket, c], high[rows[i], c])
     cost = np.zeros(len(places), dtype=np.float64)
     counted = np.full(len(weights), -1, dtype=np.int64)
-    own = np.zeros(groups, dtype=np.float64)
     for g in range(groups):
-        own[g] = weight(boxes[g], len(boxes[g]), box_query, weights) * filled[g].sum()
         for side in range(2):
             waiting, total, some = len(boxes[g]), 0.0, 0
             scratch[:waiting] = boxes[g]

@@ -180,8 +180,10 @@ def _look(
     group, boxes = _by_partition(rows, matched, asked)
     counts, base = counts_of(rows, asked[-1]), 0.0
     matching = np.zeros(len(box_query), dtype=np.bool_)
+    own = np.zeros(len(boxes), dtype=np.float64)
     for g in range(len(boxes)):
-        base += weight(boxes[g], len(boxes[g]), box_query, weights) * counts[g]
+        own[g] = weight(boxes[g], len(boxes[g]), box_query, weights) * counts[g]
+        base += own[g]
         matching[boxes[g]] = True
     known = matching.sum()
     trust = known / max(known + prior, 1e-9)
@@ -205,7 +207,7 @@ def _look(
         if len(places) == 0:
             continue
         gain, place = best_cut(
-            rows[order], group[order], places, low, high, boxes, base,
+            rows[order], group[order], places, low, high, boxes, own, base,
             ends, column, first, last, box_query, weights, scratch,
         )  # fmt: skip
         expected[f] = gain if root else trust * gain + (1.0 - trust) * expected[f]

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
+import sqlglot
 from sqlglot import Dialect
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.spark import Spark
+from sqlglot.tokenizer_core import Token
 
-__all__ = ["dialect_of"]
+__all__ = ["dialect_of", "tokens_of"]
 
 
 class ZorderSpark(Spark):
@@ -37,3 +41,20 @@ def dialect_of(name: str) -> Dialect:
     ["it's"]
     """
     return Dialect.get_or_raise({"spark": ZorderSpark, "databricks": ZorderDatabricks}.get(name, name))
+
+
+def tokens_of(statement: str, dialect: str) -> list[Token] | None:
+    """The tokens of a text in a dialect, None where it has none of that dialect's.
+
+    >>> [token.text for token in tokens_of("a = 'b'", "spark")], tokens_of("a = 'b", "spark")
+    (['a', '=', 'b'], None)
+    """
+    try:
+        return _tokenizer(dialect).tokenize(statement)
+    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
+        return None
+
+
+@lru_cache(maxsize=16)
+def _tokenizer(dialect: str) -> sqlglot.Tokenizer:
+    return dialect_of(dialect).tokenizer()

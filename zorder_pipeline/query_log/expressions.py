@@ -18,7 +18,7 @@ from zorder_pipeline.model.predicate import VARIABLE
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_DEPTH", "MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep"]
+__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep"]
 
 MAX_EXPRESSION = 2_000
 """Characters of a rebuilt expression; longer ones are not kept."""

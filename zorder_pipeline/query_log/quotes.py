@@ -11,11 +11,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
-from .dialects import dialect_of
+from .dialects import dialect_of, tokens_of
 from .expressions import too_deep
 from .parsing import BROKEN, deeply, parsed
 
@@ -56,10 +55,7 @@ def has_quoted_names(statement: str, dialect: str, tokens: Sequence[Token] | Non
     if '"' not in statement or too_deep(statement):
         return False
     if tokens is None:
-        try:
-            tokens = dialect_of(dialect).tokenize(statement)
-        except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
-            return False
+        tokens = tokens_of(statement, dialect) or ()
     numbers = quoted(statement, dialect, tokens)
     if not any(numbers):
         return False
@@ -158,8 +154,8 @@ class _Names:
                 has_values |= isinstance(node, exp.Cast | exp.Date | exp.Boolean)
                 has_session |= isinstance(node, _OF_SESSION)
         if not has_columns:
-            sides = (condition.left, condition.right) if isinstance(condition, exp.Binary) else (None, condition)
-            is_same = isinstance(sides[0], exp.Column) and sides[0] == sides[1]
+            is_same = isinstance(condition, exp.Binary) and condition.left == condition.right
+            is_same = is_same and isinstance(condition.this, exp.Column)
             if is_same or has_session or literals & {self.texts[number] for number in names}:
                 names = set()
         return _Condition(names, parameters - {""}, has_columns, has_values)

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 
-from .dialects import dialect_of
+from .dialects import tokens_of
 from .files import LogFile, open_anywhere, open_log
 from .records import RAW, LogLine, line_of
 from .spark_events import executions
@@ -221,9 +221,8 @@ def _sql(log: LogFile) -> Iterator[LogLine]:
 
 def _statements(text: str) -> Iterator[str]:
     """Statements of a script, split at semicolons outside of strings and comments."""
-    try:
-        tokens = dialect_of("spark").tokenize(text)
-    except sqlglot.errors.SqlglotError:
+    tokens = tokens_of(text, "spark")
+    if tokens is None:
         yield from (part.strip() for part in text.split(";") if part.strip())
         return
     start = 0

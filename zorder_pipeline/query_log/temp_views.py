@@ -141,6 +141,7 @@ class TemporaryViews:
         self._named: dict[str, set[ViewName]] = defaultdict(set)
         self._lost: set[ViewName] = set()
         self._kept: OrderedDict[int, tuple[int, list[View]]] = OrderedDict()
+        self._size = 0
         found: list[tuple[ViewName, Created]] = []
         kept = falls = 0
         before: int | None = None
@@ -212,8 +213,9 @@ class TemporaryViews:
             queries = _queries(created, self.dialect)
             views = [self._as_of(query, replace(created, place=place)) for place, query in enumerate(queries)]
             self._kept[created.line] = (len(created.statement), views)
-            while len(self._kept) > 1 and sum(size for size, _ in self._kept.values()) > MAX_PARSED:
-                self._kept.popitem(last=False)
+            self._size += len(created.statement)
+            while len(self._kept) > 1 and self._size > MAX_PARSED:
+                self._size -= self._kept.popitem(last=False)[1][0]
         self._kept.move_to_end(created.line)
         views = self._kept[created.line][1]
         return views[created.place] if created.place < len(views) else View(None)

@@ -12,14 +12,12 @@ import hashlib
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from functools import lru_cache
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
 from .catalog import Catalog
-from .dialects import dialect_of
+from .dialects import tokens_of
 from .parsing import Parameters
 from .quotes import has_quoted_names, quoted
 from .recipe import Recipe, Scan
@@ -87,7 +85,7 @@ class Parser:
         self, statement: str, timestamp: int | None = None, zone: str = "UTC", parameters: Parameters | None = None
     ) -> tuple[Scan, ...] | Unusable:
         """As `parse_statement`; ``template`` holds the statement's template hash afterwards."""
-        tokens = _tokens(statement, self.catalog.dialect) if len(statement) <= MAX_LENGTH else None
+        tokens = tokens_of(statement, self.catalog.dialect) if len(statement) <= MAX_LENGTH else None
         if not tokens:
             self.template = ""
             return self._parsed(statement, timestamp, zone, parameters)
@@ -163,18 +161,6 @@ class Parser:
                         slots.setdefault(slot, []).append(node)
         template = Template(recipes, slots)
         return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
-
-
-@lru_cache(maxsize=16)
-def _tokenizer(dialect: str) -> sqlglot.Tokenizer:
-    return dialect_of(dialect).tokenizer()
-
-
-def _tokens(statement: str, dialect: str) -> list[Token] | None:
-    try:
-        return _tokenizer(dialect).tokenize(statement)
-    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
-        return None
 
 
 def _structural(token: Token) -> bool:

@@ -8,10 +8,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import sqlglot
 from sqlglot.tokenizer_core import Token, TokenType
 
-from .dialects import dialect_of
+from .dialects import tokens_of
 from .views import GLOBAL, ViewName
 
 __all__ = ["OF_VIEWS", "Change", "changes_of"]
@@ -50,12 +49,8 @@ def changes_of(statement: str, dialect: str) -> tuple[list[Change], int]:
     """
     if not _OF_VIEWS.search(statement):
         return [], 0
-    try:
-        tokens = dialect_of(dialect).tokenize(statement)
-    except (sqlglot.errors.SqlglotError, ValueError, RecursionError):
-        return [], 0
     parts: list[list[Token]] = [[]]
-    for token in tokens:
+    for token in tokens_of(statement, dialect) or ():
         if token.token_type == TokenType.SEMICOLON:
             parts.append([])
         else:
@@ -74,7 +69,7 @@ def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
     if at >= len(words) or words[at] not in ("VIEW", "TABLE") or verb not in ("CREATE", "CACHE", "DROP"):
         return
     kind, at = words[at], at + 1
-    if if_exists := words[at : at + 1] == ["IF"]:
+    if has_condition := words[at : at + 1] == ["IF"]:
         at += 3 if "NOT" in words[at + 1 : at + 2] else 2
     if verb == "DROP":
         while at < len(tokens):
@@ -89,7 +84,7 @@ def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
     created = {"TEMP", "TEMPORARY"} & modifiers if verb == "CREATE" else kind == "TABLE" and _QUERIES & {*words[at:]}
     if created and name:
         own = (GLOBAL, name[-1]) if "GLOBAL" in modifiers and kind == "VIEW" else name[-1:]
-        yield Change(place, own, True, if_exists)
+        yield Change(place, own, True, has_condition)
 
 
 def _word(token: Token) -> str:

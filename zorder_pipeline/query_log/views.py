@@ -24,7 +24,7 @@ MAX_VIEWS = 200
 """Views that one statement names, itself and through others."""
 MAX_VIEW_DEPTH = 16
 MAX_NODES = 200_000
-"""Nodes of all the queries that a statement's views stand for: some 40 kB of memory each thousand."""
+"""Nodes of all the queries that a statement's views stand for."""
 AFTER_A_NAME = ("joins", "laterals", "pivots", "sample")
 """What may follow a table's name in FROM, and follows the query of a view in its place."""
 _OF_A_VIEW, _UNKNOWN = "zorder view", "zorder unknown"
@@ -47,7 +47,7 @@ class View:
 def inlined(
     tree: exp.Expr, temporary: Mapping[ViewName, View], permanent: Callable[[ViewName], exp.Expr | None]
 ) -> exp.Expr:
-    """``tree``, changed: with the query of each view in the place of its name; what is changed or made keeps its name.
+    """``tree``, changed: with the query of each view in the place of its name, but for the target of a change.
 
     Args:
         permanent: a fresh tree of a permanent view's query, None of what is none.
