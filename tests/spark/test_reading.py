@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -267,17 +268,20 @@ def test_more_files_take_no_more_calls_into_the_jvm(
     snapshot = open_table(spark, table[0])
     chosen, paths = ChosenFiles(snapshot), [str(path) for path in snapshot.files().path]
     sent: list[str] = []
-    send = ClientServerConnection.send_command
+    send, here = ClientServerConnection.send_command, threading.get_ident()
 
     def counted(self: ClientServerConnection, command: str) -> object:
-        if not command.startswith(MEMORY_COMMAND_NAME):  # objects are let go of when Python finds the time
+        if threading.get_ident() == here and not command.startswith(MEMORY_COMMAND_NAME):
             sent.append(command)
         return send(self, command)
 
     def calls(number: int) -> int:
-        sent.clear()
-        assert len(chosen.index(paths[:number]).inputFiles()) == number
-        return len(sent)
+        found = []
+        for _ in range(3):  # what earlier tests left is let go of when Python finds the time, in any of these
+            sent.clear()
+            assert len(chosen.index(paths[:number]).inputFiles()) == number
+            found.append(len(sent))
+        return min(found)
 
     chosen.index(paths)
     monkeypatch.setattr(ClientServerConnection, "send_command", counted)
