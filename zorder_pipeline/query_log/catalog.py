@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import sqlglot
 from sqlglot import exp
@@ -17,7 +18,10 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from .dialects import dialect_of
 from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
-__all__ = ["Catalog", "generation_of"]
+__all__ = ["OTHER_FORMATS", "Catalog", "generation_of"]
+
+OTHER_FORMATS = {"parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "iceberg", "hudi"}
+"""Of files that statements and plans name by where they lie."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,8 @@ class Catalog:
 
     def find(self, table: exp.Table) -> str | None:
         """The known table that ``table`` names; without known tables its own name in lower case."""
-        return None if is_unknown(table) else self._match(parts_of(table))
+        parts = parts_of(table)
+        return None if is_unknown(table) or _is_no_delta(parts) else self._match(parts)
 
     def named(self, name: str) -> str | None:
         """The known table of a location (an absolute path or URI), or of a catalog name with dots."""
@@ -98,7 +103,23 @@ class Catalog:
         return name in self.temporary or self._text(name) is not None
 
     def _text(self, name: ViewName) -> str | None:
-        return (self.views.get(".".join(name)) or self.views.get(name[-1])) if name else None
+        """The text of the view that a name means, which ends with the view's own or is the end of that of one alone."""
+        if not self.views or not name:
+            return None
+        for start in range(len(name)):
+            if (text := self.views.get(".".join(name[start:]))) is not None:
+                return text
+        return None if ".".join(name) in self.aliases else self._ends.get(".".join(name))
+
+    @cached_property
+    def _ends(self) -> dict[str, str]:
+        """Texts of views by the shorter names that are those of one view alone."""
+        found: dict[str, list[str]] = {}
+        for name, text in self.views.items():
+            parts = name.split(".")
+            for start in range(1, len(parts)):
+                found.setdefault(".".join(parts[start:]), []).append(text)
+        return {name: texts[0] for name, texts in found.items() if len(texts) == 1}
 
     def _view(self, name: ViewName) -> exp.Expr | None:
         text = self._text(name)
@@ -109,6 +130,12 @@ class Catalog:
             return sqlglot.parse_one(text, read=dialect_of(self.dialect))
         except sqlglot.errors.SqlglotError as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
+
+
+def _is_no_delta(parts: list[str]) -> bool:
+    """Whether a name is surely that of no Delta table: files of another format, or what describes a schema."""
+    before = parts[-2].lower() if len(parts) > 1 else ""
+    return before == "information_schema" or (len(parts) == 2 and before in OTHER_FORMATS and "/" in parts[1])
 
 
 def generation_of(catalog: Catalog, zone: str) -> str:

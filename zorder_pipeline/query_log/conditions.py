@@ -13,7 +13,7 @@ from zorder_pipeline.model.schema import Column
 
 from .constants import constant, fold
 from .expressions import rebuilt
-from .relative import Clock
+from .relative import NOW, Clock
 from .solve import Find, column_behind_cast, solved
 
 __all__ = ["TRUE", "Context", "condition"]
@@ -156,7 +156,8 @@ def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
     mine = tuple(dict.fromkeys(name for name in columns if name is not None))
     if not mine or None in columns:
         return TRUE  # a join, not a filter
-    if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp):
+    called = (str(call.this).lower() for call in node.find_all(exp.Anonymous))
+    if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp) or NOW & {*called}:
         context.clock.missed = True
     whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
     return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))

@@ -12,8 +12,8 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import Literal
 
-from .literals import computed, plain
-from .relative import Clock, moment, with_moments
+from .literals import MOMENT_TYPES, computed, plain
+from .relative import SPARKS, Clock, moment, with_moments
 
 __all__ = ["constant", "fold"]
 
@@ -35,7 +35,7 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
         at = moment(node, clock)
         if at is not None:
             return _shown(at)
-        if (instant := _instant(node)) is not None:
+        if (instant := _instant(node, clock)) is not None:
             return instant
         told = with_moments(node, clock)
         return None if told.find(exp.Anonymous) else computed(told)
@@ -49,19 +49,22 @@ def _shown(at: dt.date) -> Literal:
     return Literal("date", at.isoformat())
 
 
-def _instant(node: exp.Expr) -> Literal | None:
+def _instant(node: exp.Expr, clock: Clock) -> Literal | None:
     """A moment that is told in UTC, whatever the session's zone is."""
-    if (
-        isinstance(node, exp.Anonymous)
-        and (span := COUNTED_IN.get(str(node.this).lower()))
-        and len(node.expressions) == 1
-    ):
-        count = computed(node.expressions[0])
-        if count is None or not count.text.removeprefix("-").isdigit():
-            return None
-        at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(count.text) * span)
-        return Literal("timestamp", at.isoformat(sep=" ") + "Z")
-    return None
+    given: exp.Expr | None = None
+    span = COUNTED_IN["timestamp_seconds"]
+    match node:
+        case exp.Anonymous(expressions=[one]) if str(node.this).lower() in COUNTED_IN:
+            given, span = one, COUNTED_IN[str(node.this).lower()]
+        case exp.Cast() if clock.dialect in SPARKS and node.to.this in MOMENT_TYPES - {exp.DType.TIMESTAMPNTZ}:
+            given = node.this
+        case exp.UnixToTime() if not any(value for name, value in node.args.items() if name != "this"):
+            given = node.this
+    count = None if given is None else computed(given)
+    if count is None or count.kind != "number" or not count.text.removeprefix("-").isdigit():
+        return None
+    at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(count.text) * span)
+    return Literal("timestamp", at.isoformat(sep=" ") + "Z")
 
 
 def constant(node: exp.Expr, clock: Clock) -> Literal | None:

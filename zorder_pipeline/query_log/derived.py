@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -10,7 +11,7 @@ from sqlglot.optimizer.scope import Scope
 
 from .catalog import Catalog
 from .joins import Joins
-from .outputs import safe_output, select_of, sources_of
+from .outputs import Outputs, select_of, sources_of
 from .qualified import column_of
 
 __all__ = ["Derived", "alias_columns", "has_column", "plain_star", "renamed_columns"]
@@ -41,22 +42,38 @@ class Derived:
         """
         name, fields = path[0].lower(), path[1:]
         item = self._item(name)
-        starred = any(one.is_star for one in self._items)
+        starred = bool(self._stars)
         if self.source.set_operation_scopes:
             if item is not None:  # its branches are told by the name, so that has to be the only one
-                own = [one.alias_or_name.lower() for one in self._items]
-                alone = item.alias_or_name and own.count(item.alias_or_name.lower()) == 1
+                alone = item.alias_or_name and len(self._named[item.alias_or_name.lower()]) == 1
                 return column_of((item.alias_or_name, *fields)) if alone else None
             return column_of((name, *fields)) if starred and not self.renamed and self._plain_stars else None
         if item is None:
             return self._behind_star(name, fields) if starred and not self.renamed else None
-        if starred and any(True in self._owners(star, name).values() for star in self._items if star.is_star):
+        if any(True in self._owners(star, name).values() for star in self._stars):
             return None  # two outputs of one name
-        return safe_output(_field_of(item.unalias(), fields), self.source)
+        return self._outputs.safe(_field_of(item.unalias(), fields))
 
     @cached_property
     def _items(self) -> list[exp.Expr]:
         return select_of(self.source).expressions
+
+    @cached_property
+    def _stars(self) -> list[exp.Expr]:
+        return [item for item in self._items if item.is_star]
+
+    @cached_property
+    def _named(self) -> dict[str, list[exp.Expr]]:
+        """Outputs that are no stars by their names in lower case."""
+        found: dict[str, list[exp.Expr]] = {}
+        for item in self._items:
+            if not item.is_star:
+                found.setdefault(item.alias_or_name.lower(), []).append(item)
+        return found
+
+    @cached_property
+    def _outputs(self) -> Outputs:
+        return Outputs(self.source)
 
     @cached_property
     def _joins(self) -> Joins:
@@ -68,28 +85,30 @@ class Derived:
 
     @property
     def _plain_stars(self) -> bool:
-        return all(plain_star(item) for item in self._items if item.is_star)
+        return all(plain_star(item) for item in self._stars)
 
     def _item(self, name: str) -> exp.Expr | None:
         if self.renamed:
-            if len(self.renamed) != len(self._items) or any(item.is_star for item in self._items):
+            if len(self.renamed) != len(self._items) or self._stars:
                 return None
             return self._items[self.renamed.index(name.lower())] if self.renamed.count(name.lower()) == 1 else None
-        named = [item for item in self._items if not item.is_star and item.alias_or_name.lower() == name.lower()]
+        named = self._named.get(name.lower())
         return named[-1] if named else None
 
     def _behind_star(self, name: str, fields: tuple[str, ...]) -> exp.Expr | None:
-        stars = [item for item in self._items if item.is_star]
+        stars = self._stars
         for star in stars:
             for change in (*_listed(star, "replace"), *_listed(star, "rename")):
                 if change.alias.lower() == name:
-                    return safe_output(_field_of(change.this, fields), self.source) if len(stars) == 1 else None
-        owners = [owner for star in stars for owner in self._owners(star, name)]
+                    return self._outputs.safe(_field_of(change.this, fields)) if len(stars) == 1 else None
+        owners = [owner for star in stars for owner in self._owners(star, name).items()]
         if name in self._joins.using and all(isinstance(star, exp.Star) for star in stars):
-            return safe_output(column_of((name, *fields)), self.source)
+            return self._outputs.safe(column_of((name, *fields)))
+        if len(owners) > 1 and not self._joins.natural:  # of two that have it the name would be ambiguous
+            owners = [(owner, has) for owner, has in owners if has]
         if len(owners) != 1:
             return None
-        return safe_output(column_of((name, *fields), "" if len(self._sources) == 1 else owners[0]), self.source)
+        return self._outputs.safe(column_of((name, *fields), "" if len(self._sources) == 1 else owners[0][0]))
 
     def _owners(self, star: exp.Expr, name: str) -> dict[str, bool | None]:
         """The sources that a column behind a star may come from, and whether they surely have it."""
@@ -99,15 +118,17 @@ class Derived:
             return {}
         named = star.table.lower() if isinstance(star, exp.Column) else ""
         behind = (a for a in self._sources if a not in self._joins.hidden and named in ("", a.lower()))
-        known = {alias: has_column(self.source, alias, name, self.catalog) for alias in behind}
+        known = {alias: has_column(self.source, alias, name, self.catalog, self._sources) for alias in behind}
         return {alias: has for alias, has in known.items() if has is not False}
 
 
-def has_column(scope: Scope, alias: str, name: str, catalog: Catalog) -> bool | None:
-    """Whether a source of a SELECT has a column of that name; None where that is not known."""
+def has_column(
+    scope: Scope, alias: str, name: str, catalog: Catalog, sources: Mapping[str, exp.Expr | Scope]
+) -> bool | None:
+    """Whether one of the sources of a SELECT has a column of that name; None where that is not known."""
     if renamed := renamed_columns(scope, alias):
         return name.lower() in renamed
-    source = sources_of(scope)[alias]
+    source = sources[alias]
     if isinstance(source, exp.Table):
         schema = catalog.schemas.get(catalog.find(source) or "")
         return None if schema is None else schema.holds(name)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from functools import cache
+from itertools import islice
 
 import sqlglot
 from sqlglot import exp
@@ -123,8 +124,11 @@ def too_deep(statement: str) -> bool:
 
 def _allowed(node: exp.Expr) -> bool:
     """Whether the condition is made of what is known here alone, and means the same at any time."""
-    for count, item in enumerate(node.walk()):
-        if count >= MAX_NODES or type(item) not in ALLOWED:
+    items = list(islice(node.walk(), MAX_NODES + 1))
+    if len(items) > MAX_NODES:
+        return False
+    for item in items:
+        if type(item) not in ALLOWED:
             return False
         if isinstance(item, exp.Var) and not _WORD.fullmatch(item.name):
             return False

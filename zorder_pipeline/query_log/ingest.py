@@ -99,7 +99,8 @@ class Interpreter:
         if len(execution.scans) > 1:  # what was read is known of all of them together
             line = replace(line, rows_read=None, bytes_read=None)
         for scan in execution.scans:
-            table = next((t for name in scan.names if (t := self.catalog.named(name)) is not None), None)
+            names = scan.names if scan.is_delta else ()
+            table = next((t for name in names if (t := self.catalog.named(name)) is not None), None)
             if table is not None:
                 query = self._query(line, Scan(table, scan.predicate, scan.columns, scan.partial), scan.template, "")
                 found.append(query)

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from sqlglot import exp
+
+from .qualified import path_of
 
 __all__ = ["Joins", "equalities", "flat", "passed_on"]
 
 MAX_PASSED = 200
+MAX_BEFORE = 64
+"""Conditions of earlier joins that are looked at for a later one."""
 HALF = ("SEMI", "ANTI")
 PASSING = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.Between, exp.In, exp.Like, exp.StartsWith)
 
@@ -21,6 +26,8 @@ class Joins:
     Attributes:
         optional: sources that an outer join may fill with nulls.
         on: each ON condition with the sources whose rows it restricts.
+        before: by the source that an inner join adds, what holds for every row that it is joined with: conditions of
+            the inner joins before it.
         using: lower-case names of the columns that USING makes equal.
         hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
         first: the sources that FROM begins with.
@@ -31,6 +38,7 @@ class Joins:
 
     optional: set[str] = field(default_factory=set)
     on: list[tuple[exp.Expr, frozenset[str]]] = field(default_factory=list)
+    before: dict[str, list[exp.Expr]] = field(default_factory=dict)
     using: dict[str, list[str]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     first: frozenset[str] = frozenset()
@@ -44,8 +52,16 @@ class Joins:
         first = select.args.get("from_")
         seen = found._inside(first.this) if first is not None else set()
         found.first = frozenset(seen)
+        holding: list[exp.Expr] = []
         for join in select.args.get("joins") or []:
             seen |= found._add(join, seen)
+            if join.side or join.method or join.kind not in ("", "INNER", "CROSS"):
+                holding = [] if (join.side or "").upper() in ("RIGHT", "FULL") or join.method else holding
+                continue
+            if holding:
+                found.before[join.this.alias_or_name] = holding
+            if (on := join.args.get("on")) is not None:
+                holding = [*holding, *flat(on)][:MAX_BEFORE]
         return found
 
     def _add(self, join: exp.Join, seen: set[str]) -> set[str]:
@@ -95,6 +111,15 @@ class Joins:
             names |= more
         return names
 
+    @cached_property
+    def merged(self) -> list[tuple[exp.Column, exp.Column]]:
+        """Pairs of columns that USING makes equal."""
+        return [
+            (exp.column(name, table=sides[0]), exp.column(name, table=other))
+            for name, sides in self.using.items()
+            for other in sides[1:]
+        ]
+
     def restricting(self, alias: str) -> Iterator[exp.Expr]:
         """ON conditions that hold for every row that is needed from ``alias``."""
         for on, restricted in self.on:
@@ -112,8 +137,10 @@ def flat(node: exp.Expr) -> Iterator[exp.Expr]:
         yield node
 
 
-def equalities(conditions: list[exp.Expr], using: dict[str, list[str]]) -> list[tuple[exp.Column, exp.Column]]:
-    """Pairs of columns that are equal in every row that satisfies ``conditions``."""
+def equalities(
+    conditions: list[exp.Expr], using: list[tuple[exp.Column, exp.Column]]
+) -> list[tuple[exp.Column, exp.Column]]:
+    """Pairs of columns that are equal in every row that satisfies ``conditions``, and those of USING."""
     pairs = [
         (part.this.unnest(), part.expression.unnest())
         for part in conditions
@@ -121,9 +148,7 @@ def equalities(conditions: list[exp.Expr], using: dict[str, list[str]]) -> list[
         and isinstance(part.this.unnest(), exp.Column)
         and isinstance(part.expression.unnest(), exp.Column)
     ]
-    for name, sides in using.items():
-        pairs += [(exp.column(name, table=sides[0]), exp.column(name, table=other)) for other in sides[1:]]
-    return pairs
+    return [*pairs, *using]
 
 
 def passed_on(
@@ -139,11 +164,12 @@ def passed_on(
     """
     if not pairs:
         return []
-    groups: list[set[exp.Column]] = []
+    group_of: dict[exp.Column, set[exp.Column]] = {}
     for left, right in pairs:
-        touching = [group for group in groups if left in group or right in group]
-        merged = {left, right}.union(*touching)
-        groups = [group for group in groups if group not in touching] + [merged]
+        less, more = sorted((group_of.setdefault(side, {side}) for side in (left, right)), key=len)
+        if less is not more:
+            more |= less
+            group_of |= dict.fromkeys(less, more)
     found: list[exp.Expr] = []
     for part in conditions:
         if not isinstance(part, PASSING) or len(found) >= MAX_PASSED:
@@ -153,10 +179,8 @@ def passed_on(
         columns = list(part.find_all(exp.Column))
         if len(columns) != 1 or not isinstance(part.this.unnest(), exp.Column | exp.Literal | exp.Cast | exp.Neg):
             continue
-        for group in groups:
-            if columns[0] in group:
-                others = (other for other in group if other != columns[0] and may(other, columns[0], part))
-                found.extend(_said_of(part, other) for other in others)
+        equal = sorted(group_of.get(columns[0], ()), key=path_of)
+        found.extend(_said_of(part, other) for other in equal if other != columns[0] and may(other, columns[0], part))
     return found
 
 

@@ -49,6 +49,10 @@ def plain(node: exp.Expr) -> Literal | None:
             return Literal("null")
         case exp.Cast() if isinstance(node.this, exp.Literal):
             return None if node.args.get("format") else _cast(node.this, node.to)
+        case exp.FromISO8601Timestamp() if isinstance(node.this, exp.Literal):
+            return _cast(node.this, exp.DataType.build("TIMESTAMPTZ"))
+        case exp.FromISO8601Date() if isinstance(node.this, exp.Literal):
+            return _date(node.this.this)
         case exp.TsOrDsToDate() | exp.Date() if isinstance(node.this, exp.Literal) and node.this.is_string:
             told = any(value for name, value in node.args.items() if name not in ("this", "safe"))  # a format, a zone
             return None if told else _date(node.this.this)
@@ -150,7 +154,9 @@ def _decimal(value: Decimal, to: exp.DataType) -> Literal | None:
     """The value, where DECIMAL(precision, scale) holds it exactly."""
     sizes = [int(item.name) for item in to.expressions if item.name.isdigit()]
     precision, scale = [*sizes, *(10, 0)[len(sizes) :]]
-    if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or value.adjusted() >= precision - scale:
+    if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or precision > MOST_DIGITS:
+        return None
+    if not -MOST_DIGITS <= value.adjusted() < precision - scale:
         return None
     _, digits, exponent = value.as_tuple()
     lost = -int(exponent) - scale

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cached_property
 from itertools import islice
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-__all__ = ["FOREIGN", "group_keys", "large", "lets_through", "reshaped", "safe_output", "says_something"]
-__all__ += ["select_of", "sources_of", "substituted"]
+__all__ = ["FOREIGN", "Outputs", "large", "lets_through", "reshaped", "says_something", "select_of", "sources_of"]
+__all__ += ["substituted"]
 
 FOREIGN = "__foreign__"
 MOST_NODES = 5_000
@@ -60,7 +61,7 @@ def says_something(part: exp.Expr) -> bool:
 
 
 def lets_through(scope: Scope) -> bool:
-    """Whether filtering the output by what `safe_output` lets through equals filtering the input."""
+    """Whether filtering the output by what is `Outputs.safe` equals filtering the input."""
     select = scope.expression
     if not isinstance(select, exp.Select) or any(select.args.get(name) for name in BLOCKING):
         return False
@@ -84,57 +85,105 @@ def reshaped(scope: Scope) -> bool:
     return False
 
 
-def group_keys(select: exp.Expr) -> list[exp.Expr] | None:
-    """Expressions of GROUP BY; None when the select aggregates without them, or by more than one set of them."""
-    group = select.args.get("group")
-    if group is None:
-        return None
-    if any(group.args.get(name) for name in ("rollup", "cube", "grouping_sets", "totals")):
-        return None
-    keys = []
-    if group.args.get("all"):
-        items = [item.unalias() for item in select.expressions]
-        return None if any(item.is_star for item in items) else [i for i in items if not i.find(exp.AggFunc)]
-    for item in group.expressions:
-        if isinstance(item, exp.Literal) and item.this.isdigit() and int(item.this) <= len(select.expressions):
-            item = select.expressions[int(item.this) - 1].unalias()
-        keys.append(item)
-    return keys
+class Outputs:
+    """What a SELECT hands out that means the same for an input row.
 
-
-def safe_output(node: exp.Expr | None, scope: Scope) -> exp.Expr | None:
-    """An output expression, when it means the same for an input row.
-
-    No aggregate, a key where there is a group, and of what windows see all rows of a partition or none are kept: so it
-    is one of the keys that all windows are partitioned by.
+    >>> from sqlglot import parse_one
+    >>> from sqlglot.optimizer.scope import traverse_scope
+    >>> query = parse_one("SELECT o.a, count(*) AS n, b + 1 AS c FROM t AS o GROUP BY A, b")
+    >>> outputs = Outputs(traverse_scope(query)[0])
+    >>> [outputs.safe(item.unalias()) is not None for item in query.expressions]
+    [True, False, True]
     """
-    if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
-        return None
-    select = scope.expression
-    if not _kept_by_windows(node, scope):
-        return None
-    keys = group_keys(select)
-    if keys is not None:
-        return node if node in keys else None
-    if select.args.get("group") or any(item.find(exp.AggFunc) for item in select.expressions):
-        return None
-    return node
 
+    def __init__(self, scope: Scope) -> None:
+        select = self._select = scope.expression
+        self._sources = frozenset(alias.lower() for alias in sources_of(scope))
+        places = [*select.expressions, *(select.args[name] for name in ("qualify", "order") if select.args.get(name))]
+        windows = (window for place in places for window in place.find_all(exp.Window))
+        partitions = {tuple(window.args.get("partition_by") or ()) for window in windows}
+        self._windows = [self._all(partition) for partition in partitions]
+        self._aggregates = any(item.find(exp.AggFunc) for item in select.expressions)
 
-def _kept_by_windows(node: exp.Expr, scope: Scope) -> bool:
-    """Whether every window of the SELECT is partitioned by the expression."""
-    select = scope.expression
-    places = [*select.expressions, *(select.args[name] for name in ("qualify", "order") if select.args.get(name))]
-    windows = [window for place in places for window in place.find_all(exp.Window)]
-    if not windows:
+    def safe(self, node: exp.Expr | None) -> exp.Expr | None:
+        """An output's expression, when it means the same for an input row.
+
+        No aggregate, one value for a group where there are any, and of what windows see all rows of a partition or none
+        are kept: so it is one of the keys that all windows are partitioned by.
+        """
+        if node is None or node.find(exp.AggFunc, exp.Window, exp.Select, exp.Explode):
+            return None
+        if not all(partition.holds(node) for partition in self._windows):
+            return None
+        if self._select.args.get("group"):
+            return node if self.keys is not None and (self.keys.holds(node) or self._of_keys(node)) else None
+        return None if self._aggregates else node
+
+    @cached_property
+    def keys(self) -> Expressions | None:
+        """Expressions of GROUP BY; None without it, or when there is more than one set of them."""
+        group, items = self._select.args.get("group"), self._select.expressions
+        if group is None or group.args.get("totals") or group.find(exp.Rollup, exp.Cube, exp.GroupingSets):
+            return None
+        if group.args.get("all"):
+            starred = any(item.unalias().is_star for item in items)
+            return None if starred else self._all(item.unalias() for item in items if not item.find(exp.AggFunc))
+        keys = []
+        for key in group.expressions:
+            place = int(key.this) if isinstance(key, exp.Literal) and key.this.isdigit() else 0
+            keys.append(items[place - 1].unalias() if 0 < place <= len(items) else key)
+        return self._all(keys)
+
+    @cached_property
+    def named(self) -> dict[str, exp.Expr]:
+        """What outputs with an alias are, by that name in lower case."""
+        return {item.alias.lower(): item.unalias() for item in self._select.expressions if item.alias}
+
+    def same(self, one: exp.Expr, other: exp.Expr) -> bool:
+        """Whether both are surely the same column or expression."""
+        return self._all([one]).holds(other)
+
+    def _all(self, items: Iterable[exp.Expr]) -> Expressions:
+        return Expressions(items, self._sources)
+
+    def _of_keys(self, node: exp.Expr) -> bool:
+        """Whether an expression is made of keys: it is, or engines refuse it, unless it is some unknown aggregate, or
+        calls an output beside it by its name.
+        """
+        if node.find(exp.Anonymous, exp.AnonymousAggFunc):
+            return False
+        for column in node.find_all(exp.Column):
+            beside = self.named.get(column.name.lower()) if not column.table else None
+            if beside is not None and beside is not node and not self.same(beside, column):
+                return False
         return True
-    sources = {alias.lower() for alias in sources_of(scope)}
-    return all(any(_same(node, key, sources) for key in window.args.get("partition_by") or []) for window in windows)
 
 
-def _same(node: exp.Expr, key: exp.Expr, sources: set[str]) -> bool:
-    """Whether both are the same column or expression: one without a qualifier is the only column of its name."""
-    if isinstance(node, exp.Column) and isinstance(key, exp.Column):
-        one, other = sorted(([part.name.lower() for part in column.parts] for column in (node, key)), key=len)
-        return one == other or (len(one) == 1 and len(other) == 2 and other[0] in sources and one[0] == other[1])
-    return node == key
+class Expressions:
+    """Some expressions. Of columns it finds those with and without a qualifier: one without is the only one so called.
+
+    Args:
+        sources: names, in lower case, that qualify columns.
+    """
+
+    def __init__(self, items: Iterable[exp.Expr], sources: frozenset[str]) -> None:
+        self._sources, self._others, self._paths = sources, set[exp.Expr](), set[tuple[str, ...]]()
+        for item in items:
+            if isinstance(item, exp.Column):
+                self._paths.add(_path(item))
+            else:
+                self._others.add(item)
+        self._names = {path[1] for path in self._paths if len(path) == 2 and path[0] in sources}
+
+    def holds(self, node: exp.Expr) -> bool:
+        """Whether ``node`` is surely one of them."""
+        if not isinstance(node, exp.Column):
+            return node in self._others
+        path = _path(node)
+        if path in self._paths or (len(path) == 1 and path[0] in self._names):
+            return True
+        return len(path) == 2 and path[0] in self._sources and path[1:] in self._paths
+
+
+def _path(column: exp.Column) -> tuple[str, ...]:
+    return tuple(part.name.lower() for part in column.parts)

@@ -28,7 +28,9 @@ Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 _WRAPPED = re.compile(
     r"""(?P<cell>\A\s*%+sql\b)                                          # a notebook's cell
     |\{\s*(?P<kind>ts|d)\s+(?P<moment>'[^']*')\s*\}                   # ODBC's and JDBC's escapes
-    |(?P<text>'(?:[^'\\]|\\.|'')*'|"[^"]*"|`[^`]*`|--[^\n]*|/\*.*?\*/)  # what is left as it is
+    |(?P<text>'(?:[^'\\]|\\(?:.|\Z)|'')*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z))  # left
+    |(?P<aside>\bWITH\s+SCHEMA\s+EVOLUTION\b|\bCLUSTER\s+BY\s+(?:AUTO|NONE)\b|(?<=\))\s*IF\s+NOT\s+EXISTS\b # Delta's
+        |\bINSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+'[^']*'(?:\s+USING\s+\w+)?(?:\s+OPTIONS\s*\([^()]*\))?)
     |\{\s*fn\s+(?P<call>[^{}]*)\}
     |%\((?P<name>\w+)\)s|(?P<mark>%s)(?!\w)                            # parameters of Python's drivers""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
@@ -65,7 +67,7 @@ def parsed(statement: str, dialect: str, parameters: Parameters | None = None) -
 
 
 def _unwrapped(found: re.Match[str]) -> str:
-    if found["cell"]:
+    if found["cell"] or found["aside"]:
         return ""
     if found["moment"]:
         return f"{'TIMESTAMP' if found['kind'].lower() == 'ts' else 'DATE'} {found['moment']}"

@@ -13,7 +13,7 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
 
-from .catalog import Catalog
+from .catalog import OTHER_FORMATS, Catalog
 from .plan_grammar import Filters
 from .plan_sources import source_filters
 from .plan_text import catalyst_filters
@@ -27,6 +27,8 @@ CATALYST = ("DataFilters", "RequiredDataFilters", "OptionalDataFilters", "Dictio
 KEYS = (*CATALYST, "Location", "ReadSchema", "PushedFilters", "Format")
 THROUGH = re.compile(r"WholeStageCodegen|InputAdapter|ColumnarToRow|GpuColumnarToRow|Filter|GpuFilter|PhotonFilter")
 FORMATS = frozenset({"parquet", "delta", "orc", "csv", "json", "text", "avro", "ExistingRDD"})
+PLAIN_FILES = ("InMemoryFileIndex", "CatalogFileIndex")
+"""Indexes of files that are no Delta table."""
 INTERNAL = re.compile(r"_tmp_metadata|__delta_internal|_metadata\b")
 MAX_DEPTH = 500
 
@@ -37,6 +39,7 @@ class PlanScan:
 
     Attributes:
         names: what the table may be called: catalog name, location.
+        is_delta: whether the files may be a Delta table's: of the Parquet format, and found by an index of its own.
         counters: ids of the accumulators of the rows and the bytes that it read, None where it has none. A scan that a
             plan shows twice, because its result is used twice, has the same ones.
     """
@@ -46,6 +49,7 @@ class PlanScan:
     columns: tuple[str, ...]
     partial: bool
     template: str
+    is_delta: bool = True
     counters: tuple[int | None, int | None] = (None, None)
 
 
@@ -129,7 +133,8 @@ def _scan(
     predicate, guessed = _without_guesses(predicate)
     top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
     partial = filters.partial or scan.partial or guessed
-    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters), _counters(node))
+    other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)
+    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters), not other, _counters(node))
 
 
 def _in_text(text: str, key: str) -> str | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["column_of", "own_path", "path_of"]
+__all__ = ["column_of", "names_of", "own_path", "path_of"]
 
 MOST_PARTS = 4
 """Parts that sqlglot's columns have room for."""
@@ -28,12 +28,20 @@ def own_path(column: exp.Column, alias: str, source: object) -> tuple[str, ...] 
     (('address', 'city'), None)
     """
     parts = path_of(column)
-    full = [part.name for part in source.parts] if isinstance(source, exp.Table) and not source.alias else []
-    for names in (*(full[first:] for first in range(len(full) - 1)), [alias]):
-        count = len(names)
-        if count < len(parts) and [part.lower() for part in parts[:count]] == [name.lower() for name in names]:
-            return parts[count:]
+    for names in names_of(alias, source):
+        if len(names) < len(parts) and tuple(part.lower() for part in parts[: len(names)]) == names:
+            return parts[len(names) :]
     return None
+
+
+def names_of(alias: str, source: object) -> list[tuple[str, ...]]:
+    """The qualifiers that name a source, in lower case, the longest first.
+
+    >>> names_of("orders", exp.to_table("main.sales.orders"))
+    [('main', 'sales', 'orders'), ('sales', 'orders'), ('orders',)]
+    """
+    full = [part.name.lower() for part in source.parts] if isinstance(source, exp.Table) and not source.alias else []
+    return [*(tuple(full[first:]) for first in range(len(full) - 1)), (alias.lower(),)]
 
 
 def column_of(path: tuple[str, ...], alias: str = "") -> exp.Column | None:

@@ -15,7 +15,7 @@ import sqlglot
 
 from .dialects import tokens_of
 from .files import LogFile, open_anywhere, open_log
-from .records import RAW, LogLine, line_of
+from .records import FIELDS, RAW, LogLine, line_of
 from .spark_events import executions
 
 __all__ = ["lines_of"]
@@ -23,7 +23,7 @@ __all__ = ["lines_of"]
 BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
-_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{\s*\"(res|queries|QueryExecutions)\"\s*:)")
+_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
 """How a file begins that is one JSON document, and not one per line."""
 
 
@@ -94,6 +94,8 @@ def _document(log: LogFile) -> list[LogLine] | None:
         reason = "too_long" if len(data) > MAX_SCRIPT else reason
         return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
     if isinstance(told, Mapping):
+        if any(isinstance(told.get(name), str) for name in FIELDS["statement"]):
+            return None  # a record
         lists = (value for value in told.values() if isinstance(value, list))
         told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])
     return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
@@ -236,4 +238,4 @@ def _statements(text: str) -> Iterator[str]:
 
 
 def _says_something(text: str) -> bool:
-    return bool(re.sub(r"(?s)/\*.*?\*/|--[^\n]*", "", text).strip())
+    return bool(re.sub(r"(?s)/\*.*?(?:\*/|\Z)|--[^\n]*", "", text).strip())

@@ -49,7 +49,7 @@ class Recipe:
 
     def scan(self, timestamp: int | None, zone: str) -> Scan:
         """The scan with its literals as they are now in the conditions."""
-        clock = Clock(timestamp, zone)
+        clock = Clock(timestamp, zone, self.catalog.dialect)
         context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name))
         parts = [self._condition(part, context) for part in self.conditions]
         written = {leaf.column.lower() for part in parts for leaf in _written(part)}

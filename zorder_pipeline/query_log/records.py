@@ -16,7 +16,7 @@ import pandas as pd
 from .moments import asked_at
 from .spark_events import Execution
 
-__all__ = ["RAW", "LogLine", "line_of"]
+__all__ = ["FIELDS", "RAW", "LogLine", "line_of"]
 
 FIELDS = {
     "statement": ("statement", "statement_text", "query_text", "query", "sql", "sql_text", "text"),
@@ -59,6 +59,8 @@ _WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
 """With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
 _REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z0-9_/+-]+)")
 _ABBREVIATED = re.compile(r"(.*?)( ?[+-]\d{2}:?\d{2})? ([A-Z]{3,5})")
+LONGEST = 100
+"""Characters of a moment."""
 RAW = 2_000
 """Characters that are kept of a line that cannot be used."""
 
@@ -178,6 +180,8 @@ def _number(value: Any) -> float | None:
 
 def _written(text: str) -> datetime | None:
     """A moment that is written out: ISO, or as Trino, Snowflake, Go and HTTP write it."""
+    if len(text) > LONGEST:
+        return None
     if (region := _REGION.fullmatch(text)) is not None:
         try:
             return datetime.fromisoformat(region.group(1)).replace(tzinfo=ZoneInfo(region.group(2)))

@@ -12,7 +12,7 @@ from sqlglot import exp
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
 from .moments import MONTHS, SPANS, moved, truncated
 
-__all__ = ["Clock", "moment", "unit_of", "with_moments"]
+__all__ = ["NOW", "SPARKS", "Clock", "moment", "unit_of", "with_moments"]
 
 NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
 SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub)
@@ -21,6 +21,11 @@ LONGER = {"ISOWEEK": "WEEK", "MM": "MONTH", "MON": "MONTH", "YYYY": "YEAR", "YY"
 PARTS: dict[type[exp.Expr], str] = {exp.Year: "year", exp.Month: "month", exp.Day: "day"}
 _DIRECTIVE = re.compile(r"%([A-Za-z%])(?:strict)?")
 _FORMAT = re.compile(r"(%[YmdHMS]|[-_/:. T])+")
+_CASTS = {"try_to_timestamp": "TIMESTAMP", "to_timestamp_ltz": "TIMESTAMP", "try_to_date": "DATE"}
+_CASTS |= {"to_timestamp_ntz": "TIMESTAMPNTZ"}
+_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAY_BY_NAME = {name: day for day, full in enumerate(_DAYS) for name in (full[:2], full[:3], full)}
+SPARKS = ("spark", "databricks", "hive")
 _DATE_FORMAT = re.compile(r"(%[Ymd]|[-_/.])+")
 _SPOKEN = re.compile(r"([+-]?\d+)\s+([A-Za-z]+)")
 
@@ -32,11 +37,13 @@ class Clock:
     Attributes:
         timestamp: microseconds since 1970 UTC, or None when the log has no time.
         zone: its session's time zone.
+        dialect: of the statement: days of the week are numbered differently.
         missed: set when relative time was asked for and could not be resolved.
     """
 
     timestamp: int | None = None
     zone: str = "UTC"
+    dialect: str = "spark"
     missed: bool = False
 
     def now(self, zone: str | None = None) -> dt.datetime | None:
@@ -89,8 +96,21 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
         case exp.TsOrDsToDate() | exp.Date() if not isinstance(node.this, exp.Literal):
             told = any(value for name, value in node.args.items() if name not in ("this", "safe"))
             return None if told else _day(moment(node.this, clock))
-        case exp.TsOrDsToDate() if node.args.get("format") and isinstance(node.this, exp.Literal):
-            return _read(node.this.this, node.args["format"])
+        case exp.TsOrDsToDate() | exp.StrToDate() if node.args.get("format") and isinstance(node.this, exp.Literal):
+            return _day(_read(node.this.this, node.args["format"], _DATE_FORMAT))
+        case exp.StrToTime() if isinstance(node.this, exp.Literal) and not node.args.get("zone"):
+            return _read(node.this.this, node.args["format"], _FORMAT)
+        case exp.TimestampFromParts() if not node.args.get("zone") and node.args.get("hour") is not None:
+            day = dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
+            hour, minute, second = (_whole(node.args[name]) for name in ("hour", "min", "sec"))
+            return dt.datetime.combine(day, dt.time(hour, minute, second))
+        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as text]) if str(node.this).lower() in _CASTS:
+            return moment(exp.cast(text.copy(), _CASTS[str(node.this).lower()]), clock)
+        case exp.NextDay():
+            start, name = _day(moment(node.this, clock)), computed(node.expression)
+            if start is None or name is None:
+                return None
+            return start + dt.timedelta((_DAY_BY_NAME[name.text.strip().lower()] - start.weekday() - 1) % 7 + 1)
         case exp.Cast() if node.to.this in MOMENT_TYPES and not isinstance(node.this, exp.Literal):
             return None if _is_text(node.this) else _midnight(moment(node.this, clock))
     literal = plain(node)
@@ -115,6 +135,13 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
             name = PARTS.get(type(part)) or str(part.this).lower()
             at = moment(part.expression if isinstance(part, exp.Extract) else part.this, clock)
             return part if at is None else exp.Literal.number(getattr(at, name))
+        if (number := _day_of_week(part, clock)) is not None:
+            return exp.Literal.number(number)
+        if isinstance(part, exp.UnixToStr) and isinstance(part.args.get("format"), exp.Literal):
+            count, form = computed(part.this), _DIRECTIVE.sub(r"%\1", part.args["format"].this)
+            if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not _FORMAT.fullmatch(form):
+                return part
+            return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), ZoneInfo(clock.zone)).strftime(form))
         if isinstance(part, exp.StrToUnix | exp.UnixSeconds) and isinstance(part.this, exp.CurrentTimestamp):
             return part if clock.now() is None else exp.Literal.number((clock.timestamp or 0) // 1_000_000)
         if isinstance(part, exp.TimeToStr):
@@ -175,7 +202,7 @@ def _cut(node: exp.Expr, start: dt.date | None) -> dt.date | None:
 
 def _by_a_call(node: exp.Expr, start: dt.date | None, clock: Clock) -> dt.date | None:
     """``date_add(day, n)``, ``dateadd(unit, n, time)`` and the like."""
-    count, unit = computed(node.expression), str(node.args.get("unit") or "DAY")
+    count, unit = computed(with_moments(node.expression, clock)), str(node.args.get("unit") or "DAY")
     if count is None or start is None:
         return None
     if isinstance(node, exp.TsOrDsAdd) and not node.args.get("return_type"):
@@ -200,13 +227,22 @@ def _months_later(node: exp.Expr, start: dt.date | None, zone: str) -> dt.date |
     return moved(start, int(count.text), "MONTH", zone)
 
 
-def _read(text: str, form: exp.Expr) -> dt.date | None:
-    """A date written in a format of year, month and day."""
+def _day_of_week(node: exp.Expr, clock: Clock) -> int | None:
+    """The number of a moment's day of the week in Spark, where a call asks for it; None elsewhere."""
+    of_monday = isinstance(node, exp.Anonymous) and str(node.this).lower() == "weekday" and len(node.expressions) == 1
+    if clock.dialect not in SPARKS or not (of_monday or isinstance(node, exp.DayOfWeek)):
+        return None
+    at = moment(node.expressions[0] if of_monday else node.this, clock)
+    return None if at is None else at.weekday() if of_monday else at.isoweekday() % 7 + 1
+
+
+def _read(text: str, form: exp.Expr, known: re.Pattern[str]) -> dt.datetime | None:
+    """A moment written in a format of year, month, day and what is ``known`` besides."""
     wanted = _DIRECTIVE.sub(r"%\1", form.this)
-    if not _DATE_FORMAT.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
+    if not known.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
         return None
     found = dt.datetime.strptime(text, wanted)
-    return found.date() if found.strftime(wanted) == text else None
+    return found if found.strftime(wanted) == text else None
 
 
 def _interval(node: exp.Expr) -> list[tuple[int, str]] | None:

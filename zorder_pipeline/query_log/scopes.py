@@ -17,13 +17,15 @@ from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
 from .derived import alias_columns, plain_star
-from .outputs import large, lets_through, safe_output, says_something, select_of, sources_of, substituted
+from .outputs import Outputs, large, lets_through, says_something, select_of, sources_of, substituted
 from .recipe import Recipe
 from .select import Select
 
 __all__ = ["recipes_of"]
 
 MAX_DERIVED = 64
+MAX_HANDED = 20_000
+"""Conditions that are handed into derived tables and branches of one statement: what comes after gets none."""
 
 
 def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
@@ -34,14 +36,21 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         readers.update(id(source) for source in sources_of(scope).values() if isinstance(source, Scope))
     handed: dict[int, list[list[exp.Expr]]] = {}
     asked: dict[int, list[frozenset[str] | None]] = {}
+    firsts: dict[int, exp.Select] = {}
+    spent = 0
     for scope in reversed(scopes):  # outer scopes first: they hand conditions down, and what they ask for
         inherited = [] if _closed(scope) else _combined(handed.get(id(scope), []), readers[id(scope)])
         names = _all_of(asked.get(id(scope), []), readers[id(scope)])
         if scope.set_operation_scopes:
+            first = firsts.get(id(scope)) or select_of(scope)
+            firsts[id(scope.set_operation_scopes[0])] = first
             for branch in scope.set_operation_scopes:
                 readers[id(branch)] = 1
                 asked[id(branch)] = [names if scope.expression.args.get("distinct") is False else None]
-                handed[id(branch)] = [_into_branch(inherited, scope, branch, catalog)]
+                here = firsts.get(id(branch)) or select_of(branch)
+                may = inherited and spent < MAX_HANDED
+                handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog) if may else []]
+                spent += len(inherited)
             continue
         if not isinstance(scope.expression, exp.Select):
             continue
@@ -52,7 +61,9 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
                 if (name := catalog.find(source)) is not None:
                     yield source_reader.recipe(alias, name)
             elif isinstance(source, Scope):
-                handed.setdefault(id(source), []).append(source_reader.for_derived(alias, source))
+                moved = source_reader.for_derived(alias, source) if spent < MAX_HANDED else []
+                handed.setdefault(id(source), []).append(moved)
+                spent += len(moved)
                 asked.setdefault(id(source), []).append(source_reader.asked_of(alias))
 
 
@@ -88,30 +99,37 @@ def _wrapped(node: exp.Expr) -> exp.Expr:
     return node if isinstance(node, exp.Paren) else exp.Paren(this=node)
 
 
-def _into_branch(parts: list[exp.Expr], union: Scope, branch: Scope, catalog: Catalog) -> list[exp.Expr]:
-    """Conditions on a UNION's output columns as conditions on what one branch selects in their place."""
-    names = [item.alias_or_name.lower() for item in select_of(union).expressions]
-    outputs = select_of(branch).expressions
-    if any(item.is_star for item in select_of(union).expressions) or any(item.is_star for item in outputs):
-        return parts if _same_star(union, branch, catalog) else []
+def _into_branch(
+    parts: list[exp.Expr], first: exp.Select, branch: Scope, here: exp.Select, catalog: Catalog
+) -> list[exp.Expr]:
+    """Conditions on a UNION's output columns as conditions on what one branch selects in their place.
+
+    Args:
+        first: the SELECT that names the UNION's columns, ``here`` the one that names the branch's.
+    """
+    names = [item.alias_or_name.lower() for item in first.expressions]
+    outputs = here.expressions
+    if any(item.is_star for item in first.expressions) or any(item.is_star for item in outputs):
+        return parts if _same_star(first, branch, here, catalog) else []
     if branch.set_operation_scopes:  # a nested UNION takes the names of its own first branch
         outputs = [exp.column(item.alias_or_name) for item in outputs]
     if len(names) != len(outputs):
         return []
-    places = {n: item.unalias() for n, item in zip(names, outputs, strict=True) if n and names.count(n) == 1}
+    count = Counter(names)
+    places = {n: item.unalias() for n, item in zip(names, outputs, strict=True) if n and count[n] == 1}
     if branch.set_operation_scopes:
         return [substituted(part, lambda column: places.get(column.name.lower())) for part in parts]
     if not lets_through(branch):
         return []
-    moved = [substituted(part, lambda column: safe_output(places.get(column.name.lower()), branch)) for part in parts]
+    own = Outputs(branch)
+    moved = [substituted(part, lambda column: own.safe(places.get(column.name.lower()))) for part in parts]
     return [part for part in moved if says_something(part)]
 
 
-def _same_star(union: Scope, branch: Scope, catalog: Catalog) -> bool:
+def _same_star(first: exp.Select, branch: Scope, here: exp.Select, catalog: Catalog) -> bool:
     """Whether stars hand out the same columns in the same order: the first branch, or a table of the same columns."""
     if branch.set_operation_scopes or not lets_through(branch):
-        return select_of(union) is select_of(branch) and bool(branch.set_operation_scopes)
-    first, here = select_of(union), select_of(branch)
+        return first is here and bool(branch.set_operation_scopes)
     if len(here.expressions) != 1 or not plain_star(here.expressions[0]):
         return False
     columns = _starred(first, catalog)

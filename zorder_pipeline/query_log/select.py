@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
@@ -9,8 +11,8 @@ from .catalog import Catalog
 from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
-from .outputs import FOREIGN, group_keys, large, lets_through, reshaped, says_something, sources_of, substituted
-from .qualified import own_path, path_of
+from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted
+from .qualified import names_of, own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
@@ -39,7 +41,11 @@ class Select:
         select = scope.expression
         self.sources = sources_of(scope)
         self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
-        self._named_by: dict[tuple[str, ...], set[str]] = {}
+        self._named_by: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for alias, node in self.sources.items():
+            for name in names_of(alias, node):
+                self._named_by[name].add(alias)
+        self._owners: dict[str, set[str]] = {}
         self.joins = Joins.of(select)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
@@ -49,17 +55,20 @@ class Select:
 
     def _having(self, select: exp.Expr) -> list[exp.Expr]:
         """HAVING conditions that only look at group keys."""
-        having, keys = select.args.get("having"), group_keys(select)
-        if having is None or keys is None:
+        having = select.args.get("having")
+        if having is None or (outputs := Outputs(self.scope)).keys is None:
             return []
-        parts = [part for part in flat(having.this) if not part.find(exp.AggFunc)]
-        named = {item.alias.lower(): item.unalias() for item in select.expressions if item.alias}
+        keys = outputs.keys
+        parts = [part for part in flat(having.this) if not part.find(exp.AggFunc, exp.Anonymous, exp.AnonymousAggFunc)]
 
         def key(column: exp.Column) -> exp.Expr | None:
-            called = named.get(column.name.lower(), column) if not column.table else column
-            if column in keys and called != column:
+            called = outputs.named.get(column.name.lower()) if not column.table else None
+            if called is None or outputs.same(called, column):
+                return column  # a key, or a part of one: engines refuse others
+            names = {inner.name.lower() for inner in called.find_all(exp.Column)}
+            if keys.holds(column) or column.name.lower() in names:
                 return None  # two things of one name
-            return called if called in keys else None
+            return outputs.safe(called)
 
         return [substituted(part, key) for part in parts]
 
@@ -72,7 +81,11 @@ class Select:
             where = [
                 substituted(part, lambda column: column if self._naming(column) - {alias} else None) for part in where
             ]
-        return [*where, *self.joins.restricting(alias)]
+        before = [
+            substituted(part, lambda column: column if self._naming(column) - {alias} else None)
+            for part in self.joins.before.get(alias, ())
+        ]
+        return [*where, *self.joins.restricting(alias), *filter(says_something, before)]
 
     def recipe(self, alias: str, table: str) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes, those on a sample
@@ -90,7 +103,7 @@ class Select:
             own = self._type_in(mine, table) if mine is not None else None
             return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
 
-        derived = passed_on(found, equalities(found, self.joins.using), same_type)
+        derived = passed_on(found, equalities(found, self.joins.merged), same_type)
         return Recipe(
             table=table,
             conditions=tuple(found),
@@ -122,7 +135,7 @@ class Select:
 
         moved = []
         conditions = self.conditions(alias)
-        columns = equalities(conditions, self.joins.using)
+        columns = equalities(conditions, self.joins.merged)
         implied = passed_on(conditions, columns, lambda column, *_: column.table.lower() == alias.lower())
         for part in [*conditions, *implied]:
             if alias in self.joins.optional and not _rejects_null(part):
@@ -136,11 +149,8 @@ class Select:
         """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
         if not column.table:
             return set()
-        path = path_of(column)
-        if path not in self._named_by:
-            named = {alias for alias, source in self.sources.items() if own_path(column, alias, source) is not None}
-            self._named_by[path] = named
-        return self._named_by[path]
+        path = tuple(part.lower() for part in path_of(column))
+        return set().union(*(self._named_by.get(path[:end], ()) for end in range(1, len(path))))
 
     def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:
         if column.table == FOREIGN or self.renamed[alias]:
@@ -193,12 +203,13 @@ class Select:
 
     def _elsewhere(self, name: str, alias: str) -> bool:
         """Whether another source is known to have a column of that name, too."""
-        for other in self.sources:
-            if other == alias or other in self.joins.hidden:
-                continue
-            if has_column(self.scope, other, name, self.catalog) is True:
-                return True
-        return self._lateral(name)
+        name = name.lower()
+        if name not in self._owners:
+            seen = (other for other in self.sources if other not in self.joins.hidden)
+            self._owners[name] = {
+                other for other in seen if has_column(self.scope, other, name, self.catalog, self.sources)
+            }
+        return bool(self._owners[name] - {alias}) or self._lateral(name)
 
     def _lateral(self, column: str) -> bool:
         """Whether a lateral view makes a column of that name."""

@@ -166,7 +166,10 @@ def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     if column.value_type.digits + digits > MOST_DIGITS or not _of_its_kind(literal, column):
         return None
     try:
-        target = (Fraction(Decimal(literal.text)) - offset) / slope
+        number = Decimal(literal.text)
+        if abs(number.adjusted()) > MOST_DIGITS or len(literal.text) > 2 * MOST_DIGITS:
+            return None  # 1e999999999 would be written out
+        target = (Fraction(number) - offset) / slope
     except (InvalidOperation, ValueError, OverflowError):
         return None
     if slope < 0:
@@ -207,9 +210,9 @@ def _step(node: exp.Expr, clock: Clock) -> tuple[exp.Expr, Fraction, Fraction] |
 
 def _number(node: exp.Expr, clock: Clock) -> Fraction | None:
     literal = fold(node, clock)
-    if literal is None or literal.kind != "number" or re.search(r"[eE]", literal.text):
+    if literal is None or literal.kind != "number" or not re.fullmatch(r"-?[\d.]+", literal.text):
         return None
-    return Fraction(Decimal(literal.text))
+    return Fraction(Decimal(literal.text)) if len(literal.text) <= MOST_DIGITS else None
 
 
 def _bounded(name: str, op: str, target: Fraction, whole: bool) -> Predicate | None:

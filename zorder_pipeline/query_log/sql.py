@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -11,11 +12,10 @@ from sqlglot import exp
 from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
+from .changing import read_by_a_change
 from .expressions import too_deep
-from .joins import flat
 from .names import with_uniform_names
 from .parsing import BROKEN, Parameters, deeply, parsed
-from .qualified import own_path, path_of
 from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
 from .scopes import recipes_of
@@ -27,6 +27,10 @@ __all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_stateme
 MAX_LENGTH = 200_000
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
+_UPKEEP = re.compile(
+    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+(RESTORE|FSCK|REORG|CONVERT|GENERATE|UNDROP|SYNC|DESC|DESCRIBE)\b", re.I | re.DOTALL
+)
+"""Delta's commands that read nothing for anybody."""
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
 
@@ -120,6 +124,8 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
     except sqlglot.errors.TokenError:
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
+        if (found := _UPKEEP.match(statement)) is not None:
+            return Unusable(found.group(1).lower(), ignored=True)
         return Unusable("parse_error", ignored=False)
     except BROKEN:
         return Unusable("unsupported", ignored=False)
@@ -148,8 +154,9 @@ def _together(trees: list[exp.Expr], statement: str, catalog: Catalog) -> tuple[
 
 
 def _changed_by(change: Change, tree: exp.Expr, catalog: Catalog) -> Catalog:
-    """The catalog after a statement has created or dropped a temporary view."""
-    if change.if_new and change.name in catalog.temporary:
+    """The catalog after a statement has created, changed or dropped a temporary view."""
+    there = change.name in catalog.temporary
+    if (change.if_new and there) or (change.if_there and not there):
         return catalog
     views = {name: view for name, view in catalog.temporary.items() if name != change.name}
     if change.is_there:
@@ -182,46 +189,10 @@ def _kind(root: exp.Expr) -> str:
 
 def _scans(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
     if isinstance(root, exp.Update | exp.Delete | exp.Merge):
-        yield from _changed(root, catalog)
-        for query in _outermost_queries(root):
-            yield from recipes_of(query, catalog)
+        yield from read_by_a_change(root, catalog)
         return
     body = root if isinstance(root, exp.Query) else root.expression
     if isinstance(body, exp.Query):
         if body is not root and root.args.get("with_") is not None:
             body.set("with_", root.args["with_"])
         yield from recipes_of(body, catalog)
-
-
-def _outermost_queries(root: exp.Expr) -> list[exp.Query]:
-    return [query for query in root.find_all(exp.Query) if query.find_ancestor(exp.Query) in (None, root)]
-
-
-def _changed(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
-    """The target of UPDATE, DELETE and MERGE."""
-    target = root.this
-    if not isinstance(target, exp.Table) or catalog.is_view(target) or (name := catalog.find(target)) is None:
-        return
-    others = root.args.get("using") if isinstance(root, exp.Merge) else root.args.get("from_") or root.args.get("using")
-    alias, schema = target.alias_or_name.lower(), catalog.schemas.get(name)
-    named = {node.alias_or_name.lower() for node in root.find_all(exp.Table, exp.Subquery) if node is not target}
-
-    def resolve(column: exp.Column) -> str | None:
-        own = own_path(column, alias, target)
-        path = own or path_of(column)
-        if own is None and len(path) > 1 and (schema is None or (others and path[0].lower() in named)):
-            return None  # another source's, and not a field of a struct
-        if schema is not None:
-            found = schema.find(".".join(path))
-            return found.name if found is not None else None
-        return ".".join(path).lower() if own is not None or not others else None
-
-    where = root.args.get("on") if isinstance(root, exp.Merge) else root.args.get("where")
-    if isinstance(root, exp.Merge):
-        clauses = root.args.get("whens")
-        by_source = any(when.args.get("source") for when in (clauses.expressions if clauses is not None else ()))
-        where = None if by_source else where
-    elif where is not None:
-        where = where.this
-    conditions = tuple(flat(where)) if where is not None else ()
-    yield Recipe(name, conditions, resolve, catalog)

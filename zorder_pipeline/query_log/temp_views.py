@@ -62,12 +62,14 @@ class Created(Moment):
         line: number of its line among those that do.
         is_there: whether the view is there afterwards.
         if_new: only where there was none of that name.
+        if_there: only where there was one.
         statement: its whole line's.
     """
 
     line: int = 0
     is_there: bool = True
     if_new: bool = False
+    if_there: bool = False
     statement: str = ""
     parameters: Mapping[str, Any] | tuple[Any, ...] | None = None
 
@@ -162,7 +164,7 @@ class TemporaryViews:
                     self._lost.add(change.name)
                     continue
                 user = None if change.name[0] == GLOBAL else _user(line)
-                made = (number, change.is_there, change.if_new, line.statement, line.parameters)
+                made = (number, change.is_there, change.if_new, change.if_there, line.statement, line.parameters)
                 found.append((change.name, Created(line.timestamp, line.position, change.place, user, *made)))
         self._order = -1 if falls > 0 else 1  # histories are often exported newest first
         for name, created in found:
@@ -172,9 +174,10 @@ class TemporaryViews:
         """The views that ``line`` may name, directly or through others: those that were there before it.
 
         Raises:
-            ValueError: there are more than `MAX_VIEWS`.
+            ValueError: there are more than `MAX_VIEWS`, or their statements are longer than `MAX_PARSED`.
         """
         known: Known = {}
+        texts: dict[int, int] = {}
         if not self._named:
             return known
         words = {word for pattern in _WORDS for word in pattern.findall(line.statement.lower())}
@@ -190,6 +193,9 @@ class TemporaryViews:
                 raise ValueError(f"a statement that reads more than {MAX_VIEWS} views")
             for name, last in there.items():
                 if last is not None and last.is_there:
+                    texts[last.line] = len(last.statement)
+                    if sum(texts.values()) > MAX_PARSED:
+                        raise ValueError("a statement that reads views of more text than is kept parsed")
                     view = self._view(last)
                     known[name] = ((last.line, last.place), view)
                     waiting |= view.temporary - seen
@@ -199,10 +205,10 @@ class TemporaryViews:
         versions = self._created.get(name)
         last = versions.last_before(moment) if versions is not None else None
         for _ in range(MAX_OLDER):
-            if versions is None or last is None or not (last.is_there and last.if_new):
+            if versions is None or last is None or not (last.is_there and (last.if_new or last.if_there)):
                 break
             before = versions.last_before(last)
-            if before is None or not before.is_there:
+            if (before is not None and before.is_there) == last.if_there:
                 break
             last = before
         return last

@@ -1,5 +1,5 @@
-"""Which temporary views the statements of a line create and drop, told by their tokens: also of those that no grammar
-here can parse, and not by what stands in texts and comments.
+"""Which temporary views the statements of a line create, change and drop, told by their tokens: also of those that no
+grammar here can parse, and not by what stands in texts and comments.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from .views import GLOBAL, ViewName
 
 __all__ = ["OF_VIEWS", "Change", "changes_of"]
 
-OF_VIEWS = re.compile(rb"(?:temp(?:orary)?|cache|drop)[^a-z0-9_]", re.IGNORECASE)
-"""What a line of a log has that creates or drops such a view, also as JSON text."""
+OF_VIEWS = re.compile(rb"(?:temp(?:orary)?|cache|drop|alter)[^a-z0-9_]", re.IGNORECASE)
+"""What a line of a log has that creates, changes or drops such a view, also as JSON text."""
 _OF_VIEWS = re.compile(OF_VIEWS.pattern.decode(), OF_VIEWS.flags)
 _MODIFIERS = {"OR", "REPLACE", "GLOBAL", "LOCAL", "TEMP", "TEMPORARY", "MATERIALIZED", "RECURSIVE", "LAZY"}
 _QUERIES = {"AS", "SELECT", "WITH", "VALUES", "FROM"}
@@ -24,22 +24,24 @@ _QUERIES = {"AS", "SELECT", "WITH", "VALUES", "FROM"}
 
 @dataclass(frozen=True)
 class Change:
-    """A temporary view is created, or dropped.
+    """A temporary view is created, changed or dropped.
 
     Attributes:
         place: number of the statement in its line, of those that are not empty.
         is_there: whether the view is there afterwards.
         if_new: only where there is none of that name yet.
+        if_there: only where there is one.
     """
 
     place: int
     name: ViewName
     is_there: bool
     if_new: bool = False
+    if_there: bool = False
 
 
 def changes_of(statement: str, dialect: str) -> tuple[list[Change], int]:
-    """What the statements of a line create and drop, in their order, and how many statements there are.
+    """What the statements of a line create, change and drop, in their order, and how many statements there are.
 
     A temporary table counts as a view: its name means no other table, either.
 
@@ -66,7 +68,7 @@ def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
     while at < len(words) and words[at] in _MODIFIERS:
         modifiers.add(words[at])
         at += 1
-    if at >= len(words) or words[at] not in ("VIEW", "TABLE") or verb not in ("CREATE", "CACHE", "DROP"):
+    if at >= len(words) or words[at] not in ("VIEW", "TABLE") or verb not in ("CREATE", "CACHE", "DROP", "ALTER"):
         return
     kind, at = words[at], at + 1
     if has_condition := words[at : at + 1] == ["IF"]:
@@ -81,6 +83,13 @@ def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
             at += 1
         return
     name, at = _name_at(tokens, words, at)
+    if verb == "ALTER":
+        if kind == "VIEW" and name and words[at : at + 2] == ["RENAME", "TO"]:
+            yield Change(place, name, False)
+            yield Change(place, (*name[:-1], *_name_at(tokens, words, at + 2)[0][-1:]), True)
+        elif kind == "VIEW" and name and _QUERIES & {*words[at:]}:
+            yield Change(place, name, True, if_there=True)
+        return
     created = {"TEMP", "TEMPORARY"} & modifiers if verb == "CREATE" else kind == "TABLE" and _QUERIES & {*words[at:]}
     if created and name:
         own = (GLOBAL, name[-1]) if "GLOBAL" in modifiers and kind == "VIEW" else name[-1:]

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from sqlglot import exp
 
-__all__ = ["GLOBAL", "MAX_VIEWS", "View", "ViewName", "inlined", "is_unknown", "name_of", "parts_of", "query_of"]
-__all__ += ["tables_of"]
+__all__ = ["GLOBAL", "MAX_VIEWS", "View", "ViewName", "as_unknown", "inlined", "is_unknown", "name_of", "parts_of"]
+__all__ += ["query_of", "tables_of"]
 
 ViewName: TypeAlias = tuple[str, ...]
 """Parts of a name in lower case: a temporary view's own one, behind `GLOBAL` where all sessions know it."""
@@ -81,17 +81,14 @@ def inlined(
             if through and len(name) == 1:
                 table.set("db", exp.to_identifier(_OF_A_VIEW, quoted=True))
             continue
-        alias = table.args.get("alias") or exp.TableAlias(this=exp.to_identifier(table.name))
         if query is None:
-            table.set("db", exp.to_identifier(_UNKNOWN, quoted=True))
-            table.set("catalog", None)
-            table.set("alias", alias)
+            as_unknown(table)
             continue
         count, nodes = count + 1, nodes + sum(1 for _ in query.walk())
         if count > MAX_VIEWS or len(through) >= MAX_VIEW_DEPTH or nodes > MAX_NODES:
             raise ValueError("a statement that reads more views, or larger ones, than can be looked into")
         waiting += [(inside, inner, (*through, name)) for inside in tables_of(query)]
-        outside = exp.Subquery(this=query, alias=alias)
+        outside = exp.Subquery(this=query, alias=_called(table))
         for following in AFTER_A_NAME:
             outside.set(following, table.args.get(following))
         table.replace(outside)
@@ -134,14 +131,17 @@ def _is_common(table: exp.Table, places: dict[int, dict[str, int]]) -> bool:
 
 
 def query_of(tree: exp.Expr) -> exp.Query | None:
-    """The query of the temporary view that a statement creates, also by CACHE TABLE; None of one over files.
+    """The query of the temporary view that a statement creates or changes; None of one over files.
+
+    None also of what CACHE TABLE creates: who names it reads memory, and no file.
 
     >>> from sqlglot import parse_one
     >>> query_of(parse_one("CREATE TEMP VIEW V (x) AS SELECT a FROM t", read="spark")).sql("spark")
     'SELECT * FROM (SELECT a FROM t) AS V(x)'
     """
-    query = tree.args.get("expression")
-    if not isinstance(query, exp.Query) or not isinstance(tree, exp.Create | exp.Cache):
+    changed = isinstance(tree, exp.Alter) and (tree.args.get("actions") or [None])[0]
+    query = changed or tree.args.get("expression")
+    if not isinstance(query, exp.Query) or not isinstance(tree, exp.Create | exp.Alter):
         return None
     if isinstance(tree, exp.Create) and tree.kind != "VIEW":
         return None  # a temporary table: a scan of what it was made from, once
@@ -161,8 +161,21 @@ def parts_of(table: exp.Table) -> list[str]:
     return parts[1:] if parts[:1] == [_OF_A_VIEW] else parts
 
 
+def as_unknown(table: exp.Table) -> exp.Table:
+    """``table``, changed: nothing more is known of it than what it is called."""
+    table.set("alias", _called(table))
+    table.set("db", exp.to_identifier(_UNKNOWN, quoted=True))
+    table.set("catalog", None)
+    return table
+
+
+def _called(table: exp.Table) -> exp.Expr:
+    alias: exp.Expr | None = table.args.get("alias")
+    return alias or exp.TableAlias(this=exp.to_identifier(table.name))
+
+
 def is_unknown(table: exp.Table) -> bool:
-    """Whether a name is that of a view of which nothing is known."""
+    """Whether a name is that of a table or view of which nothing is known."""
     return table.db == _UNKNOWN
 
 

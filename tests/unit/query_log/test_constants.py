@@ -52,6 +52,26 @@ def _folded(text: str, clock: Clock | None = None) -> str | None:
         ("'2024-01-01' - INTERVAL 1 DAY", "DATE '2023-12-31'"),
         ("'2024-01-01' - INTERVAL 12 HOURS", None),
         ("date_add(TIMESTAMP '2024-01-01 10:00:00', 5)", "DATE '2024-01-06'"),
+        ("to_timestamp('2024-06-01 10:05', 'yyyy-MM-dd HH:mm')", "TIMESTAMP_NTZ '2024-06-01 10:05:00'"),
+        ("to_timestamp('20240601', 'yyyyMMdd')", "TIMESTAMP_NTZ '2024-06-01 00:00:00'"),
+        ("to_timestamp('2024-6-1', 'yyyy-MM-dd')", None),
+        ("to_timestamp('01:05', 'HH:mm')", None),
+        ("try_to_timestamp('2024-06-01 10:05:00')", "TIMESTAMP_NTZ '2024-06-01 10:05:00'"),
+        ("to_timestamp_ntz('2024-06-01 10:05:00')", "TIMESTAMP_NTZ '2024-06-01 10:05:00'"),
+        ("make_timestamp(2024, 6, 1, 10, 5, 0)", "TIMESTAMP_NTZ '2024-06-01 10:05:00'"),
+        ("make_timestamp(2024, 6, 1, 10, 5, 0.5)", None),
+        ("from_unixtime(1717200000)", "'2024-06-01 00:00:00'"),
+        ("from_unixtime(1717200000, 'yyyy-MM-dd')", "'2024-06-01'"),
+        ("from_unixtime(1e99)", None),
+        ("CAST(1717200000 AS TIMESTAMP)", "TIMESTAMP '2024-06-01 00:00:00Z'"),
+        ("CAST(17172000001717200000 AS TIMESTAMP)", None),
+        ("CAST(1717200000 AS TIMESTAMP_NTZ)", None),
+        ("next_day(DATE '2024-06-12', 'MO')", "DATE '2024-06-17'"),
+        ("next_day(DATE '2024-06-12', 'Wednesday')", "DATE '2024-06-19'"),
+        ("next_day(DATE '2024-06-12', 'x')", None),
+        ("date_sub(DATE '2024-06-12', weekday(DATE '2024-06-12'))", "DATE '2024-06-10'"),
+        ("date_add(DATE '2024-06-12', 1 - dayofweek(DATE '2024-06-12'))", "DATE '2024-06-09'"),
+        ("date_sub(DATE '2024-06-16', dayofweek(DATE '2024-06-16') - 1)", "DATE '2024-06-16'"),
     ],
 )
 def test_a_constant_is_what_spark_makes_of_it(text: str, expected: str | None) -> None:
@@ -140,3 +160,20 @@ def test_relative_time_in_the_functions_of_many_tools(dialect: str, text: str, e
         unknown = Clock()
         assert fold(node, unknown) is None
         assert unknown.missed
+
+
+@pytest.mark.parametrize(
+    ("dialect", "text", "expected"),
+    [
+        ("trino", "from_iso8601_timestamp('2024-06-01T10:00:00Z')", "TIMESTAMP '2024-06-01T10:00:00Z'"),
+        ("trino", "from_iso8601_date('2024-06-01')", "DATE '2024-06-01'"),
+        ("trino", "date_parse('2024-06-01', '%Y-%m-%d')", "TIMESTAMP_NTZ '2024-06-01 00:00:00'"),
+        ("trino", "from_unixtime(1717200000)", "TIMESTAMP '2024-06-01 00:00:00Z'"),
+        ("bigquery", "PARSE_DATE('%Y-%m-%d', '2024-06-01')", "DATE '2024-06-01'"),
+        ("duckdb", "current_date - weekday(current_date)", None),  # whose weeks begin on Sunday
+        ("snowflake", "CAST(1717200000000 AS TIMESTAMP)", None),  # of which milliseconds are told by their size
+    ],
+)
+def test_moments_of_other_dialects(dialect: str, text: str, expected: str | None) -> None:
+    found = fold(sqlglot.parse_one(text, read=dialect_of(dialect)), Clock(SUMMER, dialect=dialect))
+    assert (None if found is None else found.to_sql()) == expected

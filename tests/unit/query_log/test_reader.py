@@ -78,8 +78,9 @@ def test_json_lines_in_every_compression(tmp_path: Path, name: str, data: bytes)
         "\ufeff".encode() + json.dumps(RECORDS).encode(),
         json.dumps({"res": RECORDS, "has_next_page": True}).encode(),
         json.dumps({"next": None, "items": RECORDS}, indent=1).encode(),
+        json.dumps({"next_page_token": "x", "res": RECORDS}).encode(),
     ],
-    ids=["a list", "printed", "marked", "an answer", "an answer printed"],
+    ids=["a list", "printed", "marked", "an answer", "an answer printed", "an answer that begins otherwise"],
 )
 def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "log.json").write_bytes(data)
@@ -87,6 +88,12 @@ def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
     assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
     (tmp_path / "log.json").write_bytes(data[:-9])
     assert ingest([str(tmp_path / "log.json")]).quarantined == {"truncated": 1}
+
+
+def test_a_record_that_has_a_list_is_no_document(tmp_path: Path) -> None:
+    record = {"statement": "SELECT a FROM t WHERE a = 1", "queries": [{"statement": "SELECT 1"}]}
+    (tmp_path / "log.json").write_text(json.dumps(record))
+    assert ingest([str(tmp_path / "log.json")]).used == 1
 
 
 @pytest.mark.parametrize(

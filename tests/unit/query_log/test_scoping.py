@@ -75,7 +75,8 @@ CASES = [
     ("SELECT * FROM (SELECT f.*, d.name FROM flights f JOIN dim d ON f.id = d.k) q WHERE q.x = 1", ["x = 1"]),
     ("SELECT * FROM (SELECT f.*, d.name AS x FROM flights f JOIN dim d ON f.id = d.k) q WHERE q.x = 1", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM flights f LEFT SEMI JOIN v ON f.id = v.id) q WHERE q.x = 1", ["x = 1"]),
-    ("SELECT * FROM (SELECT * FROM flights f JOIN v ON f.id = v.id) q WHERE q.x = 1", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM flights f JOIN v ON f.id = v.id) q WHERE q.x = 1", ["x = 1"]),  # or ambiguous
+    ("SELECT * FROM (SELECT * FROM flights f NATURAL JOIN v) q WHERE q.x = 1", ["TRUE"]),
     ("SELECT * FROM (SELECT * EXCEPT (x) FROM flights) q WHERE q.x = 1", ["TRUE"]),
     # windows keep or drop whole partitions
     (
@@ -128,6 +129,59 @@ CASES = [
     # a name of a group key and of another output
     ("SELECT x AS day, count(*) FROM t GROUP BY x, day HAVING day > DATE '2024-01-01'", ["TRUE"]),
     ("SELECT day AS d, count(*) FROM t GROUP BY day HAVING d > DATE '2024-01-01'", ["day > DATE '2024-01-01'"]),
+    ("SELECT f.x AS id, f.id AS r FROM flights f GROUP BY f.x, f.id HAVING id = 5", ["TRUE"]),
+    ("SELECT X AS id, Id AS r FROM t GROUP BY X, Id HAVING id = 5", ["TRUE"]),
+    ("SELECT year(day) AS day FROM t GROUP BY year(day) HAVING year(day) = 2024", ["TRUE"]),
+    # keys in other words
+    ("SELECT * FROM (SELECT f.c, count(*) n FROM flights f GROUP BY c) WHERE c = 'a'", ["c = 'a'"]),
+    ("SELECT * FROM (SELECT c, count(*) n FROM flights f GROUP BY f.c) WHERE c = 'a'", ["c = 'a'"]),
+    ("SELECT * FROM (SELECT C, count(*) n FROM t GROUP BY c) WHERE c = 'a'", ["c = 'a'"]),
+    ("SELECT * FROM (SELECT c AS s, count(*) n FROM t GROUP BY s) WHERE s = 'a'", ["c = 'a'"]),
+    ("SELECT count(*) FROM flights f GROUP BY f.c HAVING C = 'a'", ["c = 'a'"]),
+    ("SELECT c, count(*) FROM t GROUP BY 1 HAVING c = 'a'", ["c = 'a'"]),
+    (
+        "SELECT * FROM (SELECT year(day) AS y, count(*) n FROM t GROUP BY y) WHERE y = 2024",
+        ["day >= DATE '2024-01-01' AND day < DATE '2025-01-01'"],
+    ),
+    ("SELECT * FROM (SELECT c, id, count(*) FROM t GROUP BY ROLLUP (c, id)) WHERE c IS NULL", ["TRUE"]),
+    ("SELECT * FROM (SELECT c, id, count(*) FROM t GROUP BY c, CUBE (id)) WHERE id IS NULL", ["TRUE"]),
+    # of what may be an aggregate, or is made of one, nothing is known
+    ("SELECT * FROM (SELECT my_sum(x) AS s, c FROM t GROUP BY c) WHERE s > 5 AND c = 'a'", ["c = 'a'"]),
+    ("SELECT * FROM (SELECT max(x) AS s, s + 1 AS id, c FROM t GROUP BY c) WHERE id > 5 AND c = 'a'", ["c = 'a'"]),
+    ("SELECT count(*) FROM t GROUP BY c HAVING my_max(x) > 5 AND c = 'a'", ["c = 'a'"]),
+    # what inner joins before say of both of their sides
+    (
+        "SELECT * FROM t a JOIN t b ON a.id = b.id JOIN t c ON c.id = b.id WHERE a.id = 5",
+        ["id = 5", "id = 5", "id = 5"],
+    ),
+    ("SELECT * FROM v a LEFT JOIN w b ON a.id = b.id JOIN t c ON c.id = b.id WHERE a.id = 5", ["TRUE"]),
+    ("SELECT * FROM v a JOIN w b ON a.id = b.id RIGHT JOIN t c ON c.id = b.id WHERE a.id = 5", ["TRUE"]),
+    ("SELECT * FROM v a JOIN w b ON a.id = b.id AND x = 5 JOIN t c ON c.id = b.id", ["TRUE"]),  # x is v's or w's
+    # tables of one name
+    ("SELECT * FROM prod.flights JOIN dev.flights ON prod.flights.id = dev.flights.id WHERE prod.flights.x = 1",
+     ["x = 1", "TRUE"]),
+    ("SELECT * FROM prod.flights, dev.flights WHERE flights.x = 1 AND dev.flights.c = 'x'", ["TRUE", "c = 'x'"]),
+    ("SELECT * FROM a.prod.flights JOIN b.prod.flights ON prod.flights.x = 1 WHERE a.prod.flights.x = 2",
+     ["x = 2", "TRUE"]),
+    # files of other formats, and what is no data
+    ("SELECT * FROM csv.`/landing/flights` WHERE x = 1", []),
+    ("SELECT * FROM PARQUET.`s3://lake/flights` WHERE x = 1", []),
+    ("SELECT * FROM information_schema.flights WHERE x = 1", []),
+    ("SELECT * FROM delta.`/lake/flights` WHERE x = 1", ["x = 1"]),
+    # sources of changes: of a MERGE that inserts all rows
+    ("MERGE INTO w USING t ON w.id = t.id AND t.x = 1 WHEN MATCHED THEN DELETE", ["x = 1"]),
+    ("MERGE INTO w USING t ON w.id = t.id AND t.x = 1 WHEN NOT MATCHED THEN INSERT *", ["TRUE"]),
+    ("MERGE INTO w USING t ON w.id = t.id AND t.x = 1 WHEN NOT MATCHED BY SOURCE THEN DELETE", ["x = 1"]),
+    ("MERGE INTO t USING flights f ON t.id = f.id AND f.x = 1 AND t.c = 'a' WHEN MATCHED THEN DELETE",
+     ["c = 'a'", "x = 1"]),
+    ("UPDATE w SET a = 1 FROM t WHERE w.id = t.id AND t.x = 1", ["x = 1"]),
+    ("DELETE FROM w USING t WHERE w.id = t.id AND t.x = 1", ["x = 1"]),
+    # what Delta and Databricks add to statements
+    ("MERGE WITH SCHEMA EVOLUTION INTO t USING v ON t.id = v.id AND t.x = 1 WHEN MATCHED THEN DELETE", ["x = 1"]),
+    ("INSERT WITH SCHEMA EVOLUTION INTO w SELECT 'with schema evolution' FROM t WHERE x = 1", ["x = 1"]),
+    ("INSERT OVERWRITE w PARTITION (d) IF NOT EXISTS SELECT * FROM t WHERE x = 1", ["x = 1"]),
+    ("INSERT OVERWRITE DIRECTORY '/x' USING parquet OPTIONS (a = 'b') SELECT * FROM t WHERE x = 1", ["x = 1"]),
+    ("CREATE TABLE w CLUSTER BY AUTO AS SELECT * FROM t WHERE x = 1", ["x = 1"]),
 ]  # fmt: skip
 
 

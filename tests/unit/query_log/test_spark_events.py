@@ -157,3 +157,50 @@ def test_tables_match_by_location_and_by_catalog_name() -> None:
     assert unknown.ignored["other_table"] >= by_name.used
     assert Counter(query.table for query in by_name.queries).keys() == {"e"}
     assert all(query.zone and query.timestamp and query.duration_ms is not None for query in by_name.queries)
+
+
+@pytest.mark.parametrize(
+    ("location", "kind", "used"),
+    [
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", 1),
+        ("PreparedDeltaFileIndex(1 paths)[file:/lake/events]", "Parquet", 1),
+        ("InMemoryFileIndex(1 paths)[file:/lake/events]", "Parquet", 0),
+        ("InMemoryFileIndex(1 paths)[file:/landing/events]", "CSV", 0),
+        ("CatalogFileIndex(1 paths)[file:/lake/events]", "ORC", 0),
+    ],
+)
+def test_files_that_are_no_delta_table_count_for_none(location: str, kind: str, used: int, tmp_path: Path) -> None:
+    scan = {
+        "nodeName": f"Scan {kind.lower()} ",
+        "simpleString": "FileScan",
+        "children": [],
+        "metadata": {
+            "Location": location,
+            "Format": kind,
+            "ReadSchema": "struct<id:int>",
+            "DataFilters": "[(id#1 = 5)]",
+            "PushedFilters": "[EqualTo(id,5)]",
+            "PartitionFilters": "[]",
+        },
+        "metrics": [],
+    }
+    events = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    start = {
+        "Event": f"{events}Start",
+        "executionId": 1,
+        "description": "x",
+        "details": "",
+        "physicalPlanDescription": "",
+        "time": 1_705_312_800_000,
+        "sparkPlanInfo": scan,
+        "modifiedConfigs": {},
+    }
+    end = {
+        "Event": f"{events}End",
+        "executionId": 1,
+        "time": 1_705_312_801_000,
+    }
+    (tmp_path / "app-1").write_text("".join(json.dumps(event) + "\n" for event in (start, end)))
+    found = ingest([str(tmp_path / "app-1")], log_format="spark-events", aliases={"events": "e"}, schemas={"e": EVENTS})
+    assert found.used == used
+    assert found.ignored == ({} if used else {"other_table": 1})

@@ -272,6 +272,26 @@ def test_conditions_that_tools_join_one_by_one_are_read() -> None:
     assert str(predicate_to_json(second[0].predicate))
 
 
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("sales.recent", 1),
+        ("main.sales.recent", 1),
+        ("recent", 1),  # of one view alone
+        ("other.recent", 0),
+        ("twice", 0),
+        ("b.twice", 3),
+        ("t", -1),  # a table's own name
+    ],
+)
+def test_a_view_is_found_by_longer_and_shorter_names(name: str, found: int) -> None:
+    views = {"sales.recent": "SELECT * FROM t WHERE b = 1", "db.t": "SELECT * FROM t WHERE b = 4"}
+    views |= {f"{schema}.twice": f"SELECT * FROM t WHERE b = {n}" for schema, n in (("a", 2), ("b", 3))}
+    scans = parse_statement(f"SELECT * FROM {name}", aliases=ALIASES, schemas=SCHEMAS, views=views)
+    told = [] if isinstance(scans, Unusable) else [scan.predicate.to_sql() for scan in scans]
+    assert told == ([f"b = {found}"] if found > 0 else ["TRUE"] if found else [])
+
+
 def test_a_configured_view_is_read_through() -> None:
     views = {"recent": "SELECT a, b AS amount FROM t WHERE d >= DATE '2024-01-01'", "big": "SELECT * FROM recent"}
     found = parse_statement(
@@ -297,8 +317,36 @@ def test_a_configured_view_is_read_through() -> None:
         "WITH "
         + ", ".join(f"w{i} AS (SELECT * FROM {'t' if not i else f'w{i - 1}'})" for i in range(300))
         + " SELECT 1",
+        "SELECT a FROM t WHERE a + 1 = 1e9999999",
+        "SELECT a FROM t WHERE a + 1 = 1e-9999999 AND b = 1e9999999",
+        "SELECT a FROM t WHERE a = CAST(1e499999998 AS DECIMAL(499999999, 0)) OR a = CAST(0e-499999998 AS DECIMAL)",
+        "SELECT a FROM t WHERE a = 1 ) '" + "\\'" * 40_000,
+        "SELECT a FROM t WHERE a = 1 ) " + "/* " * 30_000,
+        "SELECT * FROM (SELECT "
+        + ", ".join(f"a AS a{i}" for i in range(900))
+        + " FROM t) WHERE "
+        + " AND ".join(f"a{i} = 1" for i in range(900)),
+        "SELECT t0.a FROM t t0, " + ", ".join(f"t t{i}" for i in range(1, 900)) + " WHERE t0.a = 1 AND b = 2",
+        "SELECT a FROM t t0 " + " ".join(f"JOIN t t{i} USING (a)" for i in range(1, 200)) + " WHERE a = 1",
     ],
-    ids=["parentheses", "megabyte", "nots", "minus", "nul", "in_list", "cases", "ctes"],
+    ids=[
+        "parentheses",
+        "megabyte",
+        "nots",
+        "minus",
+        "nul",
+        "in_list",
+        "cases",
+        "ctes",
+        "huge",
+        "tiny",
+        "wide",
+        "quotes",
+        "comments",
+        "outputs",
+        "tables",
+        "using",
+    ],
 )
 def test_bombs_end_as_a_count_and_not_as_a_crash(statement: str) -> None:
     found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)

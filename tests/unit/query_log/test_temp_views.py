@@ -124,9 +124,21 @@ def test_a_dbt_run_reads_its_source_where_the_view_is_merged(tmp_path: Path) -> 
         (["CREATE TEMP VIEW v USING parquet OPTIONS (path '/t')", "SELECT * FROM v"], []),
         (["CREATE TEMP VIEW v AS SELECT FROM WHERE", "SELECT * FROM v JOIN t WHERE t.a = 3"], ["a = 3"]),
         # cached, with blanks or none where others have them, and with names that are no words
-        (["CACHE LAZY TABLE t AS SELECT a AS b FROM db.t", "SELECT * FROM t WHERE b = 2"], ["TRUE", "a = 2"]),
-        (["CACHE TABLE t SELECT a AS b FROM db.t; SELECT * FROM t WHERE b = 2"], ["TRUE", "a = 2"]),
+        (["CACHE LAZY TABLE t AS SELECT a AS b FROM db.t", "SELECT * FROM t WHERE b = 2"], ["TRUE"]),
+        (["CACHE TABLE t SELECT a AS b FROM db.t; SELECT * FROM t WHERE b = 2"], ["TRUE"]),
         (["CACHE TABLE t", "SELECT * FROM t WHERE b = 2"], ["b = 2"]),
+        # changed: of what is no temporary view that says nothing
+        (["CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1", "alter view v as select * from t", "FROM v"], ["TRUE"]),
+        (["ALTER VIEW t AS SELECT a AS b FROM db.t", "SELECT * FROM t WHERE b = 2"], ["b = 2"]),
+        (
+            [
+                "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1",
+                "DROP VIEW v; ALTER VIEW v AS SELECT * FROM t",
+                "SELECT * FROM v",
+            ],
+            [],
+        ),
+        (["CREATE TEMP VIEW v AS SELECT * FROM t", "ALTER VIEW v RENAME TO t", "FROM v", "SELECT * FROM t"], []),
         (["CREATE TEMP /* x */ VIEW`t` AS SELECT a AS b FROM db.t", "SELECT * FROM T WHERE b = 2"], ["a = 2"]),
         (["%sql\nCREATE TEMP VIEW `my-v` AS SELECT a AS b FROM t", "SELECT * FROM `My-V` WHERE b = 2"], ["a = 2"]),
         (

@@ -1,0 +1,88 @@
+"""UPDATE, DELETE and MERGE: what they read of their target, and of the tables beside it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlglot import exp
+
+from .catalog import Catalog
+from .joins import flat
+from .qualified import own_path, path_of
+from .recipe import Recipe
+from .scopes import recipes_of
+from .views import as_unknown
+
+__all__ = ["read_by_a_change"]
+
+
+def read_by_a_change(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
+    """Every scan of a known table by an UPDATE, DELETE or MERGE: the target's first."""
+    yield from _of_the_target(root, catalog)
+    beside = _beside(root)
+    if beside is not None:
+        yield from recipes_of(beside, catalog)
+    for query in root.find_all(exp.Query):
+        if query.find_ancestor(exp.Query) in (None, root):
+            yield from recipes_of(query, catalog)
+
+
+def _others(root: exp.Expr) -> list[exp.Expr]:
+    """What is read beside the target."""
+    found = root.args.get("using") or root.args.get("from_")
+    listed = found if isinstance(found, list) else [found] if found is not None else []
+    return [item.this if isinstance(item, exp.From) else item for item in listed]
+
+
+def _beside(root: exp.Expr) -> exp.Query | None:
+    """The tables beside the target as a query of their own, which knows no more of the target than its name.
+
+    A MERGE that does something where nothing matches needs every row of its source.
+    """
+    tables = [item.copy() for item in _others(root) if isinstance(item, exp.Table)]
+    if not tables or not isinstance(root.this, exp.Table):
+        return None
+    condition: exp.Expr | None = None
+    if not isinstance(root, exp.Merge):
+        condition = root.args["where"].this if root.args.get("where") is not None else None
+    elif not any(not when.args.get("matched") and not when.args.get("source") for when in _clauses(root)):
+        condition = root.args.get("on")
+    query = exp.select("*").from_(tables[0])
+    for table in tables[1:]:
+        query = query.join(table, join_type="cross", copy=False)
+    if condition is None:
+        return query
+    target = as_unknown(exp.to_table(root.this.alias_or_name))
+    return query.join(target, join_type="cross", copy=False).where(condition.copy(), copy=False)
+
+
+def _clauses(root: exp.Merge) -> list[exp.Expr]:
+    clauses = root.args.get("whens")
+    return list(clauses.expressions) if clauses is not None else []
+
+
+def _of_the_target(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
+    target = root.this
+    if not isinstance(target, exp.Table) or catalog.is_view(target) or (name := catalog.find(target)) is None:
+        return
+    others = _others(root)
+    alias, schema = target.alias_or_name.lower(), catalog.schemas.get(name)
+    named = {node.alias_or_name.lower() for node in root.find_all(exp.Table, exp.Subquery) if node is not target}
+
+    def resolve(column: exp.Column) -> str | None:
+        own = own_path(column, alias, target)
+        path = own or path_of(column)
+        if own is None and len(path) > 1 and (schema is None or (others and path[0].lower() in named)):
+            return None  # another source's, and not a field of a struct
+        if schema is not None:
+            found = schema.find(".".join(path))
+            return found.name if found is not None else None
+        return ".".join(path).lower() if own is not None or not others else None
+
+    where = root.args.get("on") if isinstance(root, exp.Merge) else root.args.get("where")
+    if isinstance(root, exp.Merge):
+        where = None if any(when.args.get("source") for when in _clauses(root)) else where
+    elif where is not None:
+        where = where.this
+    conditions = tuple(flat(where)) if where is not None else ()
+    yield Recipe(name, conditions, resolve, catalog)
