@@ -186,6 +186,8 @@ class Statements:
         first, second = (self.draw.choice(["JOIN", "LEFT JOIN", "FULL JOIN"]) for _ in range(2))
         second_on = self.draw.choice(["v.k = u.a", "v.k = t.a", "v.k = u.x AND v.z > 1"])
         where = self._mixed(("t.", "t"), ("u.", "u"), ("v.", "v"))
+        if self.draw.random() < 0.3:  # what equals what by way of others
+            where = f"t.a {self.draw.choice(['=', '<', '>='])} {self.draw.randint(0, 6)} AND {where}"
         return (
             f"SELECT t.row_id, u.row_id, v.row_id FROM t {first} u ON t.a = u.a {second} v ON {second_on} WHERE {where}"
         )
@@ -257,6 +259,20 @@ class Statements:
     def _grouped(self) -> str:
         having = self.draw.choice(["a > 2", "count(*) > 1", "a = 3 AND max(b) > 1", "min(b) < 4 OR a = 2"])
         rolled = self.draw.choice(["a", "a", "ROLLUP (a)", "a, c"])
+        if self.draw.random() < 0.5:
+            where = f"k {self.draw.choice(['=', '<', 'IS NULL OR k >'])} {self.draw.randint(0, 6)}"
+            item, key = self.draw.choice(
+                [
+                    *(("a", "g.a"), ("g.a", "a"), ("G.A", "a, b"), ("a", "1"), ("a + b - b", "k"), ("a % 3", "a % 3")),
+                    *(("a % 3", "a, c"), ("b", "ALL"), ("g.a", "k"), ("a", "ROLLUP (g.a)"), ("g.a", "CUBE (a, b)")),
+                    *(("a", "A, g.b"), ("a", "b, ROLLUP (a)"), ("b - a", "a, b"), ("3", "a")),
+                ]
+            )
+            ranked = "" if key == "ALL" else f", count(*) OVER (PARTITION BY {item}) AS r"
+            more = self.draw.choice(["", "", ", n + 1 AS m", ranked])
+            return f"SELECT * FROM (SELECT {item} AS k, count(*) AS n{more} FROM t g GROUP BY {key}) q WHERE {where}"
+        if self.draw.random() < 0.2:
+            return f"SELECT b AS a, a AS k, count(*) FROM t GROUP BY t.b, t.a HAVING {having.replace('b', 't.b')}"
         return f"SELECT a, count(*), min(b) FROM t WHERE {self._where('', 't', 1)} GROUP BY {rolled} HAVING {having}"
 
     def _windowed(self) -> str:
