@@ -42,11 +42,9 @@ def _beside(root: exp.Expr) -> exp.Query | None:
     tables = [item.copy() for item in _others(root) if isinstance(item, exp.Table)]
     if not tables or not isinstance(root.this, exp.Table):
         return None
-    condition: exp.Expr | None = None
-    if not isinstance(root, exp.Merge):
-        condition = root.args["where"].this if root.args.get("where") is not None else None
-    elif not any(not when.args.get("matched") and not when.args.get("source") for when in _clauses(root)):
-        condition = root.args.get("on")
+    condition = _condition(root)
+    if not all(when.args.get("matched") or when.args.get("source") for when in _clauses(root)):
+        condition = None
     query = exp.select("*").from_(tables[0])
     for table in tables[1:]:
         query = query.join(table, join_type="cross", copy=False)
@@ -56,7 +54,14 @@ def _beside(root: exp.Expr) -> exp.Query | None:
     return query.join(target, join_type="cross", copy=False).where(condition.copy(), copy=False)
 
 
-def _clauses(root: exp.Merge) -> list[exp.Expr]:
+def _condition(root: exp.Expr) -> exp.Expr | None:
+    """By what the rows of the target are found."""
+    where = root.args.get("where")
+    return root.args.get("on") if isinstance(root, exp.Merge) else where.this if where is not None else None
+
+
+def _clauses(root: exp.Expr) -> list[exp.Expr]:
+    """What a MERGE does, WHEN by WHEN."""
     clauses = root.args.get("whens")
     return list(clauses.expressions) if clauses is not None else []
 
@@ -79,10 +84,6 @@ def _of_the_target(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
             return found.name if found is not None else None
         return ".".join(path).lower() if own is not None or not others else None
 
-    where = root.args.get("on") if isinstance(root, exp.Merge) else root.args.get("where")
-    if isinstance(root, exp.Merge):
-        where = None if any(when.args.get("source") for when in _clauses(root)) else where
-    elif where is not None:
-        where = where.this
-    conditions = tuple(flat(where)) if where is not None else ()
+    condition = None if any(when.args.get("source") for when in _clauses(root)) else _condition(root)
+    conditions = tuple(flat(condition)) if condition is not None else ()
     yield Recipe(name, conditions, resolve, catalog)

@@ -13,7 +13,7 @@ from zorder_pipeline.model.schema import Column
 
 from .constants import constant, fold
 from .expressions import rebuilt
-from .relative import NOW, Clock
+from .relative import NOW, Clock, called
 from .solve import Find, column_behind_cast, solved
 
 __all__ = ["TRUE", "Context", "condition"]
@@ -119,9 +119,9 @@ def _plainly(node: exp.Expr) -> exp.Expr:
         case exp.EQ() if isinstance(node.expression, exp.Any) and isinstance(node.expression.this.unnest(), exp.Array):
             items = node.expression.this.unnest().expressions
             return exp.In(this=node.this.copy(), expressions=[item.copy() for item in items])
-        case exp.Anonymous(expressions=[inner]) if str(node.this).lower() in ("isnull", "isnotnull"):
+        case exp.Anonymous(expressions=[inner]) if called(node) in ("isnull", "isnotnull"):
             null = exp.Is(this=inner.copy(), expression=exp.Null())
-            return null if str(node.this).lower() == "isnull" else exp.Not(this=null)
+            return null if called(node) == "isnull" else exp.Not(this=null)
     return node
 
 
@@ -156,8 +156,8 @@ def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
     mine = tuple(dict.fromkeys(name for name in columns if name is not None))
     if not mine or None in columns:
         return TRUE  # a join, not a filter
-    called = (str(call.this).lower() for call in node.find_all(exp.Anonymous))
-    if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp) or NOW & {*called}:
+    calls = {called(call) for call in node.find_all(exp.Anonymous)}
+    if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp) or NOW & calls:
         context.clock.missed = True
     whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
     return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))

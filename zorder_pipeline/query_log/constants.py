@@ -13,7 +13,7 @@ from sqlglot.errors import SqlglotError
 from zorder_pipeline.model.predicate import Literal
 
 from .literals import MOMENT_TYPES, computed, plain
-from .relative import SPARKS, Clock, moment, with_moments
+from .relative import SPARKS, Clock, called, moment, with_moments
 
 __all__ = ["constant", "fold"]
 
@@ -54,8 +54,8 @@ def _instant(node: exp.Expr, clock: Clock) -> Literal | None:
     given: exp.Expr | None = None
     span = COUNTED_IN["timestamp_seconds"]
     match node:
-        case exp.Anonymous(expressions=[one]) if str(node.this).lower() in COUNTED_IN:
-            given, span = one, COUNTED_IN[str(node.this).lower()]
+        case exp.Anonymous(expressions=[one]) if called(node) in COUNTED_IN:
+            given, span = one, COUNTED_IN[called(node)]
         case exp.Cast() if clock.dialect in SPARKS and node.to.this in MOMENT_TYPES - {exp.DType.TIMESTAMPNTZ}:
             given = node.this
         case exp.UnixToTime() if not any(value for name, value in node.args.items() if name != "this"):

@@ -26,8 +26,8 @@ class Joins:
     Attributes:
         optional: sources that an outer join may fill with nulls.
         on: each ON condition with the sources whose rows it restricts.
-        before: by the source that an inner join adds, what holds for every row that it is joined with: conditions of
-            the inner joins before it.
+        holding: what holds for every row of the joins so far: conditions of inner ones.
+        before: by the source that an inner join adds, what held before it.
         using: lower-case names of the columns that USING makes equal.
         hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
         first: the sources that FROM begins with.
@@ -38,6 +38,7 @@ class Joins:
 
     optional: set[str] = field(default_factory=set)
     on: list[tuple[exp.Expr, frozenset[str]]] = field(default_factory=list)
+    holding: list[exp.Expr] = field(default_factory=list)
     before: dict[str, list[exp.Expr]] = field(default_factory=dict)
     using: dict[str, list[str]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
@@ -52,16 +53,8 @@ class Joins:
         first = select.args.get("from_")
         seen = found._inside(first.this) if first is not None else set()
         found.first = frozenset(seen)
-        holding: list[exp.Expr] = []
         for join in select.args.get("joins") or []:
             seen |= found._add(join, seen)
-            if join.side or join.method or join.kind not in ("", "INNER", "CROSS"):
-                holding = [] if (join.side or "").upper() in ("RIGHT", "FULL") or join.method else holding
-                continue
-            if holding:
-                found.before[join.this.alias_or_name] = holding
-            if (on := join.args.get("on")) is not None:
-                holding = [*holding, *flat(on)][:MAX_BEFORE]
         return found
 
     def _add(self, join: exp.Join, seen: set[str]) -> set[str]:
@@ -87,8 +80,15 @@ class Joins:
             restricted = names
         else:
             restricted = seen | names
+        inner = not side and not method and kind in ("", "INNER", "CROSS")
+        if inner and self.holding:
+            self.before[join.this.alias_or_name] = self.holding
+        elif side in ("RIGHT", "FULL") or method:
+            self.holding = []
         if (on := join.args.get("on")) is not None:
             self.on.append((on, frozenset(restricted)))
+            if inner:
+                self.holding = [*self.holding, *flat(on)][:MAX_BEFORE]
         for column in () if half else join.args.get("using") or []:
             sides = self.using.setdefault(column.name.lower(), sorted(seen)[:1])
             sides += sorted(names)

@@ -6,7 +6,7 @@ from collections import defaultdict
 
 from sqlglot import exp
 
-from .qualified import column_of, path_of
+from .qualified import column_of, lower_path_of, names_of, path_of
 
 __all__ = ["with_uniform_names"]
 
@@ -44,16 +44,14 @@ def _tell_apart(select: exp.Select) -> None:
     called: dict[tuple[str, ...], str] = {}
     for name, tables in named.items():
         full = [tuple(part.name.lower() for part in table.parts) for table in tables]
-        if len(set(full)) < 2 or len(set(full)) < len(tables):
+        if len(tables) < 2 or len(set(full)) < len(tables):
             continue
-        for number, (table, parts) in enumerate(zip(tables, full, strict=True), 1):
-            alias = f"{name}__{number}"
+        for number, table in enumerate(tables, 1):
+            alias, (*ends, _) = f"{name}__{number}", names_of(name, table)
             table.set("alias", exp.TableAlias(this=exp.to_identifier(alias)))
-            ends = [parts[start:] for start in range(len(parts) - 1)]
             called |= {end: alias for end in ends if sum(other[-len(end) :] == end for other in full) == 1}
     for column in list(select.find_all(exp.Column)) if called else ():
-        path = path_of(column)
-        lowered = tuple(part.lower() for part in path)
+        path, lowered = path_of(column), lower_path_of(column)
         found = next((end for end in range(2, len(path)) if lowered[:end] in called), None)
         if found is not None and column.find_ancestor(exp.Select) is select:
             own = column_of(path[found:], called[lowered[:found]])

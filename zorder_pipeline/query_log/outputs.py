@@ -9,6 +9,8 @@ from itertools import islice
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from .qualified import lower_path_of
+
 __all__ = ["FOREIGN", "Outputs", "large", "lets_through", "reshaped", "says_something", "select_of", "sources_of"]
 __all__ += ["substituted"]
 
@@ -170,7 +172,7 @@ class Expressions:
         self._sources, self._others, self._paths = sources, set[exp.Expr](), set[tuple[str, ...]]()
         for item in items:
             if isinstance(item, exp.Column):
-                self._paths.add(_path(item))
+                self._paths.add(lower_path_of(item))
             else:
                 self._others.add(item)
         self._names = {path[1] for path in self._paths if len(path) == 2 and path[0] in sources}
@@ -179,11 +181,7 @@ class Expressions:
         """Whether ``node`` is surely one of them."""
         if not isinstance(node, exp.Column):
             return node in self._others
-        path = _path(node)
+        path = lower_path_of(node)
         if path in self._paths or (len(path) == 1 and path[0] in self._names):
             return True
         return len(path) == 2 and path[0] in self._sources and path[1:] in self._paths
-
-
-def _path(column: exp.Column) -> tuple[str, ...]:
-    return tuple(part.name.lower() for part in column.parts)

@@ -28,7 +28,8 @@ Parameters: TypeAlias = Mapping[str, Any] | Sequence[Any]
 _WRAPPED = re.compile(
     r"""(?P<cell>\A\s*%+sql\b)                                          # a notebook's cell
     |\{\s*(?P<kind>ts|d)\s+(?P<moment>'[^']*')\s*\}                   # ODBC's and JDBC's escapes
-    |(?P<text>'(?:[^'\\]|\\(?:.|\Z)|'')*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|--[^\n]*|/\*.*?(?:\*/|\Z))  # left
+    |(?P<text>'(?:[^'\\]|\\(?:.|\Z)|'')*(?:'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)  # what is left as it is, also unclosed
+        |--[^\n]*|/\*.*?(?:\*/|\Z))
     |(?P<aside>\bWITH\s+SCHEMA\s+EVOLUTION\b|\bCLUSTER\s+BY\s+(?:AUTO|NONE)\b|(?<=\))\s*IF\s+NOT\s+EXISTS\b # Delta's
         |\bINSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+'[^']*'(?:\s+USING\s+\w+)?(?:\s+OPTIONS\s*\([^()]*\))?)
     |\{\s*fn\s+(?P<call>[^{}]*)\}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-__all__ = ["column_of", "names_of", "own_path", "path_of"]
+__all__ = ["column_of", "lower_path_of", "names_of", "own_path", "path_of"]
 
 MOST_PARTS = 4
 """Parts that sqlglot's columns have room for."""
@@ -13,6 +13,11 @@ MOST_PARTS = 4
 def path_of(column: exp.Column) -> tuple[str, ...]:
     """All parts of the column's name, qualifiers and struct fields alike."""
     return tuple(part.name for part in column.parts)
+
+
+def lower_path_of(column: exp.Column) -> tuple[str, ...]:
+    """The same in lower case."""
+    return tuple(part.name.lower() for part in column.parts)
 
 
 def own_path(column: exp.Column, alias: str, source: object) -> tuple[str, ...] | None:
@@ -27,10 +32,10 @@ def own_path(column: exp.Column, alias: str, source: object) -> tuple[str, ...] 
     >>> own_path(orders, "orders", table), own_path(orders, "o", exp.to_table("sales.orders AS o"))
     (('address', 'city'), None)
     """
-    parts = path_of(column)
+    lowered = lower_path_of(column)
     for names in names_of(alias, source):
-        if len(names) < len(parts) and tuple(part.lower() for part in parts[: len(names)]) == names:
-            return parts[len(names) :]
+        if len(names) < len(lowered) and lowered[: len(names)] == names:
+            return path_of(column)[len(names) :]
     return None
 
 

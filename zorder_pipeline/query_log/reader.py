@@ -15,7 +15,7 @@ import sqlglot
 
 from .dialects import tokens_of
 from .files import LogFile, open_anywhere, open_log
-from .records import FIELDS, RAW, LogLine, line_of
+from .records import RAW, LogLine, line_of
 from .spark_events import executions
 
 __all__ = ["lines_of"]
@@ -94,7 +94,7 @@ def _document(log: LogFile) -> list[LogLine] | None:
         reason = "too_long" if len(data) > MAX_SCRIPT else reason
         return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
     if isinstance(told, Mapping):
-        if any(isinstance(told.get(name), str) for name in FIELDS["statement"]):
+        if line_of(log.source, 1, told).reason is None:
             return None  # a record
         lists = (value for value in told.values() if isinstance(value, list))
         told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])

@@ -16,7 +16,7 @@ import pandas as pd
 from .moments import asked_at
 from .spark_events import Execution
 
-__all__ = ["FIELDS", "RAW", "LogLine", "line_of"]
+__all__ = ["RAW", "LogLine", "line_of"]
 
 FIELDS = {
     "statement": ("statement", "statement_text", "query_text", "query", "sql", "sql_text", "text"),

@@ -12,8 +12,10 @@ from sqlglot import exp
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
 from .moments import MONTHS, SPANS, moved, truncated
 
-__all__ = ["NOW", "SPARKS", "Clock", "moment", "unit_of", "with_moments"]
+__all__ = ["NOW", "SPARKS", "Clock", "called", "moment", "unit_of", "with_moments"]
 
+SPARKS = ("spark", "databricks", "hive")
+"""Dialects in which days of the week and seconds mean what they do in Spark."""
 NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
 SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub)
 BACKWARDS = (exp.Sub, exp.DateSub, exp.TimestampSub, exp.DatetimeSub)
@@ -25,7 +27,6 @@ _CASTS = {"try_to_timestamp": "TIMESTAMP", "to_timestamp_ltz": "TIMESTAMP", "try
 _CASTS |= {"to_timestamp_ntz": "TIMESTAMPNTZ"}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAY_BY_NAME = {name: day for day, full in enumerate(_DAYS) for name in (full[:2], full[:3], full)}
-SPARKS = ("spark", "databricks", "hive")
 _DATE_FORMAT = re.compile(r"(%[Ymd]|[-_/.])+")
 _SPOKEN = re.compile(r"([+-]?\d+)\s+([A-Za-z]+)")
 
@@ -67,7 +68,7 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             return now.date() if now else None
         case exp.CurrentTimestamp() | exp.CurrentDatetime() | exp.Localtimestamp():
             return clock.now("UTC" if node.args.get("sysdate") else _zone(node))
-        case exp.Anonymous() if str(node.this).lower() in NOW:
+        case exp.Anonymous() if called(node) in NOW:
             return clock.now()
         case exp.Add() | exp.Sub() if (parts := _interval(node.expression)) is not None:
             return _shifted(node, moment(node.this, clock), parts, clock.zone)
@@ -89,7 +90,7 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             return None if after is None else after - dt.timedelta(days=1)
         case exp.DateFromParts():
             return dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
-        case exp.Anonymous() if str(node.this).lower() == "make_date":
+        case exp.Anonymous() if called(node) == "make_date":
             return dt.date(*(_whole(item) for item in node.expressions))
         case exp.Cast() if node.to.this in DATE_TYPES and not isinstance(node.this, exp.Literal):
             return _day(moment(node.this, clock))
@@ -104,8 +105,8 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             day = dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
             hour, minute, second = (_whole(node.args[name]) for name in ("hour", "min", "sec"))
             return dt.datetime.combine(day, dt.time(hour, minute, second))
-        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as text]) if str(node.this).lower() in _CASTS:
-            return moment(exp.cast(text.copy(), _CASTS[str(node.this).lower()]), clock)
+        case exp.Anonymous(expressions=[exp.Literal(is_string=True) as text]) if called(node) in _CASTS:
+            return moment(exp.cast(text.copy(), _CASTS[called(node)]), clock)
         case exp.NextDay():
             start, name = _day(moment(node.this, clock)), computed(node.expression)
             if start is None or name is None:
@@ -138,7 +139,7 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
         if (number := _day_of_week(part, clock)) is not None:
             return exp.Literal.number(number)
         if isinstance(part, exp.UnixToStr) and isinstance(part.args.get("format"), exp.Literal):
-            count, form = computed(part.this), _DIRECTIVE.sub(r"%\1", part.args["format"].this)
+            count, form = computed(part.this), _form(part.args["format"])
             if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not _FORMAT.fullmatch(form):
                 return part
             return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), ZoneInfo(clock.zone)).strftime(form))
@@ -146,7 +147,7 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
             return part if clock.now() is None else exp.Literal.number((clock.timestamp or 0) // 1_000_000)
         if isinstance(part, exp.TimeToStr):
             inner = part.this.this if isinstance(part.this, exp.TimeStrToTime) else part.this
-            at, form = moment(inner, clock), _DIRECTIVE.sub(r"%\1", part.args["format"].this)
+            at, form = moment(inner, clock), _form(part.args["format"])
             known = at is not None and not _is_text(inner) and _FORMAT.fullmatch(form)
             return exp.Literal.string(at.strftime(form)) if at is not None and known else part
         if isinstance(part, exp.Cast) and part.to.this in exp.DataType.TEXT_TYPES and not part.to.expressions:
@@ -165,6 +166,11 @@ def _zone(node: exp.Expr) -> str | None:
     if not isinstance(given, exp.Literal):
         raise ValueError("a zone that is computed")
     return str(given.this)
+
+
+def called(node: exp.Expr) -> str:
+    """What a function is called, in lower case, that sqlglot has no node of its own for; "" of anything else."""
+    return str(node.this).lower() if isinstance(node, exp.Anonymous) else ""
 
 
 def unit_of(node: exp.Expr) -> str:
@@ -229,16 +235,21 @@ def _months_later(node: exp.Expr, start: dt.date | None, zone: str) -> dt.date |
 
 def _day_of_week(node: exp.Expr, clock: Clock) -> int | None:
     """The number of a moment's day of the week in Spark, where a call asks for it; None elsewhere."""
-    of_monday = isinstance(node, exp.Anonymous) and str(node.this).lower() == "weekday" and len(node.expressions) == 1
+    of_monday = called(node) == "weekday" and len(node.expressions) == 1
     if clock.dialect not in SPARKS or not (of_monday or isinstance(node, exp.DayOfWeek)):
         return None
     at = moment(node.expressions[0] if of_monday else node.this, clock)
     return None if at is None else at.weekday() if of_monday else at.isoweekday() % 7 + 1
 
 
+def _form(node: exp.Expr) -> str:
+    """A format as Python writes it."""
+    return _DIRECTIVE.sub(r"%\1", node.this)
+
+
 def _read(text: str, form: exp.Expr, known: re.Pattern[str]) -> dt.datetime | None:
     """A moment written in a format of year, month, day and what is ``known`` besides."""
-    wanted = _DIRECTIVE.sub(r"%\1", form.this)
+    wanted = _form(form)
     if not known.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
         return None
     found = dt.datetime.strptime(text, wanted)

@@ -12,7 +12,7 @@ from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
 from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted
-from .qualified import names_of, own_path, path_of
+from .qualified import lower_path_of, names_of, own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
@@ -78,14 +78,13 @@ class Select:
         if alias in self.joins.whole:
             return []
         if alias in self.joins.hidden:  # WHERE cannot name it: what has no qualifier is another source's
-            where = [
-                substituted(part, lambda column: column if self._naming(column) - {alias} else None) for part in where
-            ]
-        before = [
-            substituted(part, lambda column: column if self._naming(column) - {alias} else None)
-            for part in self.joins.before.get(alias, ())
-        ]
+            where = self._of_others(where, alias)
+        before = self._of_others(self.joins.before.get(alias, []), alias)
         return [*where, *self.joins.restricting(alias), *filter(says_something, before)]
+
+    def _of_others(self, parts: list[exp.Expr], alias: str) -> list[exp.Expr]:
+        """Conditions where ``alias`` cannot be named: only columns that are surely another source's are known."""
+        return [substituted(part, lambda column: column if self._naming(column) - {alias} else None) for part in parts]
 
     def recipe(self, alias: str, table: str) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes, those on a sample
@@ -149,7 +148,7 @@ class Select:
         """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
         if not column.table:
             return set()
-        path = tuple(part.lower() for part in path_of(column))
+        path = lower_path_of(column)
         return set().union(*(self._named_by.get(path[:end], ()) for end in range(1, len(path))))
 
     def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:

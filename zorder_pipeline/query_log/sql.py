@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -13,6 +12,7 @@ from zorder_pipeline.model.schema import TableSchema
 
 from .catalog import Catalog
 from .changing import read_by_a_change
+from .dialects import tokens_of
 from .expressions import too_deep
 from .names import with_uniform_names
 from .parsing import BROKEN, Parameters, deeply, parsed
@@ -27,9 +27,7 @@ __all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_stateme
 MAX_LENGTH = 200_000
 MAX_STATEMENTS = 100
 MAX_TABLES = 20
-_UPKEEP = re.compile(
-    r"(?:\s|--[^\n]*\n|/\*.*?\*/)*+(RESTORE|FSCK|REORG|CONVERT|GENERATE|UNDROP|SYNC|DESC|DESCRIBE)\b", re.I | re.DOTALL
-)
+_UPKEEP = {"restore", "fsck", "reorg", "convert", "generate", "undrop", "sync", "desc", "describe"}
 """Delta's commands that read nothing for anybody."""
 _READING = (exp.Query, exp.Insert, exp.Create, exp.Update, exp.Delete, exp.Merge, exp.Cache)
 
@@ -124,9 +122,8 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
     except sqlglot.errors.TokenError:
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:
-        if (found := _UPKEEP.match(statement)) is not None:
-            return Unusable(found.group(1).lower(), ignored=True)
-        return Unusable("parse_error", ignored=False)
+        verb = next((token.text.lower() for token in tokens_of(statement, dialect) or ()), "")
+        return Unusable(verb, ignored=True) if verb in _UPKEEP else Unusable("parse_error", ignored=False)
     except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:

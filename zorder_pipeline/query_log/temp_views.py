@@ -177,7 +177,7 @@ class TemporaryViews:
             ValueError: there are more than `MAX_VIEWS`, or their statements are longer than `MAX_PARSED`.
         """
         known: Known = {}
-        texts: dict[int, int] = {}
+        lines, size = set[int](), 0
         if not self._named:
             return known
         words = {word for pattern in _WORDS for word in pattern.findall(line.statement.lower())}
@@ -193,8 +193,9 @@ class TemporaryViews:
                 raise ValueError(f"a statement that reads more than {MAX_VIEWS} views")
             for name, last in there.items():
                 if last is not None and last.is_there:
-                    texts[last.line] = len(last.statement)
-                    if sum(texts.values()) > MAX_PARSED:
+                    size += 0 if last.line in lines else len(last.statement)
+                    lines.add(last.line)
+                    if size > MAX_PARSED:
                         raise ValueError("a statement that reads views of more text than is kept parsed")
                     view = self._view(last)
                     known[name] = ((last.line, last.place), view)

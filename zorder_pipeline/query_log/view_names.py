@@ -84,10 +84,12 @@ def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
         return
     name, at = _name_at(tokens, words, at)
     if verb == "ALTER":
-        if kind == "VIEW" and name and words[at : at + 2] == ["RENAME", "TO"]:
+        if kind == "TABLE" or not name:
+            return
+        if words[at : at + 2] == ["RENAME", "TO"]:
             yield Change(place, name, False)
             yield Change(place, (*name[:-1], *_name_at(tokens, words, at + 2)[0][-1:]), True)
-        elif kind == "VIEW" and name and _QUERIES & {*words[at:]}:
+        elif _QUERIES & {*words[at:]}:
             yield Change(place, name, True, if_there=True)
         return
     created = {"TEMP", "TEMPORARY"} & modifiers if verb == "CREATE" else kind == "TABLE" and _QUERIES & {*words[at:]}

@@ -139,8 +139,9 @@ def query_of(tree: exp.Expr) -> exp.Query | None:
     >>> query_of(parse_one("CREATE TEMP VIEW V (x) AS SELECT a FROM t", read="spark")).sql("spark")
     'SELECT * FROM (SELECT a FROM t) AS V(x)'
     """
-    changed = isinstance(tree, exp.Alter) and (tree.args.get("actions") or [None])[0]
-    query = changed or tree.args.get("expression")
+    query = tree.args.get("expression")
+    if isinstance(tree, exp.Alter):
+        query = next(iter(tree.args.get("actions") or ()), None)
     if not isinstance(query, exp.Query) or not isinstance(tree, exp.Create | exp.Alter):
         return None
     if isinstance(tree, exp.Create) and tree.kind != "VIEW":

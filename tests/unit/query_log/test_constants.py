@@ -13,7 +13,8 @@ SUMMER = 1_710_000_000_000_000  # 2024-03-09 16:00 UTC, the day before New York'
 
 
 def _folded(text: str, clock: Clock | None = None) -> str | None:
-    found = fold(sqlglot.parse_one(text, read=dialect_of("spark")), clock or Clock())
+    clock = clock or Clock()
+    found = fold(sqlglot.parse_one(text, read=dialect_of(clock.dialect)), clock)
     return None if found is None else found.to_sql()
 
 
@@ -175,5 +176,4 @@ def test_relative_time_in_the_functions_of_many_tools(dialect: str, text: str, e
     ],
 )
 def test_moments_of_other_dialects(dialect: str, text: str, expected: str | None) -> None:
-    found = fold(sqlglot.parse_one(text, read=dialect_of(dialect)), Clock(SUMMER, dialect=dialect))
-    assert (None if found is None else found.to_sql()) == expected
+    assert _folded(text, Clock(SUMMER, dialect=dialect)) == expected
