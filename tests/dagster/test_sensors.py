@@ -23,10 +23,10 @@ from dagster import (
     SkipReason,
     build_sensor_context,
 )
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 
 from zorder_pipeline.assets import build_definitions
-from zorder_pipeline.assets.upstream import has_partitions, look
+from zorder_pipeline.assets.upstream import LOOKED_AT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import Comparison, predicate_to_json
@@ -54,6 +54,15 @@ def tick(
     result = found(build_sensor_context(instance=instance, cursor=cursor, definitions=defs))
     assert isinstance(result, SensorResult | SkipReason)
     return result
+
+
+def quiet(result: SensorResult | SkipReason, said: str | None = "t 0%") -> str | None:
+    """Cursor of a tick that starts nothing, and says so."""
+    assert isinstance(result, SensorResult)
+    assert not result.run_requests
+    assert result.skip_reason
+    assert said is None or said in (result.skip_reason.skip_message or "")
+    return result.cursor
 
 
 def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
@@ -92,16 +101,41 @@ def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
     time.sleep(0.02)
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
     with DagsterInstance.ephemeral() as instance:
-        quiet = tick(defs, "new_data", instance)
-        assert isinstance(quiet, SkipReason)
-        assert "t 0%" in (quiet.skip_message or "")
+        cursor = quiet(tick(defs, "new_data", instance))
         append(tmp_path / "t", ["2"] * 50)
-        asked = tick(defs, "new_data", instance)
+        asked = tick(defs, "new_data", instance, cursor)
         assert isinstance(asked, SensorResult)
         (request,) = asked.run_requests or ()
         assert request.job_name == "relayout_t"
         assert request.tags["zorder/why"].endswith("of the bytes are new")
-        assert isinstance(tick(defs, "new_data", instance, asked.cursor), SkipReason), "the same data asks once"
+        quiet(tick(defs, "new_data", instance, asked.cursor))  # the same data asks once
+        earlier = json.dumps({name: kept[0] for name, kept in json.loads(asked.cursor or "").items()})
+        quiet(tick(defs, "new_data", instance, earlier))  # a cursor of an earlier version
+
+
+@pytest.mark.parametrize("looked", [False, True])
+def test_a_relayout_is_found_behind_many_commits(tmp_path: Path, looked: bool) -> None:
+    """A stream of tiny commits does not make the files of a relayout look new."""
+    append(tmp_path / "t", ["1"])
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    with DagsterInstance.ephemeral() as instance:
+        first = tick(defs, "new_data", instance)
+        append(tmp_path / "t", ["1"] * 50_000, metadata="zorder layout 00")
+        time.sleep(0.02)
+        for _ in range(LOOKED_AT + 5):
+            append(tmp_path / "t", ["1"])
+        assert look(configured(tmp_path).tables[0]).relaid_at == 0
+        assert isinstance(first, SensorResult)
+        cursor = quiet(tick(defs, "new_data", instance, first.cursor if looked else None), None)
+        quiet(tick(defs, "new_data", instance, cursor), None)
+
+
+def test_the_newest_data_is_found_behind_many_commits_of_a_relayout(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"])
+    append(tmp_path / "t", ["1"])
+    for _ in range(LOOKED_AT + 5):
+        append(tmp_path / "t", ["1"], metadata="zorder layout 00")
+    assert look(configured(tmp_path).tables[0]).data_version == 1
 
 
 def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
@@ -138,6 +172,9 @@ def test_the_file_for_alerting_is_kept(tmp_path: Path) -> None:
 def test_which_tables_have_partitions(tmp_path: Path) -> None:
     append(tmp_path / "t", ["1"])
     write_deltalake(str(tmp_path / "u"), pa.table({"a": [1]}))
+    assert has_partitions(TableConfig(name="t", location=str(tmp_path / "t")))
+    DeltaTable(tmp_path / "t").create_checkpoint()
+    (tmp_path / "t" / "_delta_log" / f"{0:020d}.json").unlink()  # as Delta does after a month
     assert has_partitions(TableConfig(name="t", location=str(tmp_path / "t")))
     assert not has_partitions(TableConfig(name="u", location=str(tmp_path / "u")))
     assert not has_partitions(TableConfig(name="v", location=str(tmp_path / "v")))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from dagster import (
@@ -26,7 +27,7 @@ from zorder_pipeline.errors import ZorderError
 from .common import Shelf
 from .partitions import partitions_of
 from .source import observed
-from .upstream import Upstream, has_partitions, look
+from .upstream import LATEST, Upstream, has_partitions, look
 
 __all__ = ["chain_job", "sensors", "triggered"]
 
@@ -95,6 +96,24 @@ def _steps(partitions: DynamicPartitionsDefinition, keys: Sequence[str], context
     return [*requests, partitions.build_delete_request(gone)] if gone else requests
 
 
+@dataclass(frozen=True)
+class Looked:
+    """What `new_data` knows of a table from tick to tick.
+
+    Attributes:
+        since: what is written later is new, milliseconds since 1970: the last relayout or request.
+        version: at which the table was looked at; -1 when it is not known.
+    """
+
+    since: int = 0
+    version: int = -1
+
+    @classmethod
+    def of(cls, kept: int | list[int]) -> Looked:
+        """From the sensor's cursor; up to version 0.2 it held the time alone."""
+        return cls(kept) if isinstance(kept, int) else cls(*kept)
+
+
 def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     """Starts a table's chain when enough of it is new."""
     watched = [t for t in config.tables if t.location is not None and t.trigger.new_data_share is not None]
@@ -109,20 +128,23 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             "request. No Spark."
         ),
     )
-    def _new_data(context: SensorEvaluationContext) -> SensorResult | SkipReason:
-        asked: dict[str, int] = json.loads(context.cursor or "{}")
+    def _new_data(context: SensorEvaluationContext) -> SensorResult:
+        known = {name: Looked.of(kept) for name, kept in json.loads(context.cursor or "{}").items()}
         requests, shares = [], []
         now = round(time.time() * 1000)
-        for table, found in _looked_at(watched, context):
-            share = found.new_share(max(found.relaid_at, asked.get(table.name, 0)))
+        for table, found in _looked_at(watched, context, known):
+            before = known.get(table.name, Looked())
+            since = max(found.relaid_at, before.since if before.version <= found.version else 0)
+            share = found.new_share(since)
             shares.append(f"{table.name} {share:.0%}")
             if share >= (table.trigger.new_data_share or 1.0):
                 why = f"{share:.0%} of the bytes are new"
-                requests.append(_request(table, f"new-data-{table.name}-{found.version}", why))
-                asked[table.name] = now
-        if not requests:
-            return SkipReason(f"share of new bytes: {', '.join(shares)}" if shares else "no table has a trigger")
-        return SensorResult(run_requests=requests, cursor=json.dumps(asked))
+                requests.append(_request(table, f"new-data-{table.name}-{found.version}-{since}", why))
+                since = now
+            known[table.name] = Looked(since, found.version)
+        said = f"share of new bytes: {', '.join(shares)}" if shares else "no table can be read"
+        cursor = json.dumps({name: astuple(looked) for name, looked in known.items()})
+        return SensorResult(requests, None if requests else said, cursor)
 
     return _new_data
 
@@ -188,13 +210,17 @@ def _request(table: TableConfig, key: str, why: str) -> RunRequest:
 
 
 def _looked_at(
-    tables: Sequence[TableConfig], context: SensorEvaluationContext
+    tables: Sequence[TableConfig], context: SensorEvaluationContext, known: Mapping[str, Looked] | None = None
 ) -> Iterator[tuple[TableConfig, Upstream]]:
-    """Each table as it is now; those that delta-rs cannot read are named in the tick's log and left out."""
+    """Each table as it is now; those that delta-rs cannot read are named in the tick's log and left out.
+
+    Args:
+        known: where commits since the last look are wanted, what was seen then.
+    """
 
     def one(table: TableConfig) -> Upstream | ZorderError:
         try:
-            return look(table)
+            return look(table, LATEST if known is None else known.get(table.name, Looked()).version)
         except ZorderError as error:
             return error
 

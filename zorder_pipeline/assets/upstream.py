@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +17,17 @@ from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.model.places import local_path
 from zorder_pipeline.relayout.history import COMPACTED, OURS
 
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
 __all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
 
 LOOKED_AT = 60
-"""Commits looked at for the newest that changed data."""
+"""Newest commits that are always looked at."""
+FURTHER, FURTHEST = 1000, 10_000
+"""Commits looked at by one who wants all and has not looked before, and by anyone at most."""
+LATEST = -2
+"""Says to `look` that the last few commits do."""
 UPKEEP = ("VACUUM START", "VACUUM END")
 AS_WRITTEN = ("string", "date", "byte", "short", "integer", "long")
 """Types of partition columns whose values delta-rs names as Spark does."""
@@ -33,8 +41,8 @@ class Upstream:
         version: its newest version.
         data_version: its newest version that is neither a relayout or compaction of ours nor a VACUUM: what a layout
             was learned from is out of date when this one changes, not when the layout itself is written.
-        relaid_at: time of our newest relayout or compaction among the last commits, milliseconds since 1970, 0 without
-            one.
+        relaid_at: time of our newest relayout or compaction among the commits looked at, milliseconds since 1970, 0
+            without one.
         partitions: keys of its partitions, in order; empty for a table without.
         sizes, written_at: bytes and time (milliseconds since 1970) of its files, shape (files,).
     """
@@ -52,8 +60,11 @@ class Upstream:
         return float(self.sizes[self.written_at > since].sum()) / total if total else 0.0
 
 
-def look(table: TableConfig) -> Upstream:
+def look(table: TableConfig, seen: int = LATEST) -> Upstream:
     """Read a table's Delta log.
+
+    Args:
+        seen: version at which the table was looked at before, -1 if never: all commits since are looked at.
 
     Raises:
         TableError: it is known by its catalog name only, or delta-rs cannot read it.
@@ -66,7 +77,7 @@ def look(table: TableConfig) -> Upstream:
     try:
         found = DeltaTable(table.location)
         columns = found.metadata().partition_columns
-        history = sorted(found.history(LOOKED_AT), key=lambda commit: -int(commit["version"]))
+        history = _history(found, seen)
         parts = found.partitions() if columns else []
         files = pa.table(found.get_add_actions())
     except (DeltaError, OSError) as error:
@@ -74,9 +85,8 @@ def look(table: TableConfig) -> Upstream:
         raise TableError(
             f"delta-rs cannot read {table.location} ({reason}); the nightly run, which uses Spark, checks it"
         ) from error
-    ours = [commit for commit in history if str(commit.get("userMetadata") or "").startswith((OURS, COMPACTED))]
-    theirs = [c for c in history if c not in ours and c.get("operation") not in UPKEEP]
-    newest = theirs[0] if theirs else history[-1]
+    ours = [commit for commit in history if _is_ours(commit)]
+    newest = next((commit for commit in history if _changed_data(commit)), history[-1])
     return Upstream(
         version=found.version(),
         data_version=int(newest["version"]),
@@ -85,6 +95,25 @@ def look(table: TableConfig) -> Upstream:
         sizes=np.asarray(files["size_bytes"].to_pylist(), dtype=np.float64),
         written_at=np.asarray(files["modification_time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()),
     )
+
+
+def _history(found: DeltaTable, seen: int) -> list[dict[str, Any]]:
+    """The newest commits, newest first: those since ``seen`` and so many that one of them changed data."""
+    since = {LATEST: 0, -1: FURTHER}.get(seen, found.version() - seen)
+    limit = min(FURTHEST, max(LOOKED_AT, since))
+    while True:
+        commits = sorted(found.history(limit), key=lambda commit: -int(commit["version"]))
+        if len(commits) < limit or limit == FURTHEST or any(map(_changed_data, commits)):
+            return commits
+        limit = min(FURTHEST, limit * 8)  # a relayout may have come in many commits
+
+
+def _is_ours(commit: Mapping[str, Any]) -> bool:
+    return str(commit.get("userMetadata") or "").startswith((OURS, COMPACTED))
+
+
+def _changed_data(commit: Mapping[str, Any]) -> bool:
+    return not _is_ours(commit) and commit.get("operation") not in UPKEEP
 
 
 def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple[str, ...], str]:
@@ -121,8 +150,12 @@ def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple
 def has_partitions(table: TableConfig) -> bool:
     """Whether Dagster shows the table's partitions: as configured, else whether a local table was made with any.
 
-    Definitions are loaded often and for many tables, so only a local table's first commit is read, up to its schema.
+    Definitions are loaded often and for many tables, so only a local table's first commit is read, up to its schema;
+    where Delta has removed that one, as it does after a month, delta-rs is asked.
     """
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     if table.partitions is not None:
         return table.partitions
     if table.location is None or (local := local_path(table.location)) is None:
@@ -134,5 +167,10 @@ def has_partitions(table: TableConfig) -> bool:
                 if '"metaData"' in line and (made := json.loads(line).get("metaData")):
                     return bool(made.get("partitionColumns"))
     except (OSError, ValueError):
-        return False  # no such table yet, or a remote one: `partitions: true` says it
-    return False
+        pass
+    if not first.parent.is_dir():
+        return False  # no such table yet
+    try:
+        return bool(DeltaTable(local).metadata().partition_columns)
+    except (DeltaError, OSError):
+        return False  # `partitions: true` says it
