@@ -128,6 +128,36 @@ def test_a_line_of_the_future_silences_no_other_also_where_a_state_holds_one(sto
     assert store.purge(days=90)["query_log"] == 1
 
 
+def test_a_log_that_is_renamed_and_begun_anew_counts_once(store: LogStore, tmp_path: Path) -> None:
+    log = tmp_path / "logs" / "queries.log"
+    log.parent.mkdir()
+    log.write_text(_lines(0, 3))
+    store.ingest(str(log.parent), CATALOG)
+    (log.parent / "queries.log.1").write_text(log.read_text() + _lines(3, 1))
+    log.write_text(_lines(4, 2))
+    added = store.ingest(str(log.parent), CATALOG)
+    assert (added.log.lines, added.log.used, added.files) == (3, 3, 2)
+    log.write_text(_lines(5, 4))  # as an export is that holds the last days
+    assert store.ingest(str(log.parent), CATALOG).log.lines == 3
+    assert _values(store) == [f"a = {i}" for i in range(9)]
+    assert store.ingest(str(log.parent), CATALOG).unchanged == 2
+
+
+@pytest.mark.slow
+def test_a_configuration_that_comes_back_brings_its_queries_back(store: LogStore, tmp_path: Path) -> None:
+    """A table that was left out for a night, for whatever reason, has lost nothing; nor is anything doubled."""
+    log = tmp_path / "log.jsonl"
+    log.write_text(_lines(0, 3) + json.dumps({"statement": "SELECT * FROM u WHERE b = 1"}) + "\n")
+    wider = Catalog({"t": "t", "u": "u"}, CATALOG.schemas)
+    for catalog, count in ((wider, 4), (CATALOG, 3), (wider, 4), (wider, 4)):
+        store.ingest(str(log), catalog)
+        assert (len(_values(store)), store.load().lines) == (count, 4)
+    log.unlink()
+    (tmp_path / "other.jsonl").write_text(_lines(9, 1))
+    store.ingest(str(tmp_path / "other.jsonl"), CATALOG)
+    assert len(_values(store)) == 5, "what lies nowhere any more is kept as it was read"
+
+
 @pytest.mark.slow
 def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 3) + json.dumps({"statement": "SELECT * FROM u WHERE b = 1"}) + "\n")

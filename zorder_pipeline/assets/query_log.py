@@ -85,8 +85,8 @@ def read_logs(
 ) -> tuple[StoredLog, QueryLog]:
     """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
 
-    A table that cannot be opened is left to its own assets to complain about; a log that cannot be read, to the next
-    night, as long as there is another.
+    A table that cannot be opened is left to its own assets to complain about, and its queries are kept; a log that
+    cannot be read is left to the next night, as long as there is another.
 
     Raises:
         ConfigError: no log is configured.
@@ -103,7 +103,9 @@ def read_logs(
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
         except TableError as error:
             context.log.warning(f"{table.name}: {error}")
-            continue
+            if table.location is None:
+                continue
+            snapshot = pipeline.Unopened.at(table.location)
         known[table.name] = (snapshot, pipeline.names_of(table.table, snapshot, table.names))
     added, unread = [], []
     for log in config.query_logs:

@@ -20,7 +20,7 @@ from .judgements import Judgement, Rules
 from .judging import hold_now, judge_table
 from .keeping import present_plan
 from .learning import learn, learn_layout_for
-from .logs import ingest, ingest_into, names_of, purge, stored_log
+from .logs import Unopened, ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
 from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
@@ -43,6 +43,7 @@ __all__ = [
     "Rules",
     "Savings",
     "TableAnalysis",
+    "Unopened",
     "analyse",
     "answer_request",
     "apply",

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.catalog import Catalog
@@ -21,10 +24,34 @@ from .records import LogSource, Progress, silent
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Tables", "ingest", "ingest_into", "names_and_schemas", "names_of", "purge", "stored_log"]
+__all__ = ["Tables", "Unopened", "ingest", "ingest_into", "names_and_schemas", "names_of", "purge", "stored_log"]
 
 
-Tables = Mapping[str, tuple[TableSnapshot, Sequence[str]]]
+@dataclass(frozen=True)
+class Unopened:
+    """A table that cannot be opened now: its queries are known by its names, without its columns.
+
+    A night without it would be one of another configuration, and all logs would be read again, twice.
+
+    Attributes:
+        location: URI of the table's folder.
+    """
+
+    location: str
+    schema: None = None
+
+    @classmethod
+    def at(cls, place: str) -> Unopened:
+        """The table in a folder.
+
+        >>> Unopened.at("/lake/t/").location, Unopened.at("s3a://lake/t").location
+        ('file:/lake/t', 's3a://lake/t')
+        """
+        local = local_path(place)
+        return cls((place if local is None else f"file:{Path(local).absolute()}").rstrip("/"))
+
+
+Tables = Mapping[str, tuple[TableSnapshot | Unopened, Sequence[str]]]
 """By table name, its snapshot and the names statements call it by."""
 
 
@@ -130,10 +157,10 @@ def names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, 
         for name in names[certain:]:
             implied.setdefault(name.lower(), set()).add(table)
     alone = {name: next(iter(claimed)) for name, claimed in implied.items() if len(claimed) == 1}
-    return alone | given, {name: snapshot.schema for name, (snapshot, _) in known.items()}
+    return alone | given, {name: found.schema for name, (found, _) in known.items() if found.schema is not None}
 
 
-def names_of(table: str, snapshot: TableSnapshot, aliases: Sequence[str] = ()) -> tuple[str, ...]:
+def names_of(table: str, snapshot: TableSnapshot | Unopened, aliases: Sequence[str] = ()) -> tuple[str, ...]:
     """What a statement may call the table: its aliases, its catalog name, where it lies; and what follows from these.
 
     That is the last part of the catalog name, and the last part or two of its folder's path. It names a table only as

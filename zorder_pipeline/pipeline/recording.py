@@ -6,6 +6,7 @@ import atexit
 import contextlib
 import getpass
 import hashlib
+import json
 import os
 import tempfile
 import threading
@@ -73,7 +74,7 @@ class Recording:
             self.recorder.spill()
             if self.spark.sparkContext._jsc is None:
                 raise ZorderError("the session has been stopped")
-            place = f"{self.state}/{RECORDED}"
+            place = f"{self.state}/{RECORDED}/{self._kind}"
             moved = moved_to(self.spark, self.recorder.spool, place)
             if not moved and not self._left:
                 return 0
@@ -87,6 +88,12 @@ class Recording:
             return sum(added.tables.values())
 
     _left = True  # files that another process moved there, or that could not be read the last time
+
+    @property
+    def _kind(self) -> str:
+        """Folder of all recorders of these tables: another's files say what else was asked, of other tables."""
+        told = json.dumps(sorted(self.tables.items()))
+        return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
 
     def _opened(self, name: str, table: str) -> tuple[TableSnapshot, tuple[str, ...]] | None:
         """A table as queries are read with; None of one that cannot be opened, which is told once."""

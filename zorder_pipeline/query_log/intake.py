@@ -1,12 +1,19 @@
-"""What of a log is new: files that were not there, and what was added to those that were."""
+"""What of a log is new: files that were not there, and what was added to those that were, whatever their names are now.
+
+A log is told by its content. One that was renamed, also compressed, goes on where it ended under its old name; what has
+come in its place is a log of its own, of which nothing counts that is as old as what was read before: an export that is
+written over and over holds old lines among its new ones.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from .files import LogFile, is_delta, list_logs, new_delta_files
+from .marks import MARKED, Mark, goes_on
 from .parts import Part
 
 __all__ = ["Intake", "Known", "batches", "find_new", "name_of"]
@@ -22,14 +29,29 @@ class Known:
     """What the store knows of a log.
 
     Attributes:
+        log: what it is called in the store, whatever its file is called.
         size: bytes when it was read last.
-        position: last line read.
+        position: last line read; 0 where it was read under another configuration, and is to be read again.
+        current: whether it was read under this configuration.
         delta_version: version of a log that is a Delta table.
+        watermark: time of its newest query, microseconds since 1970 UTC.
+        mark: of what was read.
+        since: lines of this time or earlier ones were left out.
     """
 
+    log: str
     size: int
     position: int
+    current: bool = True
     delta_version: int | None = None
+    watermark: int | None = None
+    mark: Mark | None = None
+    since: int | None = None
+
+    @property
+    def latest(self) -> int | None:
+        """Time of the newest query that is known to have been read."""
+        return max((time for time in (self.watermark, self.since) if time is not None), default=None)
 
 
 @dataclass(frozen=True)
@@ -53,20 +75,57 @@ def find_new(path: str, log_format: str, zone: str, known: Mapping[str, Known]) 
         LogError: there is no log, or a Delta table's history does not reach back to what is known.
     """
     before = known.get(name_of(path))
-    if before is not None and before.delta_version is not None:
-        version, added = new_delta_files(path, before.delta_version)
+    if before is not None and before.current and before.delta_version is not None:
+        newest, added = new_delta_files(path, before.delta_version)
         fresh = [log for log in (_delta_file(path, item) for item in added) if name_of(log.source) not in known]
-        return Intake(tuple(Part(log, zone) for log in fresh), 0, version)
-    parts, unchanged = [], 0
-    for log in list_logs(path, log_format):
+        return Intake(tuple(Part(log, zone, name_of(path)) for log in fresh), 0, newest)
+    version = _delta_version(path)
+    logs = list_logs(path, log_format)
+    if version is not None:  # OPTIMIZE rewrites its files under other names: together they are one log
+        left = [log for log in logs if (one := known.get(name_of(log.source))) is None or not one.current]
+        return Intake(tuple(Part(log, zone, name_of(path)) for log in left), len(logs) - len(left), version)
+    parts, unchanged, changed = [], 0, []
+    for log in logs:
         before = known.get(name_of(log.source))
-        if before is not None and before.size == log.size:
+        if before is None or not _is_same(log, before):
+            changed.append(log)
+        elif before.current and before.size == log.size:
             unchanged += 1
         else:
-            after = before.position if before is not None else 0
-            shares = min(MAX_SHARES, 1 + log.size // SHARE_BYTES) if log.kind == "json" else 1
-            parts += [Part(log, zone, after, (i, shares)) for i in range(shares)]
-    return Intake(tuple(parts), unchanged, _delta_version(path))
+            parts += _shares(log, zone, before)
+    gone = _gone(path, logs, changed, known)
+    for log in changed:
+        name = name_of(log.source)
+        moved = next((one for one in gone if one.mark is not None and goes_on(log, one.mark)), None)
+        if moved is not None:
+            parts += _shares(log, zone, moved)
+        elif (before := known.get(name)) is not None:
+            parts += _shares(log, zone, Known(f"{name}#{uuid.uuid4().hex[:8]}", 0, 0, since=before.latest))
+        else:
+            parts += _shares(log, zone, Known(name, 0, 0))
+    return Intake(tuple(parts), unchanged)
+
+
+def _is_same(log: LogFile, before: Known) -> bool:
+    """Whether a log is what was read under its name before, and what has been added to that."""
+    if before.size == log.size or log.kind not in MARKED:
+        return True
+    return goes_on(log, before.mark) if before.mark is not None else log.size > before.size
+
+
+def _gone(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: Mapping[str, Known]) -> list[Known]:
+    """What was read below ``path`` and does not lie under its name any more, the longest first."""
+    names = {name_of(log.source) for log in logs} - {name_of(log.source) for log in changed}
+    folder = name_of(path) + "/"
+    found = [one for name, one in known.items() if name not in names and name.startswith(folder) and one.size > 0]
+    return sorted(found, key=lambda one: -one.size)
+
+
+def _shares(log: LogFile, zone: str, known: Known) -> list[Part]:
+    """A log, or what was added to it, in shares that are read side by side."""
+    count = min(MAX_SHARES, 1 + log.size // SHARE_BYTES) if log.kind == "json" else 1
+    part = Part(log, zone, known.log, known.position, since=known.since)
+    return [replace(part, share=(i, count)) for i in range(count)]
 
 
 def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:

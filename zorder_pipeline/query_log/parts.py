@@ -18,6 +18,7 @@ from .catalog import Catalog, generation_of
 from .files import LogFile
 from .ingest import Interpreter
 from .insight import query_level
+from .marks import mark_of
 from .sql import Unusable
 
 __all__ = ["SCHEMA", "Part", "rows_of"]
@@ -54,14 +55,18 @@ class Part:
     """A log, or what has been added to it.
 
     Attributes:
+        name: what it is called in the store, see `zorder_pipeline.query_log.intake.Known`.
         after: lines up to and including this position were ingested before.
         share: (i, n) for the i-th of n equal shares of the lines.
+        since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.
     """
 
     log: LogFile
     zone: str
+    name: str = ""
     after: int = 0
     share: tuple[int, int] = (0, 1)
+    since: int | None = None
 
 
 def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:
@@ -95,10 +100,13 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     lines = used = 0
     last = part.after
     watermark: int | None = None
+    mark = mark_of(part.log) if part.share[0] == 0 else None
     for line, found in interpreter.log(part.log, part.after, part.share):
-        lines += 1
         if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then
             last = max(last, line.position)
+        if part.since is not None and line.timestamp is not None and line.timestamp <= part.since:
+            continue
+        lines += 1
         if line.timestamp is not None:
             watermark = max(watermark or line.timestamp, line.timestamp)
         if not isinstance(found, Unusable):
@@ -114,7 +122,9 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
             text = (line.statement or line.raw)[:TEXT]
             row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
             yield row | {"reason": found.reason, "query_date": _date(line.timestamp), "user": line.user}
-    totals = {"lines": lines, "used": used, **{name: dict(counter) for name, counter in counts.items()}}
+    totals: dict[str, Any] = {"lines": lines, "used": used}
+    totals |= {name: dict(counter) for name, counter in counts.items()}
+    totals["mark"] = None if mark is None else mark.to_json()
     yield {
         "kind": "file",
         "source": part.log.source,

@@ -48,7 +48,7 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
 
 
 def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:
-    """Delete the files of a folder that were spilled more than ``days`` days ago, or all of ``user``.
+    """Delete the files below a folder that were spilled more than ``days`` days ago, or all of ``user``.
 
     Whether they have been ingested makes no difference: what was read from them goes, too. Returns how many are gone.
     """
@@ -59,13 +59,17 @@ def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = 
     filesystem = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
     if not filesystem.exists(folder):
         return 0
-    found = [_NAME.fullmatch(str(status.getPath().getName())) for status in filesystem.listStatus(folder)]
-    spilled = [name for name in found if name]
+    listed, spilled = filesystem.listFiles(folder, True), {}
+    while listed.hasNext():
+        place = str(listed.next().getPath().toString())
+        if name := _NAME.fullmatch(place.rsplit("/", 1)[-1]):
+            spilled[place] = name
     before = time.time() - 86_400 * days
-    gone = [name[0] for name in spilled if name[1] or (user is None and int(name[2]) < before)]
-    whole = [path(folder, name[0]).toString() for name in spilled if not name[1]]
+    gone = {place for place, name in spilled.items() if name[1] or (user is None and int(name[2]) < before)}
+    whole = [place for place, name in spilled.items() if not name[1]]
     if user is not None and whole:
         event, asker = F.get_json_object("value", "$.Event"), F.get_json_object("value", "$.User")
         begun = spark.read.text(whole).where((event == "SparkListenerApplicationStart") & (asker == user))
-        gone += [row[0] for row in begun.select("_metadata.file_name").distinct().collect()]
-    return sum(bool(filesystem.delete(path(folder, name), False)) for name in gone)
+        asked = {str(row[0]) for row in begun.select("_metadata.file_name").distinct().collect()}
+        gone |= {place for place in whole if place.rsplit("/", 1)[-1] in asked}
+    return sum(bool(filesystem.delete(path(place), False)) for place in gone)

@@ -23,7 +23,7 @@ from .catalog import Catalog, generation_of
 from .intake import Known, batches, find_new, name_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, rows_of
-from .stored import Record, StoredLog, log_of, query_of, record_of
+from .stored import RECORD, Record, StoredLog, known_of, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,8 +83,8 @@ class LogStore:
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, catalog, generation))
         if intake.parts and intake.delta_version is not None:
-            mark = (path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING)
-            self._commit(uuid.uuid4().hex, generation, [mark])
+            version = (name_of(path), path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING, None, None)
+            self._commit(uuid.uuid4().hex, generation, [version])
         return StoredLog.merged(added)
 
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
@@ -170,7 +170,7 @@ class LogStore:
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
             counted = done.collect()
-            self._commit(run, generation, [record_of(part.log, counted) for part in parts if part.share[0] == 0])
+            self._commit(run, generation, [record_of(part, counted) for part in parts if part.share[0] == 0])
         finally:
             rows.unpersist()
         totals = [json.loads(row["counts"]) for row in counted]
@@ -182,9 +182,8 @@ class LogStore:
         from pyspark.sql import functions as F
 
         number = self._next_batch()
-        columns = "name string, source string, size bigint, position bigint, delta_version bigint, watermark bigint"
-        named = [(name_of(record[0]), *record) for record in records]
-        frame = self.spark.createDataFrame(named, columns + ", counts string").select(
+        named = [(name_of(record[1]), *record) for record in records]
+        frame = self.spark.createDataFrame(named, f"name string, {RECORD}").select(
             F.lit(number).cast("bigint").alias("batch"),
             F.lit(run).alias("run"),
             F.lit(generation).alias("generation"),
@@ -202,7 +201,7 @@ class LogStore:
             writer = writer.option("delta.appendOnly", "false").option("zorder.schemaVersion", str(SCHEMA_VERSION))
             if name == "query_log":
                 writer = writer.partitionBy("table_name")
-        elif name == "quarantine":  # an older one has no users
+        elif name != "query_log":  # an older quarantine has no users, older files no marks
             writer = writer.option("mergeSchema", "true")
         with _conflicts(self.state):
             writer.save(self.path(name))
@@ -215,22 +214,33 @@ class LogStore:
         return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
 
     def _known(self, generation: str) -> dict[str, Known]:
-        """The newest record of each log by its name."""
-        from pyspark.sql import functions as F
-
-        if not self._exists("log_files"):
-            return {}
-        rows = self._read("log_files").where(F.col("generation") == generation).orderBy("batch").collect()
-        return {row["name"]: Known(row["size"], row["position"], row["delta_version"]) for row in rows}
-
-    def _current_files(self) -> DataFrame:
-        """Records of each log's newest generation: what was read under an older configuration does not count."""
+        """The newest record of each log by the name of its file."""
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
-        newest = Window.partitionBy("name").orderBy(F.col("batch").desc())
-        files = self._read("log_files").withColumn("newest", F.first("generation").over(newest))
-        return files.where(F.col("generation") == F.col("newest"))
+        if not self._exists("log_files"):
+            return {}
+        newest = F.max("watermark").over(Window.partitionBy("log"))
+        rows = self._current_files().withColumn("watermark", newest).orderBy("batch").collect()
+        return {row["name"]: known_of(row, generation) for row in rows}
+
+    def _current_files(self) -> DataFrame:
+        """Records of each log since it was last read from the beginning, under its newest generation.
+
+        What was read of it under an older configuration does not count, also when that one has come back since.
+        """
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        files = self._read("log_files")
+        for column, kind in (("log", "string"), ("mark", "string"), ("since", "bigint")):
+            if column not in files.columns:  # of a state that is older than these
+                files = files.withColumn(column, F.lit(None).cast(kind))
+        files = files.withColumn("log", F.coalesce("log", "name"))
+        of_log = Window.partitionBy("log")
+        files = files.withColumn("newest", F.max_by("generation", "batch").over(of_log))
+        other = F.max(F.when(F.col("generation") != F.col("newest"), F.col("batch"))).over(of_log)
+        return files.withColumn("before", F.coalesce(other, F.lit(0))).where(F.col("batch") > F.col("before"))
 
     def _exists(self, name: str) -> bool:
         from delta.tables import DeltaTable

@@ -6,17 +6,27 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
-from .files import LogFile
+from .intake import Known
+from .marks import Mark
+from .parts import Part
 
-__all__ = ["Record", "StoredLog", "log_of", "query_of", "record_of"]
+if TYPE_CHECKING:
+    from pyspark.sql import Row
 
-Record = tuple[str, int, int, int | None, int | None, str]
-"""Source, size, position, Delta version, watermark and counts of a log."""
+__all__ = ["RECORD", "Record", "StoredLog", "known_of", "log_of", "query_of", "record_of"]
+
+Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None]
+"""What ``log_files`` keeps of a log."""
+RECORD = (
+    "log string, source string, size bigint, position bigint, delta_version bigint, watermark bigint, counts string, "
+    "mark string, since bigint"
+)
+"""The same as Spark's schema."""
 
 
 @dataclass(frozen=True)
@@ -48,16 +58,33 @@ class StoredLog:
         return counts | {"files": self.files, "unchanged_files": self.unchanged}
 
 
-def record_of(log: LogFile, counted: Sequence[Any]) -> Record:
-    """What ``log_files`` keeps of a log, from the rows of its shares."""
-    rows = [row for row in counted if row["source"] == log.source]
+def record_of(part: Part, counted: Sequence[Any]) -> Record:
+    """What ``log_files`` keeps of the log of a part, from the rows of all its shares."""
+    rows = [row for row in counted if row["source"] == part.log.source]
     total = log_of([json.loads(row["counts"]) for row in rows], ())
     tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
     kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
     kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
     watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
     position = max(row["position"] for row in rows)
-    return log.source, log.size, position, None, watermark, json.dumps(kept | {"tables": dict(tables)})
+    mark = next((json.dumps(found) for row in rows if (found := json.loads(row["counts"])["mark"])), None)
+    counts = json.dumps(kept | {"tables": dict(tables)})
+    return part.name, part.log.source, part.log.size, position, None, watermark, counts, mark, part.since
+
+
+def known_of(row: Row, generation: str) -> Known:
+    """A row of ``log_files``; what was read under another generation is to be read again."""
+    current = row["generation"] == generation
+    return Known(
+        log=row["log"],
+        size=row["size"],
+        position=row["position"] if current else 0,
+        current=current,
+        delta_version=row["delta_version"],
+        watermark=row["watermark"],
+        mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
+        since=row["since"],
+    )
 
 
 def query_of(row: dict[str, Any]) -> LoggedQuery:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
-from zorder_pipeline.pipeline.logs import names_and_schemas, names_of
-from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.pipeline.logs import Unopened, names_and_schemas, names_of
+from zorder_pipeline.query_log.catalog import Catalog, generation_of
 
 
 def lying(location: str) -> Any:
@@ -35,6 +36,19 @@ def test_a_table_is_meant_by_its_aliases_its_catalog_name_and_its_folder() -> No
     assert meant(found, "nobody.knows") == [None]
     assert found.named("/lake/air/flights_v2") == "flights"
     assert found.named("s3a://lake/warehouse/3f2a") == "sales"
+
+
+def test_a_table_that_cannot_be_opened_keeps_its_names() -> None:
+    """Else the logs would be read again, tonight without it and once more with it."""
+
+    def generation(found: Any) -> str:
+        known = {"flights": (found, names_of("/lake/air/flights_v2", found, ("flights",)))}
+        aliases, schemas = names_and_schemas(known)
+        assert set(schemas) == ({"flights"} if found.schema else set())
+        return generation_of(Catalog.of(aliases, schemas, {}, "spark"), "UTC")
+
+    opened = SimpleNamespace(location="file:/lake/air/flights_v2", schema=TableSchema((Column("a", "int"),)))
+    assert generation(Unopened.at("/lake/air/flights_v2")) == generation(opened)
 
 
 def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above() -> None:

@@ -371,7 +371,7 @@ def test_what_was_read_before_and_by_others_is_known(tmp_path: Path) -> None:
         found = [predicate_from_json(json.loads(row["predicate"])) for row in rows]
         return sorted(int(item.to_sql().removeprefix("a = ")) for item in found)
 
-    assert values(Part(log, "UTC", after=15)) == [7, 8, 9]
+    assert values(Part(log, "UTC", "log", 15)) == [7, 8, 9]
     assert values(*(Part(log, "UTC", share=(i, 3)) for i in range(3))) == list(range(10))
 
 

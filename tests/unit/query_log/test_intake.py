@@ -1,0 +1,163 @@
+"""What of a log is new, while logs are renamed, compressed, begun anew and written over."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from zorder_pipeline.query_log.files import list_logs
+from zorder_pipeline.query_log.intake import Known, find_new, name_of
+from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
+from zorder_pipeline.query_log.parts import Part
+
+MANY = SPAN // 16
+"""Lines that make a log much longer than what is looked at of it."""
+
+
+def lines(first: int, count: int) -> str:
+    """So many lines, from the ``first`` on; each has its number and, later with it, its time."""
+    return "".join(json.dumps({"n": i, "time": i * 1000}) + "\n" for i in range(first, first + count))
+
+
+class Store:
+    """What the state knows of the logs in a folder; their lines are read, as many times as they are, and not parsed."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.known: dict[str, Known] = {}
+        self.read: list[int] = []
+
+    def night(self) -> list[str]:
+        """Reads what is new; returns the files in which something was looked for."""
+        found = find_new(str(self.folder), "auto", "UTC", self.known)
+        parts = [part for part in found.parts if part.share[0] == 0]
+        for part in parts:
+            self.known[name_of(part.log.source)] = self._read(part)
+        return [part.log.source.rsplit("/", 1)[-1] for part in parts]
+
+    def _read(self, part: Part) -> Known:
+        path = Path(part.log.source)
+        content = path.read_bytes()
+        plain = gzip.decompress(content) if path.suffix == ".gz" else content
+        told = [json.loads(line) for line in plain.decode().splitlines()]
+        new = [item for item in told[part.after :] if part.since is None or item["time"] > part.since]
+        self.read += [item["n"] for item in new]
+        newest = max((item["time"] for item in new), default=None)
+        return Known(part.name, len(content), len(told), True, None, newest, mark_of(part.log), part.since)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Store:
+    return Store(tmp_path)
+
+
+def _packed(folder: Path, name: str, target: str) -> None:
+    (folder / target).write_bytes(gzip.compress((folder / name).read_bytes()))
+    (folder / name).unlink()
+
+
+def _renamed(folder: Path, name: str, target: str) -> None:
+    (folder / name).rename(folder / target)
+
+
+def _copied(folder: Path, name: str, target: str) -> None:
+    (folder / target).write_bytes((folder / name).read_bytes())
+    (folder / name).write_text("")
+
+
+@pytest.mark.parametrize("rotate", [_renamed, _copied, _packed])
+@pytest.mark.parametrize("count", [3, MANY])
+def test_a_rotated_log_is_read_once(store: Store, count: int, rotate: Callable[[Path, str, str], None]) -> None:
+    """As logrotate does it: a night's log gets a number, older ones the next, and is compressed at once or later."""
+    log, written = store.folder / "queries.log", 0
+    last = ".gz" if rotate is _packed else ""
+    for night in range(6):
+        with log.open("a") as stream:  # after the reading of the night before, and before the rotation
+            stream.write(lines(written, 2))
+        written += 2
+        for age in range(night, 1, -1):
+            (before,) = store.folder.glob(f"queries.log.{age - 1}*")
+            (_renamed if before.suffix == ".gz" else _packed)(store.folder, before.name, f"queries.log.{age}.gz")
+        if night:
+            rotate(store.folder, "queries.log", f"queries.log.1{last}")
+        log.open("a").write(lines(written, count + night))
+        written += count + night
+        store.night()
+        assert sorted(store.read) == list(range(written))
+        assert store.night() == []
+
+
+def test_a_log_with_a_date_in_its_name_is_read_once_when_it_is_compressed(store: Store) -> None:
+    for day in range(3):
+        (store.folder / f"day-{day}.jsonl").write_text(lines(day * MANY, MANY))
+        if day:
+            _packed(store.folder, f"day-{day - 1}.jsonl", f"day-{day - 1}.jsonl.gz")
+        store.night()
+    assert store.read == list(range(3 * MANY))
+
+
+def test_an_export_that_is_written_over_counts_each_query_once(store: Store) -> None:
+    """The last days' history, every night under the same name; also when it has become shorter."""
+    for first, count in ((0, 300), (100, 300), (250, 400), (600, 60), (640, 40)):
+        (store.folder / "history.jsonl").write_text(lines(first, count))
+        store.night()
+    assert store.read == list(range(680))
+
+
+def test_a_copy_of_a_log_is_a_log_of_its_own(store: Store) -> None:
+    """Two applications may ask the same; only what has lost its name is looked for elsewhere."""
+    (store.folder / "a.jsonl").write_text(lines(0, 3))
+    store.night()
+    (store.folder / "b.jsonl").write_text(lines(0, 3))
+    store.night()
+    assert store.read == [0, 1, 2] * 2
+
+
+def test_another_log_that_begins_alike_is_no_renamed_one(store: Store) -> None:
+    (store.folder / "a.jsonl").write_text(lines(0, MANY))
+    store.night()
+    (store.folder / "a.jsonl").unlink()
+    (store.folder / "b.jsonl").write_text(lines(0, MANY - 1) + lines(MANY, 1))
+    store.night()
+    assert len(store.read) == 2 * MANY
+
+
+def test_logs_of_another_configuration_are_read_again_from_the_beginning(store: Store) -> None:
+    (store.folder / "a.jsonl").write_text(lines(0, 5))
+    (store.folder / "b.jsonl").write_text(lines(5, 5))
+    store.night()
+    store.known = {name: Known(one.log, one.size, 0, False, mark=one.mark) for name, one in store.known.items()}
+    _renamed(store.folder, "b.jsonl", "c.jsonl")
+    assert store.night() == ["a.jsonl", "c.jsonl"]
+    assert store.read == [*range(10), *range(10)]
+    assert store.known["/".join((str(store.folder), "c.jsonl"))].log.endswith("b.jsonl"), (
+        "so that b.jsonl counts no more"
+    )
+
+
+def test_a_mark_is_that_of_the_first_bytes(tmp_path: Path) -> None:
+    text = lines(0, MANY)
+    (tmp_path / "a.jsonl").write_text(text)
+    (log,) = list_logs(str(tmp_path / "a.jsonl"))
+    mark = mark_of(log)
+    assert mark is not None
+    assert (mark.size, Mark(**mark.to_json())) == (len(text), mark)
+    for name, content, same in (
+        ("longer.jsonl", (text + lines(MANY, 1)).encode(), True),
+        ("packed.jsonl.bz2", bz2.compress((text + "x").encode()), True),
+        ("cut.jsonl.gz", gzip.compress((text + "x" * 100_000).encode())[:-9], True),
+        ("shorter.jsonl", text[:-1].encode(), False),
+        ("packed_shorter.jsonl.gz", gzip.compress(text[:-1].encode()), False),
+        ("empty.jsonl", b"", False),
+        ("other.jsonl", text.replace('"n": 0', '"n": 9').encode(), False),
+    ):
+        (tmp_path / name).write_bytes(content)
+        assert goes_on(list_logs(str(tmp_path / name))[0], mark) is same, name
+    (tmp_path / "a.jsonl").unlink()
+    assert mark_of(log) is None
+    assert not goes_on(log, mark)
