@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,8 +21,9 @@ from dagster import (
     in_process_executor,
 )
 
+from zorder_pipeline.assets import budget
 from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, nightly_budget, offers
-from zorder_pipeline.assets.common import QUERY_LOG, Shelf
+from zorder_pipeline.assets.common import POOL, QUERY_LOG, Shelf
 from zorder_pipeline.assets.records import Judged
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.decision import APPROVE, Decision
@@ -32,6 +35,7 @@ from zorder_pipeline.pipeline.records import Preview
 pytestmark = pytest.mark.dagster
 
 HOUR = 3600.0
+ROOT = Path(__file__).parents[2]
 SAVINGS = {"good": 100 * HOUR, "better": 200 * HOUR, "broken": 900 * HOUR}
 
 
@@ -43,18 +47,21 @@ def judgement(name: str) -> Judgement:
     )  # fmt: skip
 
 
-def definitions(config: PipelineConfig, folder: Path, seen: dict[str, str]) -> Definitions:
-    """The real budget between stand-ins for a table's judgement and its relayout."""
+def definitions(
+    config: PipelineConfig, folder: Path, seen: dict[str, str], meanwhile: Callable[[], object] = lambda: None
+) -> Definitions:
+    """The real budget between stand-ins for a table's judgement and its relayout; ``meanwhile`` the log is read."""
     shelves = [Shelf(config, table) for table in config.tables]
 
-    @asset(key=QUERY_LOG)
+    @asset(key=QUERY_LOG, pool=POOL)
     def log() -> int:
+        meanwhile()
         return 1
 
     def stages(shelf: Shelf) -> list[Any]:
         name = shelf.table.name
 
-        @asset(key=shelf.key("cost_benefit"), deps=[QUERY_LOG], op_tags=BEFORE)
+        @asset(key=shelf.key("cost_benefit"), deps=[QUERY_LOG], op_tags=BEFORE, pool=POOL)
         def judge() -> Judged:
             if name == "broken":
                 raise Failure("no such table")
@@ -62,7 +69,7 @@ def definitions(config: PipelineConfig, folder: Path, seen: dict[str, str]) -> D
 
         judged = AssetIn(key=shelf.key("cost_benefit"))
 
-        @asset(key=shelf.key("clustered_table"), deps=[BUDGET], ins={"judged": judged}, op_tags=AFTER)
+        @asset(key=shelf.key("clustered_table"), deps=[BUDGET], ins={"judged": judged}, op_tags=AFTER, pool=POOL)
         def relay(context, io_manager: ResourceParam[IOManager], judged: Judged) -> None:  # type: ignore[no-untyped-def]
             seen[name] = granted(context, io_manager, shelf, judged.judgement).outcome
 
@@ -94,3 +101,32 @@ def test_the_best_table_gets_the_budget_whatever_fails(tmp_path: Path) -> None:
         alone = [AssetKey(["good", "cost_benefit"]), AssetKey(["good", "clustered_table"])]
         job.execute_in_process(instance=instance, asset_selection=alone)
         assert seen["good"] == "approved", "a run without the budget, for one table, is not bound by last night's"
+
+
+def test_the_budget_comes_after_the_judgements_also_where_another_run_holds_the_pool(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(budget, "WAITS", (1, 1))
+    tables = tuple(TableConfig(name=name, location=f"/{name}") for name in ("good", "better", "broken"))
+    config = PipelineConfig(tables=tables, state=str(tmp_path), budget_core_hours=1.5)
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / "dagster.yaml").write_text((ROOT / "dagster_home" / "dagster.yaml").read_text())
+    with DagsterInstance.from_config(str(home)) as instance:
+        storage = instance.event_log_storage
+
+        def other_run() -> None:
+            """Waits in line, so that it gets the slot once the log is read, and gives it back after a while."""
+            storage.claim_concurrency_slot(POOL, "other-run", "its-step", 1)
+            threading.Timer(5.0, lambda: storage.free_concurrency_slots_for_run("other-run")).start()
+
+        seen: dict[str, str] = {}
+        job = definitions(config, tmp_path, seen, other_run).resolve_implicit_global_asset_job_def()
+        night = job.execute_in_process(instance=instance, raise_on_error=False)
+        steps = [
+            event.step_key for event in night.all_events if event.event_type_value in ("STEP_START", "STEP_SUCCESS")
+        ]
+        assert steps.index("night__nightly_budget") < steps.index("good__cost_benefit"), "it is the first that can run"
+        made = [event.step_key for event in night.all_events if event.event_type_value == "STEP_SUCCESS"]
+        assert made.index("night__nightly_budget") > made.index("good__cost_benefit")
+        assert seen == {"good": "postponed", "better": "approved"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -16,8 +17,11 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
     Definitions,
     MetadataValue,
+    RunRequest,
     SensorDefinition,
     SensorResult,
     SkipReason,
@@ -25,7 +29,7 @@ from dagster import (
 )
 from deltalake import DeltaTable, write_deltalake
 
-from zorder_pipeline.assets import build_definitions
+from zorder_pipeline.assets import build_definitions, sensors
 from zorder_pipeline.assets.upstream import LOOKED_AT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
@@ -45,6 +49,12 @@ def append(folder: Path, days: list[str | None], metadata: str | None = None) ->
 def configured(folder: Path, **table: Any) -> PipelineConfig:
     tables = (TableConfig(name="t", location=str(folder / "t"), **table),)
     return PipelineConfig(tables=tables, state=str(folder / "state"))
+
+
+def asked(column: str, moment: int) -> dict[str, Any]:
+    """A row of the state's query log."""
+    predicate = json.dumps(predicate_to_json(Comparison(column, "is_null", ())))
+    return {"table_name": "t", "predicate": predicate, "query_timestamp": moment * 1_000_000}
 
 
 def tick(
@@ -72,15 +82,16 @@ def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
         first = tick(defs, "delta_tables", instance)
         assert isinstance(first, SensorResult)
         (added,) = first.dynamic_partitions_requests or ()
+        made = DeltaTable(tmp_path / "t").metadata()
         assert list(added.partition_keys) == ["ds=1", "ds=2", "ds=__HIVE_DEFAULT_PARTITION__"]
-        assert [event.tags["dagster/data_version"] for event in first.asset_events] == ["0"]
+        assert [event.tags["dagster/data_version"] for event in first.asset_events] == [f"{made.id[:8]}-0"]
         instance.add_dynamic_partitions("t_partitions", ["ds=1", "ds=9"])
         append(tmp_path / "t", ["3"])
         second = tick(defs, "delta_tables", instance, first.cursor)
         assert isinstance(second, SensorResult)
         new, gone = second.dynamic_partitions_requests or ()
         assert (len(new.partition_keys), list(gone.partition_keys)) == (3, ["ds=9"])
-        assert [event.tags["dagster/data_version"] for event in second.asset_events] == ["1"]
+        assert [event.tags["dagster/data_version"][-2:] for event in second.asset_events] == ["-1"]
         third = tick(defs, "delta_tables", instance, second.cursor)
         assert isinstance(third, SensorResult)
         assert not third.asset_events
@@ -103,14 +114,79 @@ def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
     with DagsterInstance.ephemeral() as instance:
         cursor = quiet(tick(defs, "new_data", instance))
         append(tmp_path / "t", ["2"] * 50)
-        asked = tick(defs, "new_data", instance, cursor)
-        assert isinstance(asked, SensorResult)
-        (request,) = asked.run_requests or ()
+        found = tick(defs, "new_data", instance, cursor)
+        assert isinstance(found, SensorResult)
+        (request,) = found.run_requests or ()
         assert request.job_name == "relayout_t"
         assert request.tags["zorder/why"].endswith("of the bytes are new")
-        quiet(tick(defs, "new_data", instance, asked.cursor))  # the same data asks once
-        earlier = json.dumps({name: kept[0] for name, kept in json.loads(asked.cursor or "").items()})
+        quiet(tick(defs, "new_data", instance, found.cursor))  # the same data asks once
+        earlier = json.dumps({"t": round(time.time() * 1000)})
         quiet(tick(defs, "new_data", instance, earlier))  # a cursor of an earlier version
+
+
+def ran(instance: DagsterInstance, request: RunRequest, status: DagsterRunStatus) -> None:
+    """What Dagster does with a request, and what became of its run."""
+    run = DagsterRun(job_name=str(request.job_name), tags={**request.tags, "dagster/run_key": str(request.run_key)})
+    instance.add_run(run.with_status(status))
+
+
+@pytest.mark.parametrize("name", ["new_data", "drift"])
+def test_what_a_failed_run_was_asked_for_is_asked_again(
+    tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    rows = [*(asked("a", i) for i in range(90)), *(asked("b", i) for i in range(100, 150))]
+    write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist(rows))
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
+    with DagsterInstance.ephemeral() as instance:
+        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
+        cursor, keys = None, []
+        for status in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED, DagsterRunStatus.SUCCESS):
+            found = tick(defs, name, instance, cursor)
+            assert isinstance(found, SensorResult)
+            (request,) = found.run_requests or ()
+            keys.append(str(request.run_key))
+            cursor = found.cursor
+            ran(instance, request, status)
+            monkeypatch.setattr(sensors, "AGAIN", (60, 60))
+            assert not getattr(tick(defs, name, instance, cursor), "run_requests", None), "nothing is hurried"
+            monkeypatch.setattr(sensors, "AGAIN", (0, 0))
+        assert keys[1:] == [f"{keys[0]}-2", f"{keys[0]}-3"]
+        assert not getattr(tick(defs, name, instance, cursor), "run_requests", None)
+
+
+def test_a_table_that_was_made_anew_is_another(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    versions, keys = set(), set()
+    with DagsterInstance.ephemeral() as instance:
+        cursors: dict[str, str | None] = {"delta_tables": None, "new_data": None}
+        for _ in range(2):
+            for name in cursors:
+                found = tick(defs, name, instance, cursors[name])
+                assert isinstance(found, SensorResult)
+                cursors[name] = found.cursor
+                versions |= {event.tags["dagster/data_version"] for event in found.asset_events}
+                keys |= {request.run_key for request in found.run_requests or ()}
+            shutil.rmtree(tmp_path / "t")
+            append(tmp_path / "t", ["1"] * 50)
+    assert (len(versions), len(keys)) == (2, 2)
+
+
+def test_a_log_whose_commits_do_not_say_what_they_did_is_read_all_the_same(tmp_path: Path) -> None:
+    """``commitInfo`` is optional by Delta's protocol; commits may be gone beside a checkpoint."""
+    append(tmp_path / "t", ["1"])
+    append(tmp_path / "t", ["1"])
+    for commit in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        kept = [line for line in commit.read_text().splitlines() if '"commitInfo"' not in line]
+        commit.write_text("\n".join(kept))
+    seen = look(configured(tmp_path).tables[0])
+    assert (seen.version, seen.data_version, seen.relaid_at) == (1, 1, 0)
+    DeltaTable(tmp_path / "t").create_checkpoint()
+    for commit in (tmp_path / "t" / "_delta_log").glob("*.json"):
+        commit.unlink()
+    assert look(configured(tmp_path).tables[0]).version == 1
 
 
 @pytest.mark.parametrize("looked", [False, True])
@@ -139,10 +215,6 @@ def test_the_newest_data_is_found_behind_many_commits_of_a_relayout(tmp_path: Pa
 
 
 def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
-    def asked(column: str, moment: int) -> dict[str, Any]:
-        predicate = json.dumps(predicate_to_json(Comparison(column, "is_null", ())))
-        return {"table_name": "t", "predicate": predicate, "query_timestamp": moment * 1_000_000}
-
     write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist([asked("a", i) for i in range(100)]))
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(drift=0.5)))
     with DagsterInstance.ephemeral() as instance:

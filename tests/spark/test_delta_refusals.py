@@ -91,6 +91,21 @@ def test_an_unknown_feature_is_refused(spark: SparkSession, tmp_path: Path, read
         laid_out(spark, path)
 
 
+@pytest.mark.parametrize("committer", ["auto", "public"])
+def test_a_table_whose_log_is_damaged_is_told_in_one_sentence(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    """What Delta raises then stops the night of its table alone: it is an error of ours."""
+    path = f"{tmp_path}/t"
+    for _ in range(4):
+        spark.range(9).write.format("delta").mode("append").save(f"{path}-original-{committer}")
+    Path(f"{path}-original-{committer}").rename(path)
+    for kept in Path(path, "_delta_log").glob(f"*{1:020d}*"):
+        kept.unlink()
+    with pytest.raises(TableError, match=r"table .*/t cannot be opened: .*VERSIONS_NOT_CONTIGUOUS"):
+        open_table(spark, path, committer=committer)
+
+
 @pytest.mark.parametrize("delta", ["3.3.2", "5.0.0", "of no known version"])
 def test_another_delta_is_refused_at_the_start(
     spark: SparkSession, table: str, monkeypatch: pytest.MonkeyPatch, delta: str

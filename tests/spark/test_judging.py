@@ -309,8 +309,9 @@ def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark:
     assert [request.plan_id for request in pipeline.waiting_requests(spark, state)] == [plan.plan_id]
     with pytest.raises(ZorderError, match=f"plan 1234 of sales does not wait any more; plan {plan.plan_id} does"):
         pipeline.answer_request(spark, state, "sales", "1234")
-    with pytest.raises(ZorderError, match="no plan of orders waits for approval; waiting: sales"):
-        pipeline.answer_request(spark, state, "orders")
+    for other in ("orders", "t"):  # a table may be called as another's folder is
+        with pytest.raises(ZorderError, match=f"no plan of {other} waits for approval; waiting: sales"):
+            pipeline.answer_request(spark, state, other)
     assert pipeline.answer_request(spark, state, os.path.relpath(path), by="asha").status == "approved"
 
     now = datetime.now(UTC)

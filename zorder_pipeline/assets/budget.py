@@ -1,6 +1,6 @@
 """The night over all tables: what they offer, and what the budget has room for."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Set
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
@@ -8,10 +8,12 @@ from dagster import (
     AssetKey,
     AssetsDefinition,
     AssetSpec,
+    DagsterEventType,
     InputContext,
     IOManager,
     Output,
     ResourceParam,
+    RetryRequested,
     asset,
 )
 
@@ -35,8 +37,15 @@ BEFORE, NOW, AFTER = ({"dagster/priority": str(number)} for number in (1, 0, -1)
 
 The budget has to come after every table's analysis and must not be stopped by one that fails, as it would be if it
 depended on it in the run. So the offers lie between them, which no run makes, and the order is by priority: a run makes
-one asset after the other.
+one asset after the other. Where another run holds the pool, Dagster takes the budget, which needs no Spark, before
+them: then it puts itself off until they are through.
 """
+WAITS = (5, 60)
+"""Seconds that the budget puts itself off, the first time and at most."""
+ANALYSIS = ("feature_candidates", "correlation_graph", "bit_allocation", "cost_benefit")
+"""A table's assets up to its judgement."""
+NEWEST = 20
+"""Materializations of an asset among which one of this run is looked for; others may have come since."""
 
 
 def offers(shelves: list[Shelf]) -> AssetSpec:
@@ -58,6 +67,11 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
     ) -> Iterator[Output[Night]]:
         from zorder_pipeline import pipeline
 
+        if left := _left(context, shelves):
+            first, most = WAITS
+            wait = min(most, first * 2 ** min(context.retry_number, 10))
+            context.log.info(f"waiting for the judgement of {', '.join(left)}")
+            raise RetryRequested(max_retries=context.retry_number + 1, seconds_to_wait=wait)
         judged = _judgements(context, io_manager, shelves)
         shared = pipeline.share_budget(list(judged.values()), config.budget_core_hours)
         found = dict(zip(judged, shared, strict=True))
@@ -83,7 +97,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
 
 
 def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, judged: "Judgement") -> "Judgement":
-    """The table's judgement after the budget of this run; the given one when this run has no budget."""
+    """The table's judgement after the budget of this run, or of the one that it goes on with; else the given one."""
     if not _made_here(context, BUDGET):
         return judged
     night: Night = _value(context, storage, BUDGET)
@@ -92,19 +106,39 @@ def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, ju
 
 
 def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: list[Shelf]) -> "dict[str, Judgement]":
-    """Those of this run; where it made none (the budget was made by hand), the newest of every table."""
+    """Those of this run; where it was to make none (the budget is made by hand), the newest of every table."""
     keys = {shelf.table.name: shelf.key("cost_benefit") for shelf in shelves}
     chosen = [name for name, key in keys.items() if _made_here(context, key)]
-    if not chosen:
+    if not _steps(context) & {key.to_python_identifier() for key in keys.values()}:
         chosen = [
             name for name, key in keys.items() if context.instance.get_latest_materialization_event(key) is not None
         ]
     return {name: _value(context, storage, keys[name]).judgement for name in chosen}
 
 
+def _steps(context: AssetExecutionContext) -> Set[str]:
+    """Steps of this run."""
+    chosen = context.run.step_keys_to_execute
+    return set(context.job_def.graph.node_dict if chosen is None else chosen)
+
+
+def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
+    """Tables whose judgement this run has yet to make; one of which a step failed gets none."""
+    steps, done, failed = _steps(context), DagsterEventType.STEP_SUCCESS, DagsterEventType.STEP_FAILURE
+    logs = context.instance.all_logs(context.run.run_id, of_type={done, failed, DagsterEventType.STEP_SKIPPED})
+    ended = {entry.step_key: entry.dagster_event_type for entry in logs}
+    left = []
+    for shelf in shelves:
+        *before, judge = (shelf.key(stage).to_python_identifier() for stage in ANALYSIS)
+        if judge in steps and judge not in ended and all(ended.get(step, done) == done for step in before):
+            left.append(shelf.table.name)
+    return left
+
+
 def _made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
-    event = context.instance.get_latest_materialization_event(key)
-    return event is not None and event.run_id == context.run_id
+    """Whether this run made an asset, or a run of which it does again what failed."""
+    runs = {context.run.run_id, context.run.parent_run_id, context.run.root_run_id}
+    return any(record.run_id in runs for record in context.instance.fetch_materializations(key, NEWEST).records)
 
 
 def _value(context: AssetExecutionContext, storage: IOManager, key: AssetKey) -> Any:

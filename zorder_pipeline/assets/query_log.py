@@ -93,20 +93,21 @@ def read_logs(
         LogError: no log can be read.
     """
     from zorder_pipeline import pipeline
-    from zorder_pipeline.relayout.snapshot import open_table
+    from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
     if not config.query_logs:
         raise ConfigError("no query log is configured: name one under query_logs: in tables.yaml")
     known: dict[str, Any] = {}
     for table in config.tables:
+        found: TableSnapshot | pipeline.Unopened
         try:
-            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
+            found = open_table(spark.session, table.table, committer=table.layout.committer)
         except TableError as error:
             context.log.warning(f"{table.name}: {error}")
             if table.location is None:
                 continue
-            snapshot = pipeline.Unopened.at(table.location)
-        known[table.name] = (snapshot, pipeline.names_of(table.table, snapshot, table.names))
+            found = pipeline.Unopened.at(table.location)
+        known[table.name] = (found, pipeline.names_of(table.table, found, table.names))
     added, unread = [], []
     for log in config.query_logs:
         source = pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone)

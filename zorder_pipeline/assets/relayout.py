@@ -1,5 +1,6 @@
 """The last stage: the Delta table in its new order, measured before and after. It is skipped when the gate declines."""
 
+import shlex
 from collections.abc import Generator, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -216,7 +217,7 @@ def _facts(
         "bytes rewritten": result.bytes_rewritten,
         "rows rewritten": result.rows,
         "seconds": round(result.seconds, 1),
-        "undo": MetadataValue.text(f"zorder rollback --table {table} --to-version {before.version}"),
+        "undo": MetadataValue.text(f"zorder rollback --table {shlex.quote(table)}"),
     }
     if len(done.read_after):
         facts["rows read by unseen queries"] = picture(

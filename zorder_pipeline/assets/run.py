@@ -105,6 +105,9 @@ def run_tables(
             them is there.
     """
     chosen = [config.table(name).name for name in tables] or [table.name for table in config.tables]
+    if not tables:  # those with a schedule of their own share tonight's budget, too
+        every = tuple(table.model_copy(update={"schedule": None}) for table in config.tables)
+        config = config.model_copy(update={"tables": every})
     definitions = build_definitions(config)
     with contextlib.ExitStack() as stack:
         used = instance or stack.enter_context(DagsterInstance.ephemeral())

@@ -10,9 +10,11 @@ from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from dagster import (
+    DagsterRunStatus,
     DefaultSensorStatus,
     DynamicPartitionsDefinition,
     RunRequest,
+    RunsFilter,
     SensorDefinition,
     SensorEvaluationContext,
     SensorResult,
@@ -34,6 +36,10 @@ __all__ = ["chain_job", "sensors", "triggered"]
 AT_ONCE = 16
 """Tables looked at at a time: reading a Delta log is waiting, mostly."""
 MINUTES = 60
+AGAIN = (60 * MINUTES, 24 * 60 * MINUTES)
+"""Seconds after which what a failed run was asked for is asked again: the first time, and at most."""
+REQUEST = "zorder/request"
+"""Tag of the runs that a request led to."""
 
 
 Jobs: TypeAlias = Sequence[UnresolvedAssetJobDefinition]
@@ -74,15 +80,16 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
         description="Keeps the partitions and data versions in Dagster equal to those of the Delta tables. No Spark.",
     )
     def _delta_tables(context: SensorEvaluationContext) -> SensorResult:
-        seen: dict[str, int] = json.loads(context.cursor or "{}")
+        seen: dict[str, str] = json.loads(context.cursor or "{}")
         events, requests = [], []
         for table, found in _looked_at(watched, context):
             shelf = Shelf(config, table)
-            if seen.get(table.name) != found.version:
+            now = f"{found.table_id}-{found.version}"
+            if seen.get(table.name) != now:
                 events.append(observed(shelf.key("data"), found))
             if has_partitions(table):
                 requests += _steps(partitions_of(table.name), found.partitions, context)
-            seen[table.name] = found.version
+            seen[table.name] = now
         return SensorResult(asset_events=events, dynamic_partitions_requests=requests, cursor=json.dumps(seen))
 
     return _delta_tables
@@ -101,17 +108,23 @@ class Looked:
     """What `new_data` knows of a table from tick to tick.
 
     Attributes:
+        table_id: which table it was; a dropped one may have been made anew.
+        version: at which it was looked at; -1 when it is not known.
         since: what is written later is new, milliseconds since 1970: the last relayout or request.
-        version: at which the table was looked at; -1 when it is not known.
+        before: the same before the last request.
+        request: the last request; "" once a relayout came after it.
     """
 
-    since: int = 0
+    table_id: str = ""
     version: int = -1
+    since: int = 0
+    before: int = 0
+    request: str = ""
 
     @classmethod
-    def of(cls, kept: int | list[int]) -> Looked:
+    def of(cls, kept: int | list[Any]) -> Looked:
         """From the sensor's cursor; up to version 0.2 it held the time alone."""
-        return cls(kept) if isinstance(kept, int) else cls(*kept)
+        return cls(since=kept) if isinstance(kept, int) else cls(*kept)
 
 
 def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
@@ -133,15 +146,22 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
         requests, shares = [], []
         now = round(time.time() * 1000)
         for table, found in _looked_at(watched, context, known):
-            before = known.get(table.name, Looked())
-            since = max(found.relaid_at, before.since if before.version <= found.version else 0)
+            looked = known.get(table.name, Looked())
+            if looked.table_id not in ("", found.table_id):
+                looked = Looked()
+            since = max(found.relaid_at, looked.since)
             share = found.new_share(since)
             shares.append(f"{table.name} {share:.0%}")
+            request = looked.request if found.relaid_at <= looked.since else ""
             if share >= (table.trigger.new_data_share or 1.0):
-                why = f"{share:.0%} of the bytes are new"
-                requests.append(_request(table, f"new-data-{table.name}-{found.version}-{since}", why))
+                request = f"new-data-{table.name}-{found.table_id[:8]}-{found.version}-{since}"
+                requests.append(_request(table, request, f"{share:.0%} of the bytes are new"))
+                looked = Looked(before=since)
                 since = now
-            known[table.name] = Looked(since, found.version)
+            elif request and _failed(context, request):
+                why = f"{found.new_share(looked.before):.0%} of the bytes are new, and the run for them failed"
+                requests.append(_request(table, request, why, _tried(context, request)))
+            known[table.name] = Looked(found.table_id, found.version, since, looked.before, request)
         said = f"share of new bytes: {', '.join(shares)}" if shares else "no table can be read"
         cursor = json.dumps({name: astuple(looked) for name, looked in known.items()})
         return SensorResult(requests, None if requests else said, cursor)
@@ -176,9 +196,10 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             if seen is None:
                 continue
             found.append(f"{table.name} {seen.distance:.0%}")
-            if seen.distance >= (table.trigger.drift or 1.0):
-                key = f"drift-{table.name}-{seen.learned_until}"  # once per learned layout
-                requests.append(_request(table, key, seen.sentence))
+            key = f"drift-{table.name}-{seen.learned_until}"  # once per learned layout, unless the run fails
+            tried = _tried(context, key)
+            if seen.distance >= (table.trigger.drift or 1.0) and (not tried or _failed(context, key)):
+                requests.append(_request(table, key, seen.sentence, tried))
         if not requests:
             return SkipReason(f"drift: {', '.join(found)}" if found else "nothing to compare yet")
         return SensorResult(run_requests=requests)
@@ -204,9 +225,26 @@ def metrics(config: PipelineConfig) -> SensorDefinition:
     return _metrics
 
 
-def _request(table: TableConfig, key: str, why: str) -> RunRequest:
-    tags = {"zorder/table": table.name, "zorder/started_by": "sensor", "zorder/why": why}
-    return RunRequest(run_key=key, job_name=chain_job(table.name), tags=tags)
+def _request(table: TableConfig, key: str, why: str, tried: int = 0) -> RunRequest:
+    """A run of a table's chain; Dagster takes each run key once, so that another try needs another one."""
+    tags = {"zorder/table": table.name, "zorder/started_by": "sensor", "zorder/why": why, REQUEST: key}
+    return RunRequest(run_key=f"{key}-{tried + 1}" if tried else key, job_name=chain_job(table.name), tags=tags)
+
+
+def _tried(context: SensorEvaluationContext, key: str) -> int:
+    """Runs that were made for a request."""
+    return context.instance.get_runs_count(RunsFilter(tags={REQUEST: key}))
+
+
+def _failed(context: SensorEvaluationContext, key: str) -> bool:
+    """Whether the last run for a request failed or was cancelled, and so long ago that another try makes sense."""
+    newest = next(iter(context.instance.get_run_records(RunsFilter(tags={REQUEST: key}), limit=1)), None)
+    if newest is None or newest.dagster_run.status not in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED):
+        return False
+    first, most = AGAIN
+    wait = min(most, first * 2 ** min(_tried(context, key) - 1, 10))
+    ended: float = newest.end_time or newest.update_timestamp.timestamp()
+    return time.time() - ended >= wait
 
 
 def _looked_at(

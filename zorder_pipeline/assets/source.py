@@ -58,14 +58,14 @@ def data_table(shelf: Shelf) -> AssetsDefinition | SourceAsset | AssetSpec:
             found = look(table)
         except TableError as error:
             raise Failure(f"{table.name}: {error}", allow_retries=False) from error
-        return ObserveResult(data_version=DataVersion(str(found.data_version)), metadata=_facts(found))
+        return ObserveResult(data_version=DataVersion(found.state), metadata=_facts(found))
 
     return _data
 
 
 def observed(key: AssetKey, found: Upstream) -> AssetObservation:
     """The same as an event that another asset or a sensor logs."""
-    tags: Mapping[str, str] = {"dagster/data_version": str(found.data_version)}
+    tags: Mapping[str, str] = {"dagster/data_version": found.state}
     return AssetObservation(key, metadata=_facts(found), tags=tags)
 
 

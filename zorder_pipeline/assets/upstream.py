@@ -38,6 +38,7 @@ class Upstream:
     """A table as it is now.
 
     Attributes:
+        table_id: another one when it was dropped and made anew.
         version: its newest version.
         data_version: its newest version that is neither a relayout or compaction of ours nor a VACUUM: what a layout
             was learned from is out of date when this one changes, not when the layout itself is written.
@@ -47,12 +48,18 @@ class Upstream:
         sizes, written_at: bytes and time (milliseconds since 1970) of its files, shape (files,).
     """
 
+    table_id: str
     version: int
     data_version: int
     relaid_at: int
     partitions: tuple[str, ...]
     sizes: np.ndarray
     written_at: np.ndarray
+
+    @property
+    def state(self) -> str:
+        """What Dagster takes for its version: the table and that of its data."""
+        return f"{self.table_id[:8]}-{self.data_version}"
 
     def new_share(self, since: int) -> float:
         """Share of the table's bytes that was written after ``since``, milliseconds since 1970."""
@@ -76,7 +83,8 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
         raise TableError(f"{table.name} is known by its catalog name only; give its location to have it watched")
     try:
         found = DeltaTable(table.location)
-        columns = found.metadata().partition_columns
+        made = found.metadata()
+        columns = made.partition_columns
         history = _history(found, seen)
         parts = found.partitions() if columns else []
         files = pa.table(found.get_add_actions())
@@ -86,10 +94,12 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
             f"delta-rs cannot read {table.location} ({reason}); the nightly run, which uses Spark, checks it"
         ) from error
     ours = [commit for commit in history if _is_ours(commit)]
-    newest = next((commit for commit in history if _changed_data(commit)), history[-1])
+    versions = [int(commit["version"]) for commit in history]  # none where commits do not say what they did
+    newest = next((int(commit["version"]) for commit in history if _changed_data(commit)), min(versions, default=None))
     return Upstream(
+        table_id=str(made.id),
         version=found.version(),
-        data_version=int(newest["version"]),
+        data_version=found.version() if newest is None else newest,
         relaid_at=int(ours[0].get("timestamp") or 0) if ours else 0,
         partitions=tuple(sorted({partition_key(columns, [part[name] for name in columns]) for part in parts})),
         sizes=np.asarray(files["size_bytes"].to_pylist(), dtype=np.float64),

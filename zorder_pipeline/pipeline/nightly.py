@@ -13,6 +13,8 @@ from .judgements import Judgement
 __all__ = ["share_budget"]
 
 HOUR = 3600.0
+UNASKED = ("gate_off", "approved_by_hand")
+"""Causes of what is done without weighing what it saves."""
 
 
 def share_budget(judged: Sequence[Judgement], core_hours: float | None) -> tuple[Judgement, ...]:
@@ -20,7 +22,7 @@ def share_budget(judged: Sequence[Judgement], core_hours: float | None) -> tuple
 
     What saves most per core-hour at least comes first, over tables and, of a table that is partitioned, over its
     partitions: then some of them may be done tonight and the others later. What is done without asking for its benefit
-    (a pinned layout, a switched-off gate, a plan approved by hand) comes before all else.
+    (a pinned layout, a switched-off gate, a plan approved by hand) comes before all else, as many partitions as fit.
 
     Args:
         core_hours: the budget; None is no limit.
@@ -30,10 +32,11 @@ def share_budget(judged: Sequence[Judgement], core_hours: float | None) -> tuple
     left = core_hours * HOUR
     granted: dict[int, set[str]] = {}
     for number, one in enumerate(judged):
-        if one.decision.approved and one.decision.cause in ("gate_off", "approved_by_hand"):
-            cost = sum(part.cost for part in one.parts)
-            if cost <= left:
-                granted[number], left = {part.key for part in one.parts}, left - cost
+        if one.decision.approved and one.decision.cause in UNASKED:
+            for part in one.parts:
+                if part.cost <= left:
+                    granted.setdefault(number, set()).add(part.key)
+                    left -= part.cost
     units = {
         f"{number:09d} {part.key}": [Choice(part.key, part.cost, part.saving - part.cost)]
         for number, one in enumerate(judged)
@@ -49,15 +52,25 @@ def _granted(one: Judgement, keys: set[str], core_hours: float) -> Judgement:
     if not one.decision.approved or keys == {part.key for part in one.parts}:
         return one
     cost = sum(part.cost for part in one.parts) / HOUR
+    least = min(part.cost for part in one.parts) / HOUR
+    if not keys and least > core_hours:
+        which = "the smallest of its partitions" if len(one.parts) > 1 else "it"
+        why = (
+            f"postponed by the budget: {which} takes {least:,.3g} core-hours, more than a night's {core_hours:g}; "
+            "raise budget_core_hours, or do it once with zorder apply"
+        )
+        return replace(one, decision=postponed(one.decision, "budget", why))
     if not keys:
+        first = "was asked for by hand" if one.decision.cause in UNASKED else "saves more per core-hour"
         why = (
             f"postponed by the budget: it would take {cost:,.3g} core-hours of tonight's {core_hours:g}, which go to "
-            "what saves more per core-hour"
+            f"what {first}"
         )
         return replace(one, decision=postponed(one.decision, "budget", why))
     share = sum(part.cost for part in one.parts if part.key in keys) / HOUR
+    which = "" if one.decision.cause in UNASKED else ", those that save most per core-hour"
     why = (
-        f"{len(keys)} of {len(one.parts)} partitions fit tonight's budget, those that save most per core-hour "
+        f"{len(keys)} of {len(one.parts)} partitions fit tonight's budget{which} "
         f"({share:,.3g} of {cost:,.3g} core-hours); the others wait"
     )
     decision = replace(one.decision, reasons=(*one.decision.reasons, why))

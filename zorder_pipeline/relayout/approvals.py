@@ -65,15 +65,14 @@ class Approvals:
         """Approve or reject the plan that waits for a table: ``event`` is `APPROVED` or `REJECTED`.
 
         Args:
-            table: its configured name, its location, or the last part of it.
+            table: its configured name, or its location. No part of it: another table may be called so.
             plan_id: which plan is meant; None for the one that waits.
 
         Raises:
             ZorderError: no such plan waits.
         """
         waiting = self.waiting()
-        names = {request.table_id: _names(request) for request in waiting}
-        mine = [request for request in waiting if {table.rstrip("/"), *_places(table)} & names[request.table_id]]
+        mine = [request for request in waiting if {table.rstrip("/"), *_places(table)} & _names(request)]
         if not mine:
             listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting) or "no plan waits at all"
             raise ZorderError(f"no plan of {table} waits for approval; waiting: {listed}")
@@ -115,7 +114,7 @@ class Approvals:
 
 def _names(request: Request) -> set[str]:
     location = request.plan.table.rstrip("/")
-    return {request.table.rstrip("/"), location, *_places(location), location.rsplit("/", 1)[-1]}
+    return {request.table.rstrip("/"), location, *_places(location)}
 
 
 def _places(table: str) -> set[str]:

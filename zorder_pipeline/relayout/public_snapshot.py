@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.java import first_line
+from zorder_pipeline.java import reason_of
 
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
@@ -117,6 +117,7 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
 
     Args, Raises: see `zorder_pipeline.relayout.snapshot.open_table`.
     """
+    from py4j.protocol import Py4JJavaError
     from pyspark.errors import PySparkException
 
     name = sql_name(table)
@@ -129,8 +130,8 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         wanted = newest if version is None else version
         key = (detail["id"], detail["location"], wanted, PublicSnapshot.written, PUBLIC)
         return remembered(spark, key, lambda: PublicSnapshot(spark, detail, wanted))
-    except PySparkException as error:
-        first = first_line(str(error)).rstrip(".")
+    except (PySparkException, Py4JJavaError) as error:
+        first = reason_of(error).rstrip(".")
         if "DELTA_MISSING_DELTA_TABLE" in first:
             raise TableError(no_table(table)) from error
         if "DELTA_UNSUPPORTED_FEATURES" in first:

@@ -1,0 +1,59 @@
+"""What the budget of a night has room for, and what it says of the rest."""
+
+from __future__ import annotations
+
+import pytest
+
+from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.pipeline import Judgement, share_budget
+from zorder_pipeline.pipeline.judgements import Part
+from zorder_pipeline.pipeline.records import Preview
+
+HOUR = 3600.0
+
+
+def judged(cause: str, *parts: tuple[str, float, float]) -> Judgement:
+    """A table whose partitions cost and save so many core-hours."""
+    plan = Plan("/t", "t", "hash", 0, None, "learned", 100)
+    found = tuple(Part(key, cost * HOUR, saving * HOUR) for key, cost, saving in parts)
+    return Judgement("t", "/t", 0, plan, Decision(APPROVE, cause, ("worth it",)), Preview(0, 1), found)
+
+
+@pytest.mark.parametrize("cause", ["gate_off", "approved_by_hand"])
+def test_of_what_nobody_weighs_as_many_partitions_are_done_as_fit(cause: str) -> None:
+    first, second, weighed = share_budget(
+        [
+            judged(cause, *((f"d={i}", 0.3, 0.0) for i in range(10))),
+            judged(cause, ("", 0.7, 0.0)),
+            judged("worth_it", ("", 0.05, 900.0)),
+        ],
+        1.0,
+    )
+    assert first.partitions == ("d=0", "d=1", "d=2")
+    assert (
+        first.decision.reasons[-1] == "3 of 10 partitions fit tonight's budget (0.9 of 3 core-hours); the others wait"
+    )
+    assert second.outcome == "postponed"
+    assert second.decision.reasons[0].endswith(
+        "it would take 0.7 core-hours of tonight's 1, which go to what was asked for by hand"
+    )
+    assert weighed.outcome == "approved"
+
+
+@pytest.mark.parametrize(
+    ("parts", "which"),
+    [
+        ([("", 2.0, 900.0)], "it takes 2"),
+        ([("d=1", 3.0, 9.0), ("d=2", 2.5, 9.0)], "the smallest of its partitions takes 2.5"),
+    ],
+)
+def test_what_no_night_has_room_for_is_told_so(parts: list[tuple[str, float, float]], which: str) -> None:
+    (found,) = share_budget([judged("worth_it", *parts)], 1.0)
+    assert (found.outcome, found.decision.cause) == ("postponed", "budget")
+    assert f"{which} core-hours, more than a night's 1; raise budget_core_hours" in found.decision.reasons[0]
+
+
+def test_without_a_budget_everything_is_done() -> None:
+    (found,) = share_budget([judged("worth_it", ("", 2.0, 900.0))], None)
+    assert found.outcome == "approved"
