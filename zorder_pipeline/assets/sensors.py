@@ -242,7 +242,7 @@ def _failed(context: SensorEvaluationContext, key: str) -> bool:
     if newest is None or newest.dagster_run.status not in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED):
         return False
     first, most = AGAIN
-    wait = min(most, first * 2 ** min(_tried(context, key) - 1, 10))
+    wait: float = min(most, first * 2 ** min(_tried(context, key) - 1, 10))
     ended: float = newest.end_time or newest.update_timestamp.timestamp()
     return time.time() - ended >= wait
 
