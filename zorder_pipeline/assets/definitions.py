@@ -14,7 +14,6 @@ from dagster import (
     BetaWarning,
     DefaultScheduleStatus,
     Definitions,
-    FilesystemIOManager,
     ScheduleDefinition,
     SourceAsset,
     define_asset_job,
@@ -37,6 +36,7 @@ from .query_log import query_log
 from .relayout import clustered_table
 from .sensors import chain_job, sensors, triggered
 from .source import data_table
+from .stored_values import StoredValues
 from .upstream import has_partitions
 
 __all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "load_definitions", "storage_folder"]
@@ -99,7 +99,7 @@ def _build(config: PipelineConfig) -> Definitions:
         sensors=sensors(config, own_jobs),
         resources={
             "spark": DeltaSparkResource(spark_config=config.spark.settings),
-            "io_manager": FilesystemIOManager(base_dir=storage_folder(config)),
+            "io_manager": StoredValues(base_dir=storage_folder(config)),
         },
         executor=in_process_executor,
     )

@@ -163,9 +163,6 @@ def has_partitions(table: TableConfig) -> bool:
     Definitions are loaded often and for many tables, so only a local table's first commit is read, up to its schema;
     where Delta has removed that one, as it does after a month, delta-rs is asked.
     """
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
     if table.partitions is not None:
         return table.partitions
     if table.location is None or (local := local_path(table.location)) is None:
@@ -180,6 +177,9 @@ def has_partitions(table: TableConfig) -> bool:
         pass
     if not first.parent.is_dir():
         return False  # no such table yet
+    from deltalake import DeltaTable
+    from deltalake.exceptions import DeltaError
+
     try:
         return bool(DeltaTable(local).metadata().partition_columns)
     except (DeltaError, OSError):

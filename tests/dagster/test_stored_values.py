@@ -1,0 +1,51 @@
+"""Values between two assets: one sentence where there is none that can be read."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from dagster import AssetIn, AssetKey, DagsterInstance, Definitions, asset, in_process_executor
+
+from zorder_pipeline.assets.stored_values import StoredValues
+
+pytestmark = pytest.mark.dagster
+
+
+def test_a_value_that_is_gone_or_cannot_be_read_is_told_in_one_sentence(tmp_path: Path) -> None:
+    seen: list[int] = []
+
+    @asset(key=["sales", "bit_allocation"])
+    def made() -> int:
+        return 7
+
+    @asset(key=["sales", "cost_benefit"], ins={"made": AssetIn(key=AssetKey(["sales", "bit_allocation"]))})
+    def used(made: int) -> None:
+        seen.append(made)
+
+    stored = StoredValues(base_dir=str(tmp_path / "assets"))
+    defs = Definitions(assets=[made, used], resources={"io_manager": stored}, executor=in_process_executor)
+    job = defs.resolve_implicit_global_asset_job_def()
+    value = tmp_path / "assets" / "sales" / "bit_allocation"
+    with DagsterInstance.ephemeral() as instance:
+        assert job.execute_in_process(instance=instance).success
+        assert seen == [7]
+        for content, cause in (
+            (None, "is not there in"),
+            (b"no pickle", "cannot be read (UnpicklingError) in"),
+            (pickle.dumps(pickle.Pickler)[:-20] + b"NoSuchThing.", "cannot be read"),
+        ):
+            value.unlink()
+            if content is not None:
+                value.write_bytes(content)
+            again = job.execute_in_process(
+                instance=instance, asset_selection=[AssetKey(["sales", "cost_benefit"])], raise_on_error=False
+            )
+            (failure,) = [event.step_failure_data for event in again.all_events if event.is_step_failure]
+            assert failure.user_failure_data is not None, failure.error
+            said = failure.user_failure_data.description or ""
+            assert said.startswith(f"sales: what sales/bit_allocation made last {cause}")
+            assert said.endswith("materialize sales/bit_allocation again, in the UI or with zorder run --table sales")
+            assert failure.user_failure_data.metadata["table"].value == "sales"
+            value.write_bytes(b"")

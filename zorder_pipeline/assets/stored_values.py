@@ -1,0 +1,52 @@
+"""Where values wait between two assets: files, and one sentence where there is none that can be read."""
+
+from dagster import (
+    ConfigurableIOManager,
+    Failure,
+    FilesystemIOManager,
+    InitResourceContext,
+    InputContext,
+    IOManager,
+    OutputContext,
+)
+from pydantic import PrivateAttr
+
+__all__ = ["StoredValues"]
+
+
+class StoredValues(ConfigurableIOManager):
+    """Dagster's own files, by asset.
+
+    A state that was lost or moved, or written by another version, has no value that can be read: then the asset has to
+    be made again, and that is what the failure says.
+    """
+
+    base_dir: str | None = None
+    _files: IOManager = PrivateAttr()
+
+    def setup_for_execution(self, context: InitResourceContext) -> None:
+        """Open the folder; Dagster calls this."""
+        self._files = FilesystemIOManager(base_dir=self.base_dir).create_io_manager(context)
+
+    def handle_output(self, context: OutputContext, obj: object) -> None:
+        """Keep the value of an asset."""
+        self._files.handle_output(context, obj)
+
+    def load_input(self, context: InputContext) -> object:
+        """The value of an asset.
+
+        Raises:
+            Failure: there is none, or none that can be read.
+        """
+        try:
+            return self._files.load_input(context)
+        except Exception as error:  # unpickling may raise anything
+            table, asset = context.asset_key.path[0], "/".join(context.asset_key.path)
+            gone = isinstance(error, OSError)
+            cause = "is not there" if gone else f"cannot be read ({type(error).__name__})"
+            step = f"materialize {asset} again, in the UI or with zorder run --table {table}"
+            raise Failure(
+                f"{table}: what {asset} made last {cause} in {self.base_dir or 'the storage of Dagster'}: {step}",
+                metadata={"table": table, "cause": str(error), "next step": step},
+                allow_retries=False,
+            ) from error
