@@ -13,45 +13,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .files import LogFile, is_delta, list_logs, new_delta_files
-from .marks import MARKED, Mark, goes_on
+from .marks import MARKED, goes_on
 from .parts import Part
+from .stored import Known
 
-__all__ = ["Intake", "Known", "batches", "find_new", "name_of"]
+__all__ = ["Intake", "batches", "find_new", "name_of"]
 
 BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
 SHARE_BYTES = 8 << 20
 MAX_SHARES = 16
-
-
-@dataclass(frozen=True)
-class Known:
-    """What the store knows of a log.
-
-    Attributes:
-        log: what it is called in the store, whatever its file is called.
-        size: bytes when it was read last.
-        position: last line read; 0 where it was read under another configuration, and is to be read again.
-        current: whether it was read under this configuration.
-        delta_version: version of a log that is a Delta table.
-        watermark: time of its newest query, microseconds since 1970 UTC.
-        mark: of what was read.
-        since: lines of this time or earlier ones were left out.
-    """
-
-    log: str
-    size: int
-    position: int
-    current: bool = True
-    delta_version: int | None = None
-    watermark: int | None = None
-    mark: Mark | None = None
-    since: int | None = None
-
-    @property
-    def latest(self) -> int | None:
-        """Time of the newest query that is known to have been read."""
-        return max((time for time in (self.watermark, self.since) if time is not None), default=None)
 
 
 @dataclass(frozen=True)

@@ -55,7 +55,7 @@ class Part:
     """A log, or what has been added to it.
 
     Attributes:
-        name: what it is called in the store, see `zorder_pipeline.query_log.intake.Known`.
+        name: what it is called in the store, see `zorder_pipeline.query_log.stored.Known`.
         after: lines up to and including this position were ingested before.
         share: (i, n) for the i-th of n equal shares of the lines.
         since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.

@@ -20,10 +20,10 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
-from .intake import Known, batches, find_new, name_of
+from .intake import batches, find_new, name_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, rows_of
-from .stored import RECORD, Record, StoredLog, known_of, log_of, query_of, record_of
+from .stored import RECORD, Known, Record, StoredLog, known_of, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     import pyarrow as pa

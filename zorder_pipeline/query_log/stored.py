@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
-from .intake import Known
 from .marks import Mark
-from .parts import Part
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
 
-__all__ = ["RECORD", "Record", "StoredLog", "known_of", "log_of", "query_of", "record_of"]
+    from .parts import Part
+
+__all__ = ["RECORD", "Known", "Record", "StoredLog", "known_of", "log_of", "query_of", "record_of"]
 
 Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None]
 """What ``log_files`` keeps of a log."""
@@ -27,6 +27,36 @@ RECORD = (
     "mark string, since bigint"
 )
 """The same as Spark's schema."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """What the store knows of a log.
+
+    Attributes:
+        log: what it is called in the store, whatever its file is called.
+        size: bytes when it was read last.
+        position: last line read; 0 where it was read under another configuration, and is to be read again.
+        current: whether it was read under this configuration.
+        delta_version: version of a log that is a Delta table.
+        watermark: time of its newest query, microseconds since 1970 UTC.
+        mark: of what was read.
+        since: lines of this time or earlier ones were left out.
+    """
+
+    log: str
+    size: int
+    position: int
+    current: bool = True
+    delta_version: int | None = None
+    watermark: int | None = None
+    mark: Mark | None = None
+    since: int | None = None
+
+    @property
+    def latest(self) -> int | None:
+        """Time of the newest query that is known to have been read."""
+        return max((time for time in (self.watermark, self.since) if time is not None), default=None)
 
 
 @dataclass(frozen=True)

@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.intake import Known, find_new, name_of
+from zorder_pipeline.query_log.intake import find_new, name_of
 from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
 from zorder_pipeline.query_log.parts import Part
+from zorder_pipeline.query_log.stored import Known
 
 MANY = SPAN // 16
 """Lines that make a log much longer than what is looked at of it."""
