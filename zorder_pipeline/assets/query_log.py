@@ -38,10 +38,14 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
     parsing = AssetCheckSpec(PARSE_RATE, asset=QUERY_LOG, description=check_parse_rate.__doc__)
 
     def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog] | Any]:
+        from zorder_pipeline import pipeline
+
         for seen in observations(config):  # before the tables' own assets start, whose data versions they are
             context.log_event(seen)
         with told(context, "query_log"):
             added, log = read_logs(context, spark, config)
+            for name, count in pipeline.tidy_state(spark.session, config.state).items():
+                context.log.info(f"merged {count:,} small files of the state's table {name}")
         facts = log_facts(log, config) | {"new statements": added.log.lines, "new log files": added.files}
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
         yield check_parse_rate(log, config.monitoring.min_parsed_share)

@@ -30,6 +30,7 @@ from .rewriting import apply, carry_out, dry_result
 from .scanning import explain, scan, sql
 from .sizes import target_rows
 from .statistics import gather_statistics, statistics_features, update_statistics
+from .tidying import tidy_state
 from .tonight import layouts_in_use, learn_tonight
 from .words import describe, in_words
 
@@ -88,6 +89,7 @@ __all__ = [
     "stop_all",
     "stored_log",
     "target_rows",
+    "tidy_state",
     "triage",
     "update_statistics",
     "waiting_requests",

@@ -36,7 +36,7 @@ def cost_model(spark: SparkSession, state: str | None, assumed: CostModel | None
     timings = Timings(spark, state).all()
     relayouts = [
         (e.table_id, RelayoutWork(e.bytes_rewritten, e.columns, e.additional, e.predicates, e.files, e.hashed), cost)
-        for e in Ledger(spark, state).entries()[-LATEST:]
+        for e in Ledger(spark, state).entries(newest=LATEST)
         if (cost := e.cost_measured) > 0 and e.layout_id  # a compaction sorts nothing and tells little of a relayout
     ]
     relayouts += [

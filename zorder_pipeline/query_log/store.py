@@ -129,6 +129,9 @@ class LogStore:
 
         A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
         its ingestion. Rows of ingestions that were cut off are deleted, too. Files of deleted rows stay until VACUUM.
+
+        Raises:
+            LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
         """
         from delta.tables import DeltaTable
         from pyspark.sql import functions as F
@@ -152,7 +155,8 @@ class LogStore:
                 condition = F.lit(False)
             condition |= ~F.col("run").isin(runs)
             deleted[name] = table.toDF().where(condition).count()
-            table.delete(condition)
+            with _conflicts(self.state):
+                table.delete(condition)
         return deleted
 
     def _add(self, parts: list[Part], catalog: Catalog, generation: str) -> StoredLog:
@@ -292,4 +296,4 @@ def _conflicts(state: str) -> Iterator[None]:
 
 
 def _lost(state: str) -> LostRaceError:
-    return LostRaceError(f"another ingestion into {state} ran at the same time; nothing was doubled, run it again")
+    return LostRaceError(f"another run wrote into {state} at the same time; nothing was lost or doubled, run it again")

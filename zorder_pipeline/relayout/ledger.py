@@ -174,18 +174,32 @@ class Ledger:
             {"table_id": table_id, "version": version}, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)}
         )
 
-    def entries(self, table_id: str | None = None) -> list[Entry]:
-        """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end."""
+    def entries(self, table_id: str | None = None, newest: int | None = None) -> list[Entry]:
+        """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end.
+
+        Args:
+            newest: so many are enough, the newest ones; days before these are not read.
+        """
         from pyspark.sql import functions as F
 
         rows = self.table.read()
         if table_id is not None:
             rows = rows.where(F.col("table_id") == table_id)
+        if newest is not None:
+            runs = F.count_distinct(F.coalesce("run", F.concat_ws(" ", "table_id", "version")))
+            days = rows.groupBy("relayout_date").agg(runs.alias("runs")).orderBy(F.col("relayout_date").desc())
+            before = 0
+            for day in days.collect():
+                if before > newest:  # one more: a run may have begun on the day before
+                    rows = rows.where(F.col("relayout_date") > F.lit(day["relayout_date"]))
+                    break
+                before += day["runs"]
         asked = rows.withColumns({"moment": F.unix_micros("committed_at"), "ended": F.unix_micros("ended_at")})
         asked = asked.orderBy("moment", "version")
         found = [row.asDict() for row in asked.collect()]
         last = {row["run"]: row["version"] for row in found if row["run"] is not None}
-        return [_entry(row) for row in found if row["run"] is None or last[row["run"]] == row["version"]]
+        ended = [row for row in found if row["run"] is None or last[row["run"]] == row["version"]]
+        return [_entry(row) for row in (ended if newest is None else ended[-newest:])]
 
     def latest(self, table_id: str, layout_id: str | None = None) -> Plan | None:
         """The plan of a table's newest relayout, or of its newest by one layout; None when there is none that fits."""

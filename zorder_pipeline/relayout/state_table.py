@@ -5,16 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import LostRaceError, ZorderError
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 
+from .failures import lost_races
 from .sessions import is_delta_table, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["StateTable"]
+
+TRIES = 5
+"""Times that a change is tried against other writers."""
 
 
 class StateTable:
@@ -84,7 +88,14 @@ class StateTable:
         changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
         changes.append(f"schema_version = {self.version}")
         condition = " AND ".join(f"{name} = {self._sql(name, value)}" for name, value in key.items())
-        self.spark.sql(f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}").collect()
+        for left in reversed(range(TRIES)):  # other rows of the same file may be changed at the same time
+            try:
+                with lost_races(self.path):
+                    self.spark.sql(f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}").collect()
+                return
+            except LostRaceError:
+                if not left:
+                    raise
 
     def _sql(self, name: str, value: Any) -> str:
         """A value of a column as SQL text."""
