@@ -24,14 +24,15 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, config_file, load_config
 from zorder_pipeline.model.places import local_path
 
-from .approval import approval_job
+from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
 from .common import QUERY_LOG, DeltaSparkResource, Shelf
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
+from .history import history
 from .layout import bit_allocation
-from .partitions import clustered_partitions
+from .partitions import PARTITIONS, clustered_partitions
 from .query_log import query_log
 from .relayout import clustered_table
 from .sensors import chain_job, sensors, triggered
@@ -91,12 +92,17 @@ def _build(config: PipelineConfig) -> Definitions:
     ]
     if nightly:
         assets += [offers(nightly), nightly_budget(config, nightly)]
+    watching = sensors(config, own_jobs)
+    if (days := config.monitoring.keep_runs_days) is not None:
+        keys = [QUERY_LOG, BUDGET, *(shelf.key(stage.__name__) for shelf in shelves for stage in STAGES)]
+        keys += [shelf.key(other) for shelf in shelves for other in ("data", PARTITIONS)]
+        watching.append(history(days, [*(job.name for job in jobs), APPROVAL_JOB], keys))
     return Definitions(
         assets=assets,
         asset_checks=[relayout_checks(shelf) for shelf in shelves],
         jobs=[*jobs, approval_job(config)],
         schedules=schedules,
-        sensors=sensors(config, own_jobs),
+        sensors=watching,
         resources={
             "spark": DeltaSparkResource(spark_config=config.spark.settings),
             "io_manager": StoredValues(base_dir=storage_folder(config)),

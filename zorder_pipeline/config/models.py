@@ -186,6 +186,8 @@ class MonitoringConfig(Model):
     """Dagster ends a run that takes longer."""
     min_parsed_share: Share = 0.9
     """The check of the query log warns when a smaller share of its statements can be used."""
+    keep_runs_days: Annotated[int, Field(ge=1)] | None = None
+    """Dagster's records of our runs are deleted after so many days, but for the newest of each asset; null: never."""
     metrics_file: str | None = None
     """Where to keep a file of OpenMetrics for alerting, e.g. in the folder of node_exporter's textfile collector."""
 

@@ -1,0 +1,89 @@
+"""What Dagster remembers of old runs: it keeps every event of every run for ever, pictures among them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+from dagster import (
+    AssetKey,
+    DagsterInstance,
+    DagsterRun,
+    DagsterRunStatus,
+    DefaultSensorStatus,
+    RunsFilter,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    sensor,
+)
+
+__all__ = ["forget", "history"]
+
+EVERY = 6 * 3600
+SECONDS = 30.0
+"""Time that one tick may take; the next goes on."""
+AT_ONCE = 100
+IMPLICIT = "__ASSET_JOB"
+"""Job of what is materialized by hand; other code locations have one of this name, too."""
+OVER = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
+OF_PARTITIONS = ("dagster/partition", "dagster/asset_partition_range_start", "dagster/backfill")
+
+
+def history(days: int, jobs: Sequence[str], keys: Sequence[AssetKey]) -> SensorDefinition:
+    """The sensor that deletes runs of ours which are older than ``days`` days.
+
+    Args:
+        jobs: names of our jobs.
+        keys: our assets.
+    """
+
+    @sensor(
+        name="history",
+        minimum_interval_seconds=EVERY,
+        default_status=DefaultSensorStatus.RUNNING,
+        description=f"Deletes runs of ours that ended more than {days} days ago (monitoring.keep_runs_days). No Spark.",
+    )
+    def _history(context: SensorEvaluationContext) -> SkipReason:
+        count = forget(context.instance, days, jobs, keys)
+        return SkipReason(f"{count:,} runs that are older than {days} days are deleted")
+
+    return _history
+
+
+def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequence[AssetKey]) -> int:
+    """Delete old runs with their events; returns how many they were.
+
+    Runs that made what an asset shows now are kept, and those of partitions, by which Dagster tells which are there.
+    """
+    kept = {
+        event.run_id
+        for record in instance.get_asset_records(list(keys))
+        for event in (record.asset_entry.last_materialization, record.asset_entry.last_observation)
+        if event is not None
+    }
+    count, until = 0, time.monotonic() + SECONDS
+    for run in _old(instance, datetime.now(UTC) - timedelta(days=days), jobs, set(keys)):
+        if run.run_id not in kept:
+            instance.delete_run(run.run_id)
+            count += 1
+        if time.monotonic() > until:
+            break
+    return count
+
+
+def _old(instance: DagsterInstance, before: datetime, jobs: Sequence[str], keys: set[AssetKey]) -> Iterator[DagsterRun]:
+    """Runs of ours that were over by then, oldest first, without those of partitions."""
+    for job in (*jobs, IMPLICIT):
+        after = None
+        while records := instance.get_run_records(
+            RunsFilter(job_name=job, statuses=OVER, created_before=before, created_after=after),
+            limit=AT_ONCE,
+            ascending=True,
+        ):
+            after = records[-1].create_timestamp  # no cursor: that is a run, which may be deleted by then
+            for run in (record.dagster_run for record in records):
+                ours = job != IMPLICIT or (run.asset_selection is not None and run.asset_selection <= keys)
+                if ours and not any(tag in run.tags for tag in OF_PARTITIONS):
+                    yield run
