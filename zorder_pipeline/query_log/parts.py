@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -21,7 +21,7 @@ from .insight import query_level
 from .marks import mark_of
 from .sql import Unusable
 
-__all__ = ["SCHEMA", "Part", "rows_of"]
+__all__ = ["SCHEMA", "Part", "rows_of", "worker"]
 
 SCHEMA = pa.schema(
     [
@@ -80,6 +80,16 @@ def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]
                 rows = []
     if rows:
         yield pa.RecordBatch.from_pylist(rows, SCHEMA)
+
+
+def worker(parts: list[Part], catalog: Catalog) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """What a Spark task does with the numbers of its parts, see `rows_of`."""
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from rows_of([parts[i] for i in batch.column(0).to_pylist()], catalog)
+
+    return read
 
 
 _INTERPRETERS: dict[str, Interpreter] = {}

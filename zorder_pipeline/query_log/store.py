@@ -22,11 +22,10 @@ from zorder_pipeline.model.workload import QueryLog
 from .catalog import Catalog, generation_of
 from .intake import batches, find_new, name_of
 from .moments import latest as latest_moment
-from .parts import SCHEMA, Part, rows_of
+from .parts import SCHEMA, Part, worker
 from .stored import RECORD, Known, Record, StoredLog, known_of, log_of, query_of, record_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["LogStore"]
@@ -36,6 +35,8 @@ APP = "zorder-ingest"
 MAX_TASKS = 256
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
+GRACE = "interval 1 day"
+"""Time after which an ingestion without a record was cut off."""
 PLACE = ("run", "source", "position", "query_date")
 QUERIES = (
     *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
@@ -128,7 +129,8 @@ class LogStore:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
 
         A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
-        its ingestion. Rows of ingestions that were cut off are deleted, too. Files of deleted rows stay until VACUUM.
+        its ingestion. Rows that count no more are deleted, too: of logs that were read again since, and of ingestions
+        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM.
 
         Raises:
             LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
@@ -143,7 +145,8 @@ class LogStore:
         oldest = F.date_sub(F.current_date(), days)
         done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
-        runs, early = [row["run"] for row in told], [row["run"] for row in told if row["early"]]
+        runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
+        current = {row["run"] for row in self._current_files().select("run").distinct().collect()}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
             if user is None:
@@ -153,7 +156,10 @@ class LogStore:
                 condition = F.coalesce(F.col("user") == user, F.lit(False))
             else:  # quarantine as it was written before its lines had users
                 condition = F.lit(False)
-            condition |= ~F.col("run").isin(runs)
+            newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
+            written = self._read(name).groupBy("run").agg(newest.alias("late")).collect()
+            dead = [row["run"] for row in written if row["run"] not in current and (row["run"] in runs or row["late"])]
+            condition |= F.col("run").isin(dead)
             deleted[name] = table.toDF().where(condition).count()
             with _conflicts(self.state):
                 table.delete(condition)
@@ -167,7 +173,7 @@ class LogStore:
 
         run = uuid.uuid4().hex
         numbers = self.spark.range(0, len(parts), 1, min(len(parts), MAX_TASKS))
-        rows = numbers.mapInArrow(_worker(parts, catalog), from_arrow_schema(SCHEMA)).withColumn("run", F.lit(run))
+        rows = numbers.mapInArrow(worker(parts, catalog), from_arrow_schema(SCHEMA)).withColumn("run", F.lit(run))
         rows = rows.persist(StorageLevel.DISK_ONLY)
         try:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
@@ -272,14 +278,6 @@ class LogStore:
                 f"the state {self.state} was written by a newer version of zorder (schema {self._versions[name]}, this "
                 f"one knows {SCHEMA_VERSION}); upgrade zorder, or use another state folder"
             )
-
-
-def _worker(parts: list[Part], catalog: Catalog) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            yield from rows_of([parts[i] for i in batch.column(0).to_pylist()], catalog)
-
-    return read
 
 
 @contextlib.contextmanager
