@@ -143,7 +143,12 @@ def test_a_log_that_is_renamed_and_begun_anew_counts_once(store: LogStore, tmp_p
     log.write_text(_lines(5, 4))  # as an export is that holds the last days
     assert store.ingest(str(log.parent), CATALOG).log.lines == 3
     assert _values(store) == [f"a = {i}" for i in range(9)]
-    assert store.ingest(str(log.parent), CATALOG).unchanged == 2
+    (log.parent / "by_hand.sql").write_text("SELECT a FROM t WHERE a = 70; SELECT a FROM t WHERE a = 71;")
+    store.ingest(str(log.parent), CATALOG)
+    (log.parent / "by_hand.sql").write_text("SELECT a FROM t WHERE a = 71;")
+    store.ingest(str(log.parent), CATALOG)
+    assert _values(store) == ["a = 71", *(f"a = {i}" for i in range(9))], "what has no time is not read twice"
+    assert store.ingest(str(log.parent), CATALOG).unchanged == 3
 
 
 @pytest.mark.slow

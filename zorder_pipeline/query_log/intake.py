@@ -2,7 +2,7 @@
 
 A log is told by its content. One that was renamed, also compressed, goes on where it ended under its old name; what has
 come in its place is a log of its own, of which nothing counts that is as old as what was read before: an export that is
-written over and over holds old lines among its new ones.
+written over and over holds old lines among its new ones. Where lines have no times, it counts instead of what was read.
 """
 
 from __future__ import annotations
@@ -65,13 +65,16 @@ def find_new(path: str, log_format: str, zone: str, known: Mapping[str, Known]) 
         else:
             parts += _shares(log, zone, before)
     gone = _gone(path, logs, changed, known)
+    moved = {log: one for log in changed if (one := _moved(log, gone)) is not None}
+    still = {one.log for one in moved.values()}
     for log in changed:
         name = name_of(log.source)
-        moved = next((one for one in gone if one.mark is not None and goes_on(log, one.mark)), None)
-        if moved is not None:
-            parts += _shares(log, zone, moved)
+        if log in moved:
+            parts += _shares(log, zone, moved[log])
         elif (before := known.get(name)) is not None:
-            parts += _shares(log, zone, Known(f"{name}#{uuid.uuid4().hex[:8]}", 0, 0, since=before.latest))
+            timeless = before.latest is None and before.log not in still
+            anew = Known(f"{name}#{uuid.uuid4().hex[:8]}", 0, 0, since=before.latest)
+            parts += _shares(log, zone, anew, before.log if timeless else None)
         else:
             parts += _shares(log, zone, Known(name, 0, 0))
     return Intake(tuple(parts), unchanged)
@@ -92,10 +95,15 @@ def _gone(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known:
     return sorted(found, key=lambda one: -one.size)
 
 
-def _shares(log: LogFile, zone: str, known: Known) -> list[Part]:
+def _moved(log: LogFile, gone: Sequence[Known]) -> Known | None:
+    """What a log was read as under another name."""
+    return next((one for one in gone if one.mark is not None and goes_on(log, one.mark)), None)
+
+
+def _shares(log: LogFile, zone: str, known: Known, replaces: str | None = None) -> list[Part]:
     """A log, or what was added to it, in shares that are read side by side."""
     count = min(MAX_SHARES, 1 + log.size // SHARE_BYTES) if log.kind == "json" else 1
-    part = Part(log, zone, known.log, known.position, since=known.since)
+    part = Part(log, zone, known.log, known.position, since=known.since, replaces=replaces)
     return [replace(part, share=(i, count)) for i in range(count)]
 
 

@@ -59,6 +59,7 @@ class Part:
         after: lines up to and including this position were ingested before.
         share: (i, n) for the i-th of n equal shares of the lines.
         since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.
+        replaces: log that counts no more with this one.
     """
 
     log: LogFile
@@ -67,6 +68,7 @@ class Part:
     after: int = 0
     share: tuple[int, int] = (0, 1)
     since: int | None = None
+    replaces: str | None = None
 
 
 def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:

@@ -84,7 +84,7 @@ class LogStore:
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, catalog, generation))
         if intake.parts and intake.delta_version is not None:
-            version = (name_of(path), path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING, None, None)
+            version = (name_of(path), path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING, None, None, None)
             self._commit(uuid.uuid4().hex, generation, [version])
         return StoredLog.merged(added)
 
@@ -243,10 +243,12 @@ class LogStore:
         from pyspark.sql.window import Window
 
         files = self._read("log_files")
-        for column, kind in (("log", "string"), ("mark", "string"), ("since", "bigint")):
+        for column, kind in (("log", "string"), ("mark", "string"), ("since", "bigint"), ("replaces", "string")):
             if column not in files.columns:  # of a state that is older than these
                 files = files.withColumn(column, F.lit(None).cast(kind))
         files = files.withColumn("log", F.coalesce("log", "name"))
+        replaced = files.select(F.col("replaces").alias("log")).where(F.col("log").isNotNull())
+        files = files.join(replaced, "log", "left_anti")
         of_log = Window.partitionBy("log")
         files = files.withColumn("newest", F.max_by("generation", "batch").over(of_log))
         other = F.max(F.when(F.col("generation") != F.col("newest"), F.col("batch"))).over(of_log)

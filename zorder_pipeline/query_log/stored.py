@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["RECORD", "Known", "Record", "StoredLog", "known_of", "log_of", "query_of", "record_of"]
 
-Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None]
+Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None, str | None]
 """What ``log_files`` keeps of a log."""
 RECORD = (
     "log string, source string, size bigint, position bigint, delta_version bigint, watermark bigint, counts string, "
-    "mark string, since bigint"
+    "mark string, since bigint, replaces string"
 )
 """The same as Spark's schema."""
 
@@ -99,7 +99,8 @@ def record_of(part: Part, counted: Sequence[Any]) -> Record:
     position = max(row["position"] for row in rows)
     mark = next((json.dumps(found) for row in rows if (found := json.loads(row["counts"])["mark"])), None)
     counts = json.dumps(kept | {"tables": dict(tables)})
-    return part.name, part.log.source, part.log.size, position, None, watermark, counts, mark, part.since
+    read = (part.name, part.log.source, part.log.size, position, None, watermark, counts, mark)
+    return *read, part.since, part.replaces
 
 
 def known_of(row: Row, generation: str) -> Known:

@@ -20,9 +20,10 @@ MANY = SPAN // 16
 """Lines that make a log much longer than what is looked at of it."""
 
 
-def lines(first: int, count: int) -> str:
+def lines(first: int, count: int, timed: bool = True) -> str:
     """So many lines, from the ``first`` on; each has its number and, later with it, its time."""
-    return "".join(json.dumps({"n": i, "time": i * 1000}) + "\n" for i in range(first, first + count))
+    numbers = range(first, first + count)
+    return "".join(json.dumps({"n": i, "time": i * 1000 if timed else None}) + "\n" for i in numbers)
 
 
 class Store:
@@ -32,11 +33,13 @@ class Store:
         self.folder = folder
         self.known: dict[str, Known] = {}
         self.read: list[int] = []
+        self.replaced: list[str | None] = []
 
     def night(self) -> list[str]:
         """Reads what is new; returns the files in which something was looked for."""
         found = find_new(str(self.folder), "auto", "UTC", self.known)
         parts = [part for part in found.parts if part.share[0] == 0]
+        self.replaced = [part.replaces for part in parts]
         for part in parts:
             self.known[name_of(part.log.source)] = self._read(part)
         return [part.log.source.rsplit("/", 1)[-1] for part in parts]
@@ -46,9 +49,13 @@ class Store:
         content = path.read_bytes()
         plain = gzip.decompress(content) if path.suffix == ".gz" else content
         told = [json.loads(line) for line in plain.decode().splitlines()]
-        new = [item for item in told[part.after :] if part.since is None or item["time"] > part.since]
+        new = [
+            item
+            for item in told[part.after :]
+            if part.since is None or item["time"] is None or item["time"] > part.since
+        ]
         self.read += [item["n"] for item in new]
-        newest = max((item["time"] for item in new), default=None)
+        newest = max((item["time"] for item in new if item["time"] is not None), default=None)
         return Known(part.name, len(content), len(told), True, None, newest, mark_of(part.log), part.since)
 
 
@@ -108,6 +115,17 @@ def test_an_export_that_is_written_over_counts_each_query_once(store: Store) -> 
         (store.folder / "history.jsonl").write_text(lines(first, count))
         store.night()
     assert store.read == list(range(680))
+
+
+def test_a_log_without_times_that_is_written_over_counts_instead_of_what_was_read(store: Store) -> None:
+    (store.folder / "a.jsonl").write_text(lines(0, 5, timed=False))
+    store.night()
+    (store.folder / "a.jsonl").write_text(lines(1, 7, timed=False))
+    assert (store.night(), store.replaced) == (["a.jsonl"], [f"{store.folder}/a.jsonl"])
+    _renamed(store.folder, "a.jsonl", "a.jsonl.1")
+    (store.folder / "a.jsonl").write_text(lines(9, 2, timed=False))
+    assert sorted(store.night()) == ["a.jsonl", "a.jsonl.1"]
+    assert store.replaced == [None, None], "what was renamed is still there"
 
 
 def test_a_copy_of_a_log_is_a_log_of_its_own(store: Store) -> None:
