@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .files import LogFile, is_delta, list_logs, new_delta_files
-from .marks import MARKED, goes_on
+from .marks import MARKED, Mark, found_among, goes_on
 from .parts import Part
 from .stored import Known
 
@@ -64,8 +64,7 @@ def find_new(path: str, log_format: str, zone: str, known: Mapping[str, Known]) 
             unchanged += 1
         else:
             parts += _shares(log, zone, before)
-    gone = _gone(path, logs, changed, known)
-    moved = {log: one for log in changed if (one := _moved(log, gone)) is not None}
+    moved = _moved(path, logs, changed, known) if changed else {}
     still = {one.log for one in moved.values()}
     for log in changed:
         name = name_of(log.source)
@@ -87,17 +86,19 @@ def _is_same(log: LogFile, before: Known) -> bool:
     return goes_on(log, before.mark) if before.mark is not None else log.size > before.size
 
 
-def _gone(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: Mapping[str, Known]) -> list[Known]:
-    """What was read below ``path`` and does not lie under its name any more, the longest first."""
+def _moved(
+    path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: Mapping[str, Known]
+) -> dict[LogFile, Known]:
+    """What changed logs were read as under names below ``path`` under which they do not lie any more."""
     names = {name_of(log.source) for log in logs} - {name_of(log.source) for log in changed}
     folder = name_of(path) + "/"
-    found = [one for name, one in known.items() if name not in names and name.startswith(folder) and one.size > 0]
-    return sorted(found, key=lambda one: -one.size)
-
-
-def _moved(log: LogFile, gone: Sequence[Known]) -> Known | None:
-    """What a log was read as under another name."""
-    return next((one for one in gone if one.mark is not None and goes_on(log, one.mark)), None)
+    left = (one for name, one in known.items() if name not in names and name.startswith(folder))
+    gone = {one.mark: one for one in left if one.mark is not None and one.size > 0}
+    marks: dict[tuple[int, str], list[Mark]] = {}
+    for mark in gone:
+        marks.setdefault(mark.key, []).append(mark)
+    found = ((log, found_among(log, marks)) for log in changed) if marks else ()
+    return {log: gone[mark] for log, mark in found if mark is not None}
 
 
 def _shares(log: LogFile, zone: str, known: Known, replaces: str | None = None) -> list[Part]:

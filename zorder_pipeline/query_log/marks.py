@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import asdict, dataclass
-from typing import Any, BinaryIO
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import pyarrow as pa
 
@@ -12,7 +13,7 @@ from zorder_pipeline.errors import LogError
 
 from .files import LogFile, open_anywhere, open_log
 
-__all__ = ["Mark", "goes_on", "mark_of"]
+__all__ = ["MARKED", "Mark", "found_among", "goes_on", "mark_of"]
 
 SPAN = 4096
 """Bytes at the beginning and at the end that are looked at."""
@@ -33,6 +34,11 @@ class Mark:
     head: str
     tail: str
     size: int
+
+    @property
+    def key(self) -> tuple[int, str]:
+        """What a log's first bytes have to be: how many, and their digest."""
+        return min(self.size, SPAN), self.head
 
     def to_json(self) -> dict[str, Any]:
         """As a plain dict.
@@ -57,29 +63,48 @@ def mark_of(log: LogFile) -> Mark | None:
 
 def goes_on(log: LogFile, mark: Mark) -> bool:
     """Whether a log begins with all that bears ``mark``, as it is or once it is decompressed."""
+    return found_among(log, {mark.key: [mark]}) is not None
+
+
+def found_among(log: LogFile, marks: Mapping[tuple[int, str], Sequence[Mark]]) -> Mark | None:
+    """The one of ``marks``, by their `Mark.key`, with whose bytes a log begins; the longest if there are several.
+
+    The beginning of the log is read once, whatever their number, and more of it only where that is the same.
+    """
     if log.kind not in MARKED or len(log.parts) != 1:
-        return False
-    if log.size >= mark.size:
-        before = LogFile(log.source, log.kind, log.parts, mark.size)
-        if mark_of(before) == mark:
-            return True
-    if log.kind == "parquet":
-        return False
+        return None
     try:
-        with open_log(log, log.parts[0]) as stream:
-            return _unpacks_to(stream, mark)
+        with open_anywhere(log, log.parts[0]) as stream:
+            head = stream.read_at(min(SPAN, max(log.size, 0)), 0)
+        if (found := _longest(head, marks, lambda mark: _is_whole(log, mark))) or log.kind == "parquet":
+            return found
+        with open_log(log, log.parts[0]) as unpacked:
+            plain = unpacked.read(SPAN)
+        return None if plain == head else _longest(plain, marks, lambda mark: _unpacks_to(log, mark))
     except (OSError, EOFError, LogError, pa.ArrowException):
-        return False
+        return None
 
 
-def _unpacks_to(stream: BinaryIO, mark: Mark) -> bool:
-    """Whether the bytes of ``stream`` begin as ``mark`` says; no more are read than tell."""
-    end = stream.read(min(SPAN, mark.size))
-    if _digest(end) != mark.head:
-        return False
-    left = mark.size - len(end)
-    while left > 0 and (more := stream.read(min(READ, left))):
-        end, left = (end + more)[-SPAN:], left - len(more)
+def _longest(
+    head: bytes, marks: Mapping[tuple[int, str], Sequence[Mark]], whole: Callable[[Mark], bool]
+) -> Mark | None:
+    lengths = {length for length, _ in marks}
+    alike = [mark for n in lengths if n <= len(head) for mark in marks.get((n, _digest(head[:n])), ())]
+    return next((mark for mark in sorted(alike, key=lambda mark: -mark.size) if whole(mark)), None)
+
+
+def _is_whole(log: LogFile, mark: Mark) -> bool:
+    """Whether the first bytes of a log bear the mark."""
+    return log.size >= mark.size and mark_of(replace(log, size=mark.size)) == mark
+
+
+def _unpacks_to(log: LogFile, mark: Mark) -> bool:
+    """Whether the bytes of a log are, once they are decompressed, as ``mark`` says; no more are read than tell."""
+    with open_log(log, log.parts[0]) as stream:
+        end = stream.read(min(SPAN, mark.size))
+        left = mark.size - len(end)
+        while left > 0 and (more := stream.read(min(READ, left))):
+            end, left = (end + more)[-SPAN:], left - len(more)
     return left <= 0 and _digest(end) == mark.tail
 
 

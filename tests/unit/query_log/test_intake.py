@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from zorder_pipeline.query_log import marks
 from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.intake import find_new, name_of
 from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
@@ -157,6 +158,23 @@ def test_logs_of_another_configuration_are_read_again_from_the_beginning(store: 
     assert store.known["/".join((str(store.folder), "c.jsonl"))].log.endswith("b.jsonl"), (
         "so that b.jsonl counts no more"
     )
+
+
+def test_each_new_log_is_looked_at_once_however_many_are_gone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    for i in range(50):
+        (store.folder / f"{i}.jsonl").write_text(lines(i * 10, i % 10 + 1))
+    store.night()
+    for i in range(50):
+        (store.folder / f"{i}.jsonl").unlink()
+    (store.folder / "new.jsonl").write_text(lines(1000, 5))
+    (store.folder / "renamed.jsonl").write_text(lines(440, 5) + lines(2000, 1))
+    looked: list[str] = []
+    opened = marks.open_anywhere
+    monkeypatch.setattr(marks, "open_anywhere", lambda log, part: looked.append(log.source) or opened(log, part))
+    store.read.clear()
+    store.night()
+    assert sorted(store.read) == [*range(1000, 1005), 2000]
+    assert len(looked) <= 6
 
 
 def test_a_mark_is_that_of_the_first_bytes(tmp_path: Path) -> None:
