@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date
 from pathlib import Path
 
 import pyarrow as pa
@@ -70,3 +71,113 @@ def test_what_is_wrong_is_said_in_one_sentence(mine: Path) -> None:
     run(mine / "home", "--parquet", mine / "flights", *log)
     with pytest.raises(ZorderError, match="is there already; add the table to it"):
         run(mine / "home", "--table", mine / "home" / "flights", *log)
+
+
+def table_of(mine: Path, *words: str | Path) -> tuple[DeltaTable, list[object]]:
+    """The new table, and the columns it is said to be partitioned by."""
+    told = run(mine / "home", *words, "--log", mine / "log.sql")
+    columns = told["partition_by"]
+    assert isinstance(columns, list)
+    return DeltaTable(str(told["table"])), columns
+
+
+@pytest.fixture
+def by_day(tmp_path: Path) -> Path:
+    """Parquet as Hive lays it out: the day is in the paths alone."""
+    for day in ("2026-01-01", "2026-01-02", "__HIVE_DEFAULT_PARTITION__"):
+        place = tmp_path / "flights" / f"day={day}" / "carrier=a%2Fb %C3%BC"
+        place.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [1, 2]}), place / "part.parquet")
+    (tmp_path / "log.sql").write_text("SELECT * FROM flights WHERE day = '2026-01-01';\n")
+    return tmp_path
+
+
+def test_columns_in_paths_are_columns_and_partition_the_table(by_day: Path) -> None:
+    table, columns = table_of(by_day, "--parquet", by_day / "flights")
+    assert columns == table.metadata().partition_columns == ["day", "carrier"]
+    rows = table.to_pyarrow_table().sort_by([("day", "ascending"), ("id", "ascending")]).to_pylist()
+    days = [date(2026, 1, 1), date(2026, 1, 1), date(2026, 1, 2), date(2026, 1, 2), None, None]
+    assert [row["day"] for row in rows] == days
+    assert {row["carrier"] for row in rows} == {"a/b ü"}
+
+
+def test_other_columns_may_partition_what_has_some_in_its_paths(by_day: Path) -> None:
+    table, columns = table_of(by_day, "--parquet", by_day / "flights", "--partition-by", "carrier")
+    assert columns == table.metadata().partition_columns == ["carrier"]
+    assert {"day", "id"} < set(table.to_pyarrow_table().column_names)
+
+
+def test_one_partition_alone_has_its_columns_too(by_day: Path) -> None:
+    day = by_day / "flights" / "day=2026-01-01"
+    table, columns = table_of(by_day, "--parquet", day, "--name", "flights")
+    assert columns == ["day", "carrier"]
+    assert set(table.to_pyarrow_table()["day"].to_pylist()) == {date(2026, 1, 1)}
+
+
+def test_the_path_is_right_where_files_have_its_column_too(tmp_path: Path, mine: Path) -> None:
+    (tmp_path / "f" / "k=7").mkdir(parents=True)
+    pq.write_table(pa.table({"K": ["x"], "id": [1]}), tmp_path / "f" / "k=7" / "a.parquet")
+    table, _ = table_of(mine, "--parquet", tmp_path / "f")
+    assert table.to_pyarrow_table().to_pylist() == [{"id": 1, "k": 7}]
+
+
+def test_paths_of_two_tables_are_refused(by_day: Path) -> None:
+    pq.write_table(pa.table({"id": [1]}), by_day / "flights" / "stray.parquet")
+    with pytest.raises(ZorderError, match=r"stray.parquet have different columns in their paths \(day, carrier; none"):
+        run(by_day / "home", "--parquet", by_day / "flights", "--log", by_day / "log.sql")
+
+
+@pytest.mark.parametrize("inside", [".", "year=2026", "year=2026/a.parquet"])
+def test_a_delta_table_is_not_taken_for_its_files(mine: Path, inside: str) -> None:
+    table = mine / "lake" / "sales"
+    (table / "_delta_log").mkdir(parents=True)
+    (table / "_delta_log" / "0.json").touch()
+    (table / "year=2026").mkdir()
+    pq.write_table(pa.table({"id": [1]}), table / "year=2026" / "a.parquet")
+    for source in (table / inside, mine / "lake"):
+        with pytest.raises(ZorderError, match=f"{table} is a table of Delta.*--table {table} instead of --parquet"):
+            run(mine / "home", "--parquet", source, "--log", mine / "log.sql")
+    assert not (mine / "home" / "tables.yaml").exists()
+
+
+def test_tables_of_other_formats_are_not_taken_for_their_files(mine: Path) -> None:
+    (mine / "flights" / "metadata").mkdir()
+    (mine / "flights" / "metadata" / "v1.metadata.json").touch()
+    with pytest.raises(ZorderError, match="is a table of Iceberg"):
+        run(mine / "home", "--parquet", mine / "flights", "--log", mine / "log.sql")
+
+
+def test_what_failed_jobs_have_left_is_passed_over(mine: Path) -> None:
+    for name in ("_temporary/0/x.parquet", ".hidden/x.parquet", ".x.parquet", "_x.parquet", "_SUCCESS"):
+        (mine / "flights" / name).parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table({"day": [9], "carrier": ["z"]}), mine / "flights" / name)
+    (mine / "flights" / "b.parquet").mkdir()  # as Spark calls folders
+    table, _ = table_of(mine, "--parquet", mine / "flights")
+    assert table.to_pyarrow_table().num_rows == 6
+
+
+def test_every_column_that_some_file_has_is_kept(mine: Path) -> None:
+    day = pa.array([3_000_000_000], pa.int64())
+    pq.write_table(pa.table({"day": pa.array([5], pa.int32())}), mine / "flights" / "0.parquet")
+    pq.write_table(pa.table({"extra": [{"a": 1, "b": "x"}], "day": day}), mine / "flights" / "2.parquet")
+    table, _ = table_of(mine, "--parquet", mine / "flights")
+    rows = table.to_pyarrow_table().to_pylist()
+    assert {"day": 5, "carrier": None, "extra": None} in rows
+    assert {"day": 3_000_000_000, "carrier": None, "extra": {"a": 1, "b": "x"}} in rows
+    assert len(rows) == 5
+
+
+@pytest.mark.parametrize(
+    ("other", "sentence"),
+    [
+        (pa.table({"day": ["x"]}), r"column day is int64 in .*0.parquet and string in .*9.parquet"),
+        (pa.table({"day": [0.5]}), r"column day is int64 in .*0.parquet and double in .*9.parquet"),
+        (pa.table({"Day": [1]}), r"columns day in .*0.parquet and Day in .*9.parquet are one to Spark and Delta"),
+        (pa.table({"at": pa.array([1], pa.time64("us"))}), r"column at is time64\[us\], which Delta has no type for"),
+    ],
+    ids=["text", "fractions", "capitals", "times"],
+)
+def test_columns_that_no_type_holds_are_refused_by_name(mine: Path, other: pa.Table, sentence: str) -> None:
+    pq.write_table(other, mine / "flights" / "9.parquet")
+    with pytest.raises(ZorderError, match=sentence):
+        run(mine / "home", "--parquet", mine / "flights", "--log", mine / "log.sql")

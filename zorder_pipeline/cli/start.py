@@ -36,7 +36,11 @@ tables:
 @command
 @click.argument("home", type=click.Path(file_okay=False))
 @click.option("--parquet", "sources", multiple=True, type=click.Path(exists=True), help="Parquet to make a table of.")
-@click.option("--partition-by", multiple=True, help="Column to partition the new table by; may be repeated.")
+@click.option(
+    "--partition-by",
+    multiple=True,
+    help="Column to partition the new table by, instead of those in the paths of the Parquet; may be repeated.",
+)
 @click.option("--table", help="Folder (or s3a://, abfss://, …) of a Delta table that there is, instead of --parquet.")
 @click.option("--log", required=True, type=click.Path(exists=True), help="Query log: a file or a folder.")
 @click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log.")
@@ -76,7 +80,7 @@ def init(
         folder.mkdir(parents=True, exist_ok=True)
         if not os.access(folder, os.W_OK | os.X_OK):
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    rows = table_from_parquet(sources, Path(place), partition_by) if sources else None
+    made = table_from_parquet(sources, Path(place), partition_by) if sources else None
     if (folder / "dagster.yaml").exists():
         out.print(f"{folder}/dagster.yaml is there already and stays as it is", soft_wrap=True)
     else:
@@ -96,10 +100,13 @@ def init(
     except ConfigError:
         written.unlink()
         raise
-    if rows is not None:
-        out.print(f"wrote {counted(rows, 'row')} to the new Delta table {place}", soft_wrap=True)
+    if made is not None:
+        parted = f", partitioned by {', '.join(made.partition_by)}" if made.partition_by else ""
+        why = "" if partition_by or not parted else " as the Parquet is (--partition-by names other columns)"
+        out.print(f"wrote {counted(made.rows, 'row')} to the new Delta table {place}{parted}{why}", soft_wrap=True)
     out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
-    return {"home": str(folder), "config": str(written), "table": place, "rows": rows}
+    told = {"rows": made.rows, "partition_by": list(made.partition_by)} if made else {"rows": None}
+    return {"home": str(folder), "config": str(written), "table": place, **told}
 
 
 @contextlib.contextmanager

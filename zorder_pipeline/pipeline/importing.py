@@ -3,45 +3,112 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import TableError
 
-__all__ = ["table_from_parquet"]
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+__all__ = ["Imported", "table_from_parquet"]
 
 
-def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partition_by: Sequence[str] = ()) -> int:
-    """Copy Parquet files into a new Delta table, rows in the order of the files; returns how many rows.
+@dataclass(frozen=True)
+class Imported:
+    """What a new table was made of.
+
+    Attributes:
+        rows: how many it has.
+        partition_by: the columns it is partitioned by.
+        from_paths: columns that are in the paths of the files.
+    """
+
+    rows: int
+    partition_by: tuple[str, ...]
+    from_paths: tuple[str, ...]
+
+
+def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partition_by: Sequence[str] = ()) -> Imported:
+    """Copy Parquet files into a new Delta table, rows in the order of the files.
+
+    As in Spark a column in the paths (``ds=2026-01-01``) is a column of the table, also if the files have one of that
+    name; unlike there the table has every column that some file has.
 
     Args:
         sources: files, or folders of files.
         target: the table's folder; it must not hold a table yet.
-        partition_by: columns to partition by.
+        partition_by: columns to partition by; by default those in the paths.
 
     Raises:
-        TableError: there is nothing to read, the files do not go together, or there is a table already.
+        TableError: there is nothing to read, it belongs to a table that keeps a list of its files, the files do not go
+            together, Delta has no such type, or there is a table already.
     """
     import pyarrow as pa
-    import pyarrow.dataset as ds
     from deltalake import DeltaTable, write_deltalake
     from deltalake.exceptions import DeltaError
 
-    files = [str(file) for source in sources for file in _files(Path(source))]
-    if not files:
-        raise TableError(f"no Parquet file in {', '.join(map(str, sources))}; name files that end in .parquet")
     if (Path(target) / "_delta_log").exists():
         raise TableError(f"{target} holds a Delta table already; name another folder, or use it with --table")
     try:
-        data = ds.dataset(files, format="parquet")
-        if lacking := [name for name in partition_by if name not in data.schema.names]:
-            raise TableError(f"there is no column {lacking[0]}; the files have {', '.join(data.schema.names)}")
-        reader = data.scanner().to_reader()
-        write_deltalake(str(target), reader, mode="error", partition_by=list(partition_by) or None)
-        return int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
-    except (DeltaError, pa.ArrowInvalid, pa.ArrowNotImplementedError, OSError) as error:
+        data, from_paths = _rows_of(sources)
+        names = data.schema.names
+        if lacking := [name for name in partition_by if name not in names]:
+            raise TableError(f"there is no column {lacking[0]}; the files have {', '.join(names)}")
+        parted = tuple(partition_by) or from_paths
+        if set(parted) == set(names):
+            raise TableError(
+                f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} all that there is, and Delta wants a column "
+                f"that a table is not partitioned by; name fewer with --partition-by"
+            )
+        write_deltalake(str(target), data.scanner().to_reader(), mode="error", partition_by=list(parted) or None)
+        rows = int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
+        return Imported(rows, parted, from_paths)
+    except (DeltaError, pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or ["unknown"])[0]
         raise TableError(f"{', '.join(map(str, sources))} cannot be made a Delta table: {reason}") from error
 
 
-def _files(source: Path) -> list[Path]:
-    return sorted(source.rglob("*.parquet")) if source.is_dir() else [source]
+def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
+    """The rows as a pyarrow dataset, and which of its columns come from paths."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+    from pyarrow.fs import LocalFileSystem
+
+    from .parquet_files import columns_together, parquet_files, path_columns
+
+    files = parquet_files([Path(source) for source in sources])
+    if not files:
+        raise TableError(f"no Parquet file in {', '.join(map(str, sources))}; name files that end in .parquet")
+    parts, form, disk, fragments = path_columns(files), ds.ParquetFileFormat(), LocalFileSystem(), []
+    for place, file in enumerate(files):
+        said = [
+            pc.field(name) == values[place] if values[place].is_valid else pc.field(name).is_null()
+            for name, values in parts.items()
+        ]
+        expression = reduce(and_, said) if said else None
+        fragments.append(form.make_fragment(str(file.path), disk, partition_expression=expression))
+    schema = columns_together(
+        [(file.path, each.physical_schema) for file, each in zip(files, fragments, strict=True)], besides=parts
+    )
+    for name, values in parts.items():
+        schema = schema.append(pa.field(name, values.type))
+    _refuse_unknown_types(schema)
+    return ds.FileSystemDataset(fragments, schema, form, disk), tuple(parts)
+
+
+def _refuse_unknown_types(schema: pa.Schema) -> None:
+    import pyarrow as pa
+    from deltalake import Schema
+
+    for field in schema:
+        try:
+            Schema.from_arrow(pa.schema([field]))
+        except Exception as error:  # delta-rs has no class of its own for it
+            raise TableError(
+                f"column {field.name} is {field.type}, which Delta has no type for; write it as another in the files"
+            ) from error

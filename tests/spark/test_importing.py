@@ -1,0 +1,63 @@
+"""Columns in the paths of Parquet files: as Spark itself reads them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.pipeline.importing import table_from_parquet
+
+pytestmark = pytest.mark.spark
+
+NULL = "__HIVE_DEFAULT_PARTITION__"
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        ("1", "-2", NULL),
+        ("01", "02"),
+        ("1", "3000000000"),
+        ("1.5", "2", "-.5"),
+        ("1.5", "3000000000"),
+        ("2026-01-01", NULL),
+        ("2026-1-1",),
+        ("2026-01-01", "2026-02-30"),
+        ("2026-01-01", "2026-01-02 03:04:05"),
+        ("2026-01-01 03:04:05.2",),
+        ("2026-01-01 03:04:05.25",),
+        ("2026-01-01 03:04",),
+        ("2026-01", "2026-02"),
+        ("2026-01-01", "7"),
+        ("true", "0x10", "+1", "a b", "a=b", "a/%25"),
+    ],
+    ids=str,
+)
+def test_values_of_paths_have_the_types_that_spark_reads(
+    spark: SparkSession, tmp_path: Path, values: tuple[str, ...]
+) -> None:
+    for number, value in enumerate(values):
+        folder = tmp_path / "source" / f"key={quote(value, safe=' +')}"
+        folder.mkdir(parents=True)
+        pq.write_table(pa.table({"id": [number]}), folder / "a.parquet")
+    made = table_from_parquet([tmp_path / "source"], tmp_path / "table")
+    assert made.partition_by == ("key",)
+    ours = spark.read.format("delta").load(str(tmp_path / "table")).select("id", "key")
+    theirs = spark.read.parquet(str(tmp_path / "source")).select("id", "key")
+    assert ours.schema["key"].dataType == theirs.schema["key"].dataType
+    assert Counter(ours.collect()) == Counter(theirs.collect())
+
+
+def test_structs_of_other_files_may_have_more_fields(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "source").mkdir()
+    for number, value in enumerate(({"a": 1}, {"a": 2, "b": "x"})):
+        pq.write_table(pa.table({"s": [value]}), tmp_path / "source" / f"{number}.parquet")
+    table_from_parquet([tmp_path / "source"], tmp_path / "table")
+    rows = spark.read.format("delta").load(str(tmp_path / "table")).orderBy("s.a").collect()
+    assert [(row.s.a, row.s.b) for row in rows] == [(1, None), (2, "x")]
