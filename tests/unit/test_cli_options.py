@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 
+import click
+import numpy as np
 import pytest
 
 from zorder_pipeline import config
-from zorder_pipeline.cli import common, main, runs
+from zorder_pipeline.cli import common, entry, main, runs
 from zorder_pipeline.errors import ConfigError
 
 
@@ -138,3 +141,34 @@ def test_of_the_example_it_is_said_that_it_is_that(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(config, "config_file", lambda: tmp_path / "tables.yaml")
     with pytest.raises(ConfigError, match="which does not exist; that is the example of zorder demo"):
         runs._configuration(None)
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])
+def test_every_option_that_takes_a_fraction_takes_finite_numbers_only(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, number: str
+) -> None:
+    asked = [
+        (name, option.opts[0])
+        for name, command in entry.zorder.commands.items()
+        for option in command.params
+        if isinstance(option.type, click.FloatRange | type(click.FLOAT))
+    ]
+    assert len(asked) >= 9
+    for command, option in asked:
+        told = refused(capsys, monkeypatch, command, f"{option}={number}")
+        assert f"Invalid value for '{option}'" in told
+        assert f"{number} is no finite number" in told or "is not in the range" in told
+
+
+def test_printed_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixture[str]) -> None:
+    def figures() -> common.Payload:
+        "Figures."
+        return {"net": np.float64("nan"), "days": (float("inf"), np.int64(3)), "deep": {"a": [float("-inf"), 1.5]}}
+
+    common.command(figures).main(["--json"], standalone_mode=False)
+    printed = capsys.readouterr().out.splitlines()[-1]
+    assert json.loads(printed, parse_constant=pytest.fail) == {
+        "net": None,
+        "days": [None, 3],
+        "deep": {"a": [None, 1.5]},
+    }

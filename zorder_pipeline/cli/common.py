@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import sys
 import time
@@ -19,6 +18,8 @@ from rich.text import Text
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
+
+from .numbers import json_line
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -114,16 +115,12 @@ def command(function: Callable[..., Payload]) -> click.Command:
         except UnfinishedError as error:
             payload, failed = error.payload, error
         if as_json:
-            print(json.dumps(payload, default=_plain))
+            print(json_line(payload))
         if failed is not None:
             raise failed
 
     option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")
     return click.command(name=function.__name__, help=function.__doc__)(option(run))
-
-
-def _plain(value: Any) -> Any:
-    return value.item() if hasattr(value, "item") else str(value)
 
 
 def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:

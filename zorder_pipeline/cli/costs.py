@@ -12,6 +12,7 @@ import click
 from zorder_pipeline.errors import ZorderError
 
 from .common import Payload, Progress, command, err, existing, out, print_columns, start_spark, table_option, writable
+from .numbers import FiniteRange
 
 if TYPE_CHECKING:
     from zorder_pipeline.gate.decision import GateSettings
@@ -38,7 +39,7 @@ state_option = click.option(
 price_option = click.option(
     "--price-per-core-hour",
     "price",
-    type=click.FloatRange(min=0),
+    type=FiniteRange(min=0),
     default=0.0,
     help="To state costs and savings in money, too.",
 )
@@ -48,8 +49,8 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Options about what the gate assumes, which `gate_settings` takes."""
     for option in (
         price_option,
-        click.option("--queries-per-day", type=click.FloatRange(min=0), help="Expected rate; the log's by default."),
-        click.option("--horizon-days", type=click.FloatRange(min=0, min_open=True), default=30.0, show_default=True,
+        click.option("--queries-per-day", type=FiniteRange(min=0), help="Expected rate; the log's by default."),
+        click.option("--horizon-days", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
                      help="Days within which the rewrite must pay for itself."),
     ):  # fmt: skip
         function = option(function)

@@ -25,6 +25,7 @@ from .common import (
     table_option,
     writable,
 )
+from .numbers import FiniteRange
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
@@ -50,7 +51,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @log_options()
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
-@click.option("--seconds", type=click.FloatRange(0, min_open=True), help="Time budget of the search.")
+@click.option("--seconds", type=FiniteRange(0, min_open=True), help="Time budget of the search.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--sampler",
@@ -73,13 +74,13 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     show_default=True,
     help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",
 )
-@click.option("--half-life-days", type=click.FloatRange(0, min_open=True), help="Age at which a query counts half.")
+@click.option("--half-life-days", type=FiniteRange(0, min_open=True), help="Age at which a query counts half.")
 @click.option(
     "--confirm/--no-confirm", default=True, show_default=True, help="Prove the promise on all rows, not on the sample."
 )
 @click.option(
     "--enriched-share",
-    type=click.FloatRange(0, 1),
+    type=FiniteRange(0, 1),
     default=0.0,
     show_default=True,
     help="Share of the scans through zorder_pipeline.scan; above 0 a layout by predicates is sought, too.",

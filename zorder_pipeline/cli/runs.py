@@ -14,6 +14,7 @@ from rich.text import Text
 from zorder_pipeline.errors import ConfigError, ZorderError
 
 from .common import Payload, Progress, UnfinishedError, command, err, out, print_columns, writable
+from .numbers import FiniteRange
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
@@ -24,7 +25,7 @@ __all__ = ["bench", "demo", "metrics", "run", "ui"]
 
 
 @command
-@click.option("--scale", type=click.FloatRange(min=0.001), default=0.1, show_default=True, help="TPC-H scale factor.")
+@click.option("--scale", type=FiniteRange(min=0.001), default=0.1, show_default=True, help="TPC-H scale factor.")
 @click.option("--queries", type=click.IntRange(20), default=500, show_default=True, help="Statements in each log.")
 @click.option(
     "--workdir", default=".demo", show_default=True, type=click.Path(file_okay=False), help="Where everything goes."
@@ -163,7 +164,7 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
 @command
 @click.option("--workload", default="demo", show_default=True, help="What to run; all: one after the other.")
 @click.option("--quick", is_flag=True, help="The small version.")
-@click.option("--scale", type=click.FloatRange(min=0.001), help="Size of the data; the workload's own by default.")
+@click.option("--scale", type=FiniteRange(min=0.001), help="Size of the data; the workload's own by default.")
 @click.option("--seeds", type=click.IntRange(1), help="Repetitions; 2 when quick, else 5.")
 @click.option(
     "--files", type=click.IntRange(2), help="Files (or row groups) of each table; the workload's own by default."
