@@ -2,6 +2,7 @@
 
 import io
 import os
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,8 @@ from rich.console import Console
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.cli import common, costs, logs, operators, start, tables
-from zorder_pipeline.cli.common import existing
 from zorder_pipeline.cli.entry import zorder
+from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.plan import read_plan
@@ -104,6 +105,7 @@ def test_what_follows_a_deletion_is_told_where_something_was_deleted(
     count: int, tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "purge", lambda *_: {"queries": count, "file_stats": 0})
+    (tmp_path / "query_log").mkdir()
     logs.purge.main(["--state", str(tmp_path), "--user", "ann"], standalone_mode=False)
     assert ("VACUUM" in page.getvalue()) == ("layouts keep the constants" in page.getvalue()) == (count > 0)
 
@@ -265,3 +267,31 @@ def test_what_cannot_be_a_table_is_refused_before_anything_is_written(tmp_path: 
     words = ("--table", str(delta(tmp_path / "t")), "--log", log(tmp_path), "--name", "a: b")
     assert "must be of letters, digits and underscores" in refused("init", str(tmp_path / "h"), *words)
     assert not (tmp_path / "h").exists()
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ingest", "--log", "x.sql"),
+        ("stats", "--table", "/t"),
+        ("calibrate", "--table", "/t"),
+        ("apply", "--table", "/t", "--plan", "plan.json"),
+    ],
+    ids=lambda words: words[0],
+)
+def test_a_state_that_cannot_be_written_is_refused_before_spark_starts(
+    words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: None)
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: pytest.fail("Spark is started"))
+    for state, why in ((tmp_path / "file" / "state", "not a directory"), (Path("/proc/q"), "no such file|denied")):
+        told = refused(*words, "--state", str(state))
+        assert re.search(f"--state {state} cannot be written: {state.parent} takes no new folder .*{why}", told)
+    assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_folder_that_is_no_state_is_not_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "purge", lambda *_: pytest.fail("purged"))
+    told = refused("purge", "--state", str(tmp_path), "--user", "x")
+    assert told.startswith(f"{tmp_path} is no state: it holds none of the folders of one, such as query_log")

@@ -132,6 +132,7 @@ def test_a_command_prints_the_keys_of_the_page(
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: PLAN)
     for (place, name), result in found.items():
         monkeypatch.setattr(place, name, lambda *_, result=result, **__: result)
+    (tmp_path / "query_log").mkdir()
     done = CliRunner().invoke(zorder, [word.format(state=tmp_path) for word in (*words, "--json")])
     assert done.exception is None, done.output
     json_printed(words[0], done.stdout)

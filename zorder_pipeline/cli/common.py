@@ -17,7 +17,6 @@ from rich.table import Table
 from rich.text import Text
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.places import local_path
 
 from .numbers import json_line
 
@@ -35,8 +34,6 @@ __all__ = [
     "command",
     "committer_option",
     "err",
-    "existing",
-    "existing_state_option",
     "file_size_options",
     "learn_settings",
     "log_options",
@@ -149,33 +146,6 @@ committer_option = click.option(
     show_default=True,
     help="Rewrite by Delta's transaction, or whole partitions by public API, which any Delta version has.",
 )
-
-
-def existing(state: str) -> str:
-    """The folder of a state that has to be there already; one on another filesystem is taken as given.
-
-    Raises:
-        ZorderError: it is not there.
-    """
-    local = local_path(state)
-    if local is not None and not os.path.isdir(local):
-        raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
-    return state
-
-
-def existing_state_option(
-    says: str = "", *, required: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """``--state`` of a command that makes none: the folder has to be there (`existing`), checked before Spark starts.
-
-    Args:
-        says: what it is for, after "Folder of the pipeline's state".
-    """
-
-    def checked(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
-        return value if value is None else existing(value)
-
-    return click.option("--state", required=required, callback=checked, help=f"Folder of the pipeline's state{says}.")
 
 
 def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:

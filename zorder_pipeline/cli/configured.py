@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ConfigError
 
-from .common import existing
+from .states import existing
 
 if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig

@@ -11,8 +11,9 @@ import click
 
 from zorder_pipeline.errors import ZorderError
 
-from .common import Payload, Progress, command, err, existing, out, print_columns, start_spark, table_option, writable
+from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable
 from .numbers import FiniteRange
+from .states import existing, written
 
 if TYPE_CHECKING:
     from zorder_pipeline.gate.decision import GateSettings
@@ -78,6 +79,7 @@ def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
     from zorder_pipeline.gate.cost import RelayoutWork
     from zorder_pipeline.relayout.snapshot import open_table
 
+    written(state)
     spark = start_spark("calibrate")
     model, timings = pipeline.calibrate(spark, table, state, copy_bytes=copy_bytes, progress=Progress())
     told, assumed = model.to_json(), type(model)().to_json()

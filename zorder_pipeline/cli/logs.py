@@ -6,24 +6,31 @@ from typing import Any
 
 import click
 
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.places import local_path
+
 from .common import (
     Payload,
     Progress,
     command,
-    existing_state_option,
     log_options,
     log_sources,
     out,
     print_figures,
     start_spark,
 )
+from .states import existing_state_option, no_state, writable_state
 
 __all__ = ["ingest", "purge"]
 
 
 @command
 @log_options()
-@click.option("--state", help="Folder of the pipeline's state: what is new in the log is added there, exactly once.")
+@click.option(
+    "--state",
+    callback=writable_state,
+    help="Folder of the pipeline's state: what is new in the log is added there, exactly once.",
+)
 def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None) -> Payload:
     """Read a query log: how many statements can be used, for which tables, and why the others cannot."""
     from zorder_pipeline import pipeline
@@ -86,7 +93,14 @@ def purge(state: str, days: int, user: str | None) -> Payload:
     """Delete old queries from the state, or all of one user, with what was kept of them elsewhere in it."""
     from zorder_pipeline import pipeline
 
+    if no_state(state):
+        raise ZorderError(
+            f"{state} is no state: it holds none of the folders of one, such as query_log; "
+            f"name the folder that `state` in tables.yaml names"
+        )
     deleted = pipeline.purge(start_spark("purge"), state, days, user)
+    if local_path(state) is None and "query_log" not in deleted and not any(deleted.values()):
+        raise ZorderError(f"{state} holds no query_log; name the folder that `state` in tables.yaml names")
     lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]
     print_figures(f"Deleted from {state}", lines)
     if any(deleted.values()):

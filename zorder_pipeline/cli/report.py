@@ -13,7 +13,6 @@ from .common import (
     Progress,
     alias_option,
     command,
-    existing_state_option,
     log_options,
     log_sources,
     out,
@@ -21,6 +20,7 @@ from .common import (
     table_option,
     writable,
 )
+from .states import existing_state_option
 
 __all__ = ["report"]
 

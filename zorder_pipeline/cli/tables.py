@@ -16,7 +16,6 @@ from .common import (
     command,
     committer_option,
     err,
-    existing_state_option,
     file_size_options,
     learn_settings,
     log_options,
@@ -29,6 +28,7 @@ from .common import (
 )
 from .configured import kill_switch
 from .costs import gate_options, gate_settings
+from .states import existing_state_option, writable_state, written
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
@@ -71,6 +71,8 @@ def apply(
     from zorder_pipeline.model.plan import COMPACTION, read_plan
 
     plan = read_plan(plan_path)
+    if options["state"] is not None and not options["dry_run"]:
+        written(options["state"])
     gate = gate_settings(horizon_days, queries_per_day, price)
     rules, settings = kill_switch()
     spark = start_spark("apply", settings)
@@ -230,7 +232,12 @@ def rollback(table: str, to_version: int | None, committer: str) -> Payload:
 @table_option
 @log_options(required=False)
 @alias_option
-@click.option("--state", required=True, help="Folder of the pipeline's state, which keeps the statistics.")
+@click.option(
+    "--state",
+    required=True,
+    callback=writable_state,
+    help="Folder of the pipeline's state, which keeps the statistics.",
+)
 @click.option("--plan", "plan_path", type=click.Path(), help="A plan.json that names what statistics to keep.")
 def stats(
     table: str,

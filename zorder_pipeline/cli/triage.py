@@ -13,7 +13,6 @@ from .common import (
     Payload,
     Progress,
     command,
-    existing_state_option,
     log_options,
     log_sources,
     out,
@@ -21,6 +20,7 @@ from .common import (
     start_spark,
     writable,
 )
+from .states import existing_state_option
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.triage import TableTriage
