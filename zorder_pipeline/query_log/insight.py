@@ -31,6 +31,7 @@ REASONS = {
     "invalid_utf8": "the line is no UTF-8 text",
     "malformed_csv": "the line is no CSV with the header's columns",
     "malformed_json": "the line is no JSON",
+    "no_event": "no event of Spark's: it is no Spark event log, try another --log-format",
     "no_scan": "Spark ran it without reading a table",
     "no_statement": "no text in a column called statement, query_text, sql, …",
     "no_table": "it reads no table",

@@ -22,6 +22,7 @@ ENVIRONMENT = b'"SparkListenerEnvironmentUpdate"'
 DRIVER, STAGE = b"SparkListenerDriverAccumUpdates", b'"SparkListenerStageCompleted"'
 USER = b'"SparkListenerApplicationStart"'
 WANTED = (START, UPDATE, END, ENVIRONMENT, USER, DRIVER, STAGE)
+EVENT = b'"Event"'
 HEAD = 160
 """The event's name stands at the beginning of its line."""
 ZONE = "spark.sql.session.timeZone"
@@ -95,8 +96,12 @@ class _Reader:
     def line(self, number: int, raw: bytes) -> Iterator[Execution]:
         head = raw[:HEAD]
         if not any(name in head for name in WANTED):
-            if raw.strip() and not raw.lstrip().startswith(b"{"):
+            if not raw.strip():
+                return
+            if not raw.lstrip().startswith(b"{"):
                 yield Execution(number, damage="malformed_json", description=raw[:HEAD].decode("utf-8", "replace"))
+            elif EVENT not in head and EVENT not in raw:
+                yield Execution(number, damage="no_event", description=raw[:HEAD].decode("utf-8", "replace"))
             return
         try:
             event = json.loads(raw)

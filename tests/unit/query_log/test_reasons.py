@@ -34,6 +34,14 @@ def test_a_log_tells_which_tables_it_reads_whether_they_are_known_or_not(tmp_pat
     assert QueryLog((), 3, 0).read == "they read no table"
 
 
+def test_statements_read_as_event_logs_are_counted_as_what_they_are(tmp_path: Path) -> None:
+    log = tmp_path / "log.jsonl"
+    log.write_text('{"statement": "SELECT * FROM t WHERE x = 1"}\n' * 3)
+    found = ingest([str(log)], log_format="spark-events")
+    assert (found.lines, found.used, found.quarantined) == (3, 0, {"no_event": 3})
+    assert "try another --log-format" in REASONS["no_event"]
+
+
 def test_only_a_query_without_any_condition_filters_by_nothing() -> None:
     texts = ("SELECT * FROM t", "SELECT * FROM t WHERE c LIKE '%x%'", "SELECT * FROM t WHERE c = 'x'")
     found = [parse_statement(text) for text in texts]
