@@ -192,7 +192,12 @@ def test_the_size_of_row_groups_reaches_the_files(
     [
         (("learn", "--log", "{useless}", "--out", "{plan}"), "no usable query of .* among 3 statements"),
         (("learn", "--log", "/nowhere.jsonl", "--out", "{plan}"), "query log /nowhere.jsonl does not exist"),
-        (("evaluate", "--log", "{useless}"), "none of the 3 statements reads"),
+        (("evaluate", "--log", "{useless}"), "none of the 3 statements reads .* 1 time; if the log calls .* --alias"),
+        (
+            ("learn", "--log", "{whole}", "--out", "{plan}"),
+            "1 statement: 1 query scans it and none has a condition",
+        ),
+        (("evaluate", "--log", "{garbage}"), r"1 line cannot be used \(1: no SQL of the dialect.*another --dialect"),
         (("apply", "--plan", "{plan}"), "there is no plan .*write one with zorder learn"),
         (("layout", "--bits", "speed:3", "--out", "{plan}"), "column speed is not in .*; it has departure, carrier"),
         (("layout", "--bits", "carrier", "--out", "{plan}"), "'carrier' is not column:bits"),
@@ -212,6 +217,9 @@ def test_what_cannot_be_done_gets_one_sentence_and_changes_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     places = {"useless": flights[2], "plan": str(tmp_path / "none.json"), "log": flights[1]}
+    for name, statement in (("whole", "SELECT * FROM flights"), ("garbage", "SELECT * FROM flights WHERE a !> 7")):
+        places[name] = str(tmp_path / f"{name}.sql")
+        Path(places[name]).write_text(f"{statement};\n")
     version = DeltaTable(flights[0]).version()
     command, *rest = (word.format(**places) for word in words)
     code, _, told = zorder(capsys, monkeypatch, command, "--table", flights[0], *rest)

@@ -18,6 +18,7 @@ from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
+from .nothing_asked import why_nothing
 from .records import LearnSettings, TableAnalysis
 from .sizes import sought_rows
 from .statistics import statistics_features
@@ -64,8 +65,8 @@ def analyse(
     usable = [query for query in queries if query.usable]
     if not statistics and not usable:
         raise TableError(
-            f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')} ({log.read}); "
-            f"if the log calls the table otherwise, name it with --alias"
+            f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')}: "
+            f"{why_nothing(log, queries)}"
         )
     rows = int(snapshot.files().rows.sum())
     if not rows:

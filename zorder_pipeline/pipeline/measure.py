@@ -21,6 +21,7 @@ from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
+from .nothing_asked import why_nothing
 from .records import LogSource, Progress, silent
 
 if TYPE_CHECKING:
@@ -54,10 +55,7 @@ def evaluate(
     log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
     queries = log.of_table([snapshot.location])
     if not queries:
-        raise TableError(
-            f"none of the {log.lines} statements reads {snapshot.location}; "
-            "if the log calls the table otherwise, name it with --alias"
-        )
+        raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
     boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
     files = snapshot.files()
     zone_map = files.zone_map()

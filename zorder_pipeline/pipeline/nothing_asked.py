@@ -1,0 +1,39 @@
+"""Why a log tells nothing of a table: the cause, in words, with the way out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zorder_pipeline.model.predicate import And
+from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.query_log.insight import REASONS
+
+__all__ = ["why_nothing"]
+
+TOLD = 3
+
+
+def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
+    """Why nothing can be learned from a log about a table.
+
+    Args:
+        queries: those of the log that scan the table; none of them is usable.
+
+    >>> why_nothing(QueryLog((), 2, 0, quarantined={"malformed_json": 2}), [])
+    '2 lines cannot be used (2: the line is no JSON)'
+    """
+    causes = []
+    if queries:
+        scans = counted(len(queries), "query") + (" scans it" if len(queries) == 1 else " scan it")
+        if all(query.predicate == And(()) for query in queries):
+            causes.append(f"{scans} and none has a condition, so that each reads all of it in any order")
+        else:
+            causes.append(f"{scans} and none has a condition that compares a column with values")
+    elif log.queries or log.unmatched:
+        causes.append(f"{log.read}; if the log calls the table otherwise, name it with --alias")
+    if lost := sum(log.quarantined.values()):
+        ranked = sorted(log.quarantined.items(), key=lambda item: -item[1])[:TOLD]
+        told = ", ".join(f"{count:,}: {REASONS.get(reason, reason)}" for reason, count in ranked)
+        causes.append(f"{counted(lost, 'line')} cannot be used ({told})")
+    return "; ".join(causes) or log.read
