@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import logging
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from types import FrameType
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from .errors import ZorderError
-from .java import reason_of
+from .java import has_jvm, reason_of
 from .versions import delta_package
 
 if TYPE_CHECKING:
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["environment_conf", "quiet_conf", "session", "spark_conf"]
 
 VARIABLE = "ZORDER_SPARK_CONF"
+SECONDS_TO_CANCEL = 5.0
 
 
 def _jar_folder() -> Path:
@@ -109,6 +114,7 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     from pyspark.sql import SparkSession
 
     _quiet_queries()
+    _quiet_calls()
     if (active := SparkSession.getActiveSession()) is not None:
         return active
     conf = {"spark.master": "local[*]"} | spark_conf(dict(extra or {}) | environment_conf())
@@ -125,10 +131,14 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     builder = SparkSession.builder.appName(app_name)
     for key, value in conf.items():
         builder = builder.config(key, value)
+    handler = signal.getsignal(signal.SIGINT)
     try:
-        return builder.getOrCreate()
+        found = builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         raise ZorderError(f"Spark could not be started ({reason_of(error)}); check JAVA_HOME and spark.conf") from error
+    if signal.getsignal(signal.SIGINT) is not handler and has_jvm(found):  # pyspark has set its own
+        _stop_jobs_when_interrupted(found)
+    return found
 
 
 def _quiet_queries() -> None:
@@ -137,6 +147,53 @@ def _quiet_queries() -> None:
 
     # by its own class: pyspark calls it with arguments that a plain logger of this name would refuse
     PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
+
+
+class _OfCalls(logging.Filter):
+    """Passes what does not come from py4j."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return Path(record.pathname).parent.name != "py4j"
+
+
+_OF_CALLS = _OfCalls()
+
+
+def _quiet_calls() -> None:
+    """Keep py4j from printing a stack trace of each call that is interrupted or finds Java gone: it raises as well.
+
+    It logs these to the root logger as well as to its own; the filter is added once, however often it is asked for.
+    """
+    logging.getLogger().addFilter(_OF_CALLS)
+    if (own := logging.getLogger("py4j")).level == logging.NOTSET:
+        own.setLevel(logging.CRITICAL)
+
+
+def _stop_jobs_when_interrupted(spark: SparkSession) -> None:
+    """On SIGINT cancel the session's jobs and raise KeyboardInterrupt.
+
+    pyspark's own handler cancels on the connection of the main thread, which waits there for the answer to another
+    call: that fails, with stack traces, and the jobs go on. Another thread has a connection of its own. The main
+    thread's is given up, as that answer may still come; left to py4j, all other connections were shut, too.
+    """
+    context = spark.sparkContext
+    client: Any = getattr(context._gateway, "_gateway_client", None)
+    if not hasattr(client, "get_thread_connection"):  # PYSPARK_PIN_THREAD=false: any thread takes any connection
+        return
+
+    def cancel() -> None:
+        with contextlib.suppress(Exception):  # Java is gone, and its jobs with it
+            context.cancelAllJobs()
+
+    def interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
+        canceller = threading.Thread(target=cancel, name="zorder-cancel", daemon=True)
+        canceller.start()
+        canceller.join(SECONDS_TO_CANCEL)
+        if (own := client.get_thread_connection()) is not None:
+            own.close()
+        raise KeyboardInterrupt
+
+    signal.signal(signal.SIGINT, interrupted)
 
 
 def resolve_jars() -> int:
