@@ -348,6 +348,24 @@ def test_raw_bits_by_hand_are_those_that_tell_the_tables_values_apart(spark: Spa
     assert [b - a for a, b in pairwise(plan.spec.features[0].breakpoints)] == [128] * 14
 
 
+def test_bits_by_hand_are_of_leaves_each_once_and_tell_which_have_no_statistics(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    rows = spark.range(100).selectExpr("id", "named_struct('u', id, 'v', id) AS s", "id AS `c,d`", "id AS late")
+    options = {"delta.dataSkippingNumIndexedCols": "4", "delta.columnMapping.mode": "name"}
+    rows.write.format("delta").options(**options).save(path)
+    with pytest.raises(TableError, match=r"column s of .* is a struct; name a field of it: s\.u, s\.v"):
+        pipeline.layout_by_hand(spark, path, {"s": 2})
+    with pytest.raises(TableError, match=r"column id of .* is named twice"):
+        pipeline.layout_by_hand(spark, path, {"id": 2, "ID": 1})
+    plan = pipeline.layout_by_hand(spark, path, {"`c,d`": 2, "late": 2})
+    assert plan.spec is not None
+    assert [feature.column for feature in plan.spec.features] == ["c,d", "late"]
+    assert len(plan.notes) == 1
+    assert plan.notes[0].startswith("Delta keeps no min and max of late, so that no file is skipped by it")
+
+
 @pytest.mark.slow
 def test_a_layout_by_hand_stays_the_same_one_when_the_table_lies_by_it(spark: SparkSession, tmp_path: Path) -> None:
     path, state, bits = make(spark, tmp_path / "t"), str(tmp_path / "state"), {"k": 4, "id": 2}

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from zorder_pipeline import config
-from zorder_pipeline.cli import common, entry, main, runs
-from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.cli import common, entry, learning, main, runs
+from zorder_pipeline.errors import ConfigError, ZorderError
 
 
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
@@ -84,7 +84,7 @@ def test_a_seed_below_zero_is_refused(capsys: pytest.CaptureFixture[str], monkey
     ("words", "sentence"),
     [
         (("day:99",), "day:99 asks for more bits than a column has; give 1 to 16"),
-        (("day:9,day:9",), "day:18 asks for more bits than a column has; give 1 to 16"),
+        (("day:9,day:9",), "--bits 'day:9,day:9' names day twice; give each column its bits once"),
         (("day:13", "--encoding", "bits"), "day:13 asks for more than 12 raw bits; use --encoding rank"),
         (("a:16,b:16,c:16,d:16",), "64 bits are asked for in all; a key has at most 61 with curve interleave"),
         (("a:9,b:9", "--curve", "hilbert"), "18 bits are asked for in all; a key has at most 16 with curve hilbert"),
@@ -172,3 +172,16 @@ def test_printed_json_has_null_for_what_is_no_number(capsys: pytest.CaptureFixtu
         "days": [None, 3],
         "deep": {"a": [None, 1.5]},
     }
+
+
+def test_bits_are_of_columns_whose_names_may_hold_commas() -> None:
+    assert learning._bits("`st ct`.`x.y`:4, `c,d:4` : 3,e:1") == {"`st ct`.`x.y`": 4, "`c,d:4`": 3, "e": 1}
+
+
+@pytest.mark.parametrize(
+    ("bits", "told"),
+    [("a:4,b:1,a:3", "names a twice"), ("a:4,,b:1", "'' is not column:bits"), ("`a,b:3", "'`a' is not column:bits")],
+)
+def test_bits_that_are_none_are_refused(bits: str, told: str) -> None:
+    with pytest.raises(ZorderError, match=told):
+        learning._bits(bits)

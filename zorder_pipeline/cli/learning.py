@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -165,18 +166,24 @@ def layout(table: str, bits: str, encoding: str, curve: str, target: str, commit
     return _write(plan, target, f"zorder apply --table {table} --plan {target} --force")
 
 
+_COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
+"""A comma that stands in no backquotes: after it they come in pairs."""
+
+
 def _bits(text: str) -> dict[str, int]:
-    """Bits by column from ``ship:9,part:4``; a column may come again.
+    """Bits by column from ``ship:9,part:4``; a name with a comma in it stands in backquotes.
 
     Raises:
-        ZorderError: the text is of another form.
+        ZorderError: the text is of another form, or names a column twice.
     """
     result: dict[str, int] = {}
-    for part in text.split(","):
+    for part in _COMMA.split(text):
         name, _, count = part.rpartition(":")
         if not name.strip() or not count.strip().isdigit() or not int(count):
             raise ZorderError(f"--bits {text!r}: {part!r} is not column:bits with at least one bit, e.g. ship:9,part:4")
-        result[name.strip()] = result.get(name.strip(), 0) + int(count)
+        if name.strip() in result:
+            raise ZorderError(f"--bits {text!r} names {name.strip()} twice; give each column its bits once")
+        result[name.strip()] = int(count)
     return result
 
 

@@ -54,7 +54,7 @@ def layout_by_hand(
 
     Raises:
         PlanError: more bits are asked for than a column or a key can have.
-        TableError: a column is unknown, a partition column, or of a type without an order.
+        TableError: a column is unknown, a struct, a partition column, of a type without an order, or named twice.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
     refuse_impossible_bits(bits, encoding, curve)
@@ -87,6 +87,7 @@ def layout_by_hand(
         spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns), rows=rows, clock=clock),
         origin="manual",
         target_file_rows=target_rows(snapshot, settings),
+        notes=_without_statistics(columns),
         code_version=__version__,
     )
 
@@ -124,19 +125,40 @@ def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:
     """The table's columns of these names.
 
     Raises:
-        TableError: one is unknown, a partition column, or of a type without an order.
+        TableError: one is unknown, a struct, a partition column, of a type without an order, or named twice.
     """
-    columns = []
+    columns: list[Column] = []
     for name in names:
         column = snapshot.schema.find(name)
+        if column is None and snapshot.schema.holds(name):
+            fields = [c.name for c in snapshot.schema.columns if c.name.lower().startswith(name.lower() + ".")]
+            raise TableError(
+                f"column {name} of {snapshot.location} is a struct; name a field of it: {', '.join(fields)}"
+            )
         if column is None:
             known = ", ".join(c.name for c in snapshot.schema.columns if c.value_type.orderable and not c.partition)
             raise TableError(f"column {name} is not in {snapshot.location}; it has {known}")
         if column.partition or not column.value_type.orderable:
             why = "the table is partitioned by it" if column.partition else f"type {column.type} has no order"
             raise TableError(f"column {name} cannot be part of a layout: {why}")
+        if column in columns:
+            raise TableError(f"column {column.name} of {snapshot.location} is named twice; give it its bits once")
         columns.append(column)
     return columns
+
+
+def _without_statistics(columns: Iterable[Column]) -> tuple[str, ...]:
+    """What to know of columns by which no file is skipped, in sentences."""
+    return tuple(
+        f"Delta keeps no min and max of {column.name}, so that no file is skipped by it, only pages inside files: "
+        + (
+            "name it in the table property delta.dataSkippingStatsColumns before the table is laid out"
+            if column.value_type.delta_min_max
+            else f"it has none for type {column.type}"
+        )
+        for column in columns
+        if not column.delta_stats
+    )
 
 
 def _bounds(snapshot: TableSnapshot, column: Column) -> tuple[Value, Value] | None:
