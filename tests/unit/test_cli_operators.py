@@ -12,13 +12,14 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.cli import common, costs, logs, operators, start, tables
+from zorder_pipeline.cli import common, costs, logs, operators, start, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.plan import read_plan
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.pipeline.accounting import Savings
 
 
@@ -33,9 +34,9 @@ def refused(*words: str) -> str:
 def page(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     """What commands print that would have started Spark."""
     page = io.StringIO()
-    for module in (common, costs, logs, operators, start, tables):
+    for module in (common, costs, logs, operators, start, tables, triage):
         monkeypatch.setattr(module, "out", Console(file=page, width=200))
-    for module in (costs, logs, operators):
+    for module in (costs, logs, operators, triage):
         monkeypatch.setattr(module, "start_spark", lambda *_: None)
     return page
 
@@ -295,3 +296,18 @@ def test_a_folder_that_is_no_state_is_not_purged(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(pipeline, "purge", lambda *_: pytest.fail("purged"))
     told = refused("purge", "--state", str(tmp_path), "--user", "x")
     assert told.startswith(f"{tmp_path} is no state: it holds none of the folders of one, such as query_log")
+
+
+@pytest.mark.parametrize(
+    ("found", "printed"),
+    [
+        ((), "the log names no table\n"),
+        ((TableTriage("u", problem="gone"),), "Nothing to say of\n- u (0 queries): gone\n"),
+    ],
+)
+def test_no_empty_table_is_drawn_of_tables_that_cannot_be_opened(
+    found: tuple[TableTriage, ...], printed: str, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "triage", lambda *_, **__: found)
+    triage.triage.main([], standalone_mode=False)
+    assert page.getvalue() == printed

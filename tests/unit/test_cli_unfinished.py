@@ -30,7 +30,8 @@ def test_what_became_of_the_others_is_told(
         main()
     assert ended.value.code == 1
     told = capsys.readouterr()
-    assert "orders: /data/orders is no Delta table" in told.err.splitlines()[-1]
+    said = "zorder: sales: it was rewritten, but did not pass rows_unchanged; orders: /data/orders is no Delta table"
+    assert told.err.splitlines()[-1] == said
     if not words:
         assert "worth it" in told.out
         return

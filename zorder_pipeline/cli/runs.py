@@ -136,7 +136,7 @@ def _configuration(given: str | None) -> PipelineConfig:
 
 def _problem(outcome: TableOutcome) -> str:
     if outcome.decision == "failed":
-        return outcome.reasons[0]
+        return outcome.reasons[0].removeprefix(f"{outcome.table}: ")  # as a failed step has it for the UI
     return f"it was rewritten, but did not pass {', '.join(outcome.failed_checks)}"
 
 

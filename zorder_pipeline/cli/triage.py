@@ -49,13 +49,16 @@ def triage(
     found = pipeline.triage(start_spark("triage"), sources, tables, state=state, progress=Progress())
     known = [item for item in found if item.problem is None]
     columns = ("table", "queries", "MB", "files", "read now", "learned", "at best", "saves MB a day", "cluster by")
-    print_columns("Tables, the one with most to gain first", columns, [_cells(item) for item in known])
+    if known:
+        print_columns("Tables, the one with most to gain first", columns, [_cells(item) for item in known])
     for item in known:
         out.print(f"\n{item.table}", style="bold", soft_wrap=True)
         for sentence in (*item.advice, *item.statements):
             out.print(f"- {sentence}", soft_wrap=True)
+    if not found:
+        out.print("the log names no table")
     if unknown := [item for item in found if item.problem is not None]:
-        out.print("\nNothing to say of", style="bold")
+        out.print("\nNothing to say of" if known else "Nothing to say of", style="bold")
         for item in unknown:
             out.print(f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True)
     if picture is not None and known:
