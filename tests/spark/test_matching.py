@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
+from zorder_pipeline import pipeline
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.spark_sql import boxes_sql
 from zorder_pipeline.query_log.sql import Unusable, parse_statement
@@ -79,3 +80,17 @@ def test_a_query_that_is_counted_alone_opens_its_own_files_only(
     asked = snapshot.read().where(boxes_sql(boxes, dict(snapshot.paths), never_null=False))
     assert len(asked.inputFiles()) == 1
     assert asked.count() == snapshot.read().where(condition).count()
+
+
+def test_rows_that_match_are_told_by_conditions_that_statistics_do_not_see_through(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, log = str(tmp_path / "t"), tmp_path / "log.sql"
+    spark.range(0, 100, 1, 2).selectExpr("id", "date_add(DATE'2024-12-01', INT(id)) AS d").write.format("delta").save(
+        path
+    )
+    for condition, rows in (("year(d) = 2024", 31), ("id + 1 < 5", 4), ("year(d) = 2026", 0), ("id % 2 = 0", 100)):
+        log.write_text(f"SELECT * FROM t WHERE {condition};")
+        found = pipeline.evaluate(spark, path, [str(log)])
+        assert (condition, found.rows_read_fraction) == (condition, 1.0)
+        assert (condition, found.matched_fraction) == (condition, rows / 100)
