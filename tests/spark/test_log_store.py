@@ -196,6 +196,12 @@ def test_a_delta_table_as_a_log(store: LogStore, tmp_path: Path) -> None:
     assert store.ingest(log, CATALOG).log.used == 6
     assert store.ingest(log, CATALOG).log.used == 0
     assert sorted(_values(store)) == [f"a = {i}" for i in range(9)]
+    for column in ("log", "mark", "since", "replaces"):  # as states were before they had these
+        store.spark.sql(f"UPDATE delta.`{store.path('log_files')}` SET {column} = NULL")
+    append(9)
+    assert store.ingest(log, CATALOG).log.used == 3
+    assert store.ingest(log, Catalog({"t": "t", "u": "u"}, CATALOG.schemas)).log.used == 12
+    assert sorted(_values(store)) == sorted(f"a = {i}" for i in range(12))
 
 
 def test_each_query_says_at_which_level_it_can_skip(store: LogStore, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from .catalog import Catalog, generation_of
 from .intake import batches, find_new, name_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Known, Record, StoredLog, known_of, log_of, query_of, record_of
+from .stored import RECORD, Known, Record, StoredLog, current, known_of, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -101,7 +101,7 @@ class LogStore:
 
         if not self._exists("log_files"):
             return QueryLog((), 0, 0)
-        files = self._current_files()
+        files = current(self._read("log_files"))
         rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
         limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
         rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
@@ -146,7 +146,7 @@ class LogStore:
         done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
-        current = {row["run"] for row in self._current_files().select("run").distinct().collect()}
+        valid = {row["run"] for row in current(self._read("log_files")).select("run").distinct().collect()}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
             if user is None:
@@ -158,7 +158,7 @@ class LogStore:
                 condition = F.lit(False)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
             written = self._read(name).groupBy("run").agg(newest.alias("late")).collect()
-            dead = [row["run"] for row in written if row["run"] not in current and (row["run"] in runs or row["late"])]
+            dead = [row["run"] for row in written if row["run"] not in valid and (row["run"] in runs or row["late"])]
             condition |= F.col("run").isin(dead)
             deleted[name] = table.toDF().where(condition).count()
             with _conflicts(self.state):
@@ -231,28 +231,8 @@ class LogStore:
         if not self._exists("log_files"):
             return {}
         newest = F.max("watermark").over(Window.partitionBy("log"))
-        rows = self._current_files().withColumn("watermark", newest).orderBy("batch").collect()
+        rows = current(self._read("log_files")).withColumn("watermark", newest).orderBy("batch").collect()
         return {row["name"]: known_of(row, generation) for row in rows}
-
-    def _current_files(self) -> DataFrame:
-        """Records of each log since it was last read from the beginning, under its newest generation.
-
-        What was read of it under an older configuration does not count, also when that one has come back since.
-        """
-        from pyspark.sql import functions as F
-        from pyspark.sql.window import Window
-
-        files = self._read("log_files")
-        for column, kind in (("log", "string"), ("mark", "string"), ("since", "bigint"), ("replaces", "string")):
-            if column not in files.columns:  # of a state that is older than these
-                files = files.withColumn(column, F.lit(None).cast(kind))
-        files = files.withColumn("log", F.coalesce("log", "name"))
-        replaced = files.select(F.col("replaces").alias("log")).where(F.col("log").isNotNull())
-        files = files.join(replaced, "log", "left_anti")
-        of_log = Window.partitionBy("log")
-        files = files.withColumn("newest", F.max_by("generation", "batch").over(of_log))
-        other = F.max(F.when(F.col("generation") != F.col("newest"), F.col("batch"))).over(of_log)
-        return files.withColumn("before", F.coalesce(other, F.lit(0))).where(F.col("batch") > F.col("before"))
 
     def _exists(self, name: str) -> bool:
         from delta.tables import DeltaTable

@@ -14,11 +14,11 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from .marks import Mark
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
+    from pyspark.sql import DataFrame, Row
 
     from .parts import Part
 
-__all__ = ["RECORD", "Known", "Record", "StoredLog", "known_of", "log_of", "query_of", "record_of"]
+__all__ = ["RECORD", "Known", "Record", "StoredLog", "current", "known_of", "log_of", "query_of", "record_of"]
 
 Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None, str | None]
 """What ``log_files`` keeps of a log."""
@@ -101,6 +101,30 @@ def record_of(part: Part, counted: Sequence[Any]) -> Record:
     counts = json.dumps(kept | {"tables": dict(tables)})
     read = (part.name, part.log.source, part.log.size, position, None, watermark, counts, mark)
     return *read, part.since, part.replaces
+
+
+def current(files: DataFrame) -> DataFrame:
+    """Rows of ``log_files`` of each log since it was last read from the beginning, under its newest generation.
+
+    What was read of it under an older configuration does not count, also when that one has come back since; nor does
+    what another log replaces.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.window import Window
+
+    for column, kind in (("log", "string"), ("mark", "string"), ("since", "bigint"), ("replaces", "string")):
+        if column not in files.columns:  # of a state that is older than these
+            files = files.withColumn(column, F.lit(None).cast(kind))
+    old = files.where(F.col("log").isNull())
+    tables = [row["name"] for row in old.where("delta_version IS NOT NULL").select("name").distinct().collect()]
+    within = [F.when(F.col("name").startswith(f"{table}/"), F.lit(table)) for table in tables]
+    files = files.withColumn("log", F.coalesce("log", *within, "name"))
+    replaced = files.select(F.col("replaces").alias("log")).where(F.col("log").isNotNull())
+    files = files.join(replaced, "log", "left_anti")
+    of_log = Window.partitionBy("log")
+    files = files.withColumn("newest", F.max_by("generation", "batch").over(of_log))
+    other = F.max(F.when(F.col("generation") != F.col("newest"), F.col("batch"))).over(of_log)
+    return files.withColumn("before", F.coalesce(other, F.lit(0))).where(F.col("batch") > F.col("before"))
 
 
 def known_of(row: Row, generation: str) -> Known:
