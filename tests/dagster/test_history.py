@@ -21,6 +21,7 @@ from dagster import (
 
 from zorder_pipeline.assets import build_definitions
 from zorder_pipeline.assets import history as histories
+from zorder_pipeline.assets.common import REQUEST
 from zorder_pipeline.assets.history import forget
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig
 
@@ -46,6 +47,7 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
 
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
         gone = [
+            ended(instance, 45, status=DagsterRunStatus.FAILURE, tags={REQUEST: "new-data-t"}),
             ended(instance, 40),
             ended(instance, 31, "relayout_t", status=DagsterRunStatus.FAILURE),
             ended(instance, 35, "__ASSET_JOB", asset_selection=frozenset([key])),
@@ -56,11 +58,12 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
             ended(instance, 40, "job_of_others"),
             ended(instance, 40, "__ASSET_JOB", asset_selection=frozenset([key, stranger])),
             ended(instance, 40, tags={"dagster/partition": "ds=1"}),
+            ended(instance, 39, status=DagsterRunStatus.FAILURE, tags={REQUEST: "new-data-t"}),
         ]
         with patch("dagster._core.storage.runs.sql_run_storage.get_current_datetime", lambda: NOW - timedelta(days=50)):
             kept.append(materialize([judged], instance=instance).run_id)
         with patch.object(histories, "AT_ONCE", 1):
-            assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 3
+            assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 4
         assert {run.run_id for run in instance.get_runs()} == set(kept)
         assert not any(instance.has_run(run) for run in gone)
         assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 0

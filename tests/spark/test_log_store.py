@@ -14,6 +14,7 @@ from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log import store as stores
 from zorder_pipeline.query_log.catalog import Catalog
+from zorder_pipeline.query_log.known import KnownLogs, current
 from zorder_pipeline.query_log.store import LogStore
 
 DAY = 86_400_000_000
@@ -84,7 +85,7 @@ def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, mon
     original = LogStore._next_batch
     monkeypatch.setattr(LogStore, "_next_batch", lambda self: 1 if self is store else original(self))
     other.ingest(str(tmp_path / "log.jsonl"), CATALOG)
-    monkeypatch.setattr(LogStore, "_known", lambda *_: {})
+    monkeypatch.setattr(LogStore, "_known", lambda *_: KnownLogs())
     with pytest.raises(LostRaceError, match="at the same time"):
         store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
     assert len(_values(store)) == 5
@@ -211,3 +212,22 @@ def test_each_query_says_at_which_level_it_can_skip(store: LogStore, tmp_path: P
     store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
     rows = store.spark.read.format("delta").load(store.path("query_log")).orderBy("position").collect()
     assert [row["level"] for row in rows] == ["delta", "row_group", "enriched", "none"]
+
+
+def test_which_records_count(spark: SparkSession) -> None:
+    """Also of states that are older than the names of logs: there, all of each file's newest configuration count."""
+    named = "batch int, generation string, name string, log string, replaces string, delta_version bigint"
+
+    def counting(*rows: tuple[object, ...]) -> list[int]:
+        return sorted(row["batch"] for row in current(spark.createDataFrame(list(rows), named)).collect())
+
+    old = [(1, "w", "a"), (2, "c", "a"), (3, "w", "a"), (4, "c", "b"), (5, "w", "c")]
+    padded = [(*row, None, None, None) for row in old]
+    assert counting(*padded) == [1, 3, 4, 5]
+    grown, again = (6, "w", "a", "a", None, None), (7, "w", "b", "b#1", "b", None)
+    assert counting(*padded, grown, again) == [1, 3, 5, 6, 7]
+    moved = (8, "x", "c.1", "c#1", "c", None)
+    assert counting(*padded, grown, again, moved) == [1, 3, 6, 7, 8]
+    table = [(1, "w", "t/1", None, None, None), (2, "w", "t/2", None, None, None), (3, "w", "t", None, None, 4)]
+    other = (3, "w", "t_2", None, None, None)
+    assert counting(*table, other, (4, "x", "t/2", "t#1", "t", None)) == [3, 4]

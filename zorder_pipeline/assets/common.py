@@ -30,11 +30,23 @@ from zorder_pipeline.errors import LostRaceError, RecordError, TableError, Verif
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["POOL", "QUERY_LOG", "DeltaSparkResource", "Shelf", "code_reference", "freshness", "stage_asset", "told"]
+__all__ = [
+    "POOL",
+    "QUERY_LOG",
+    "REQUEST",
+    "DeltaSparkResource",
+    "Shelf",
+    "code_reference",
+    "freshness",
+    "stage_asset",
+    "told",
+]
 
 QUERY_LOG = AssetKey("query_log")
 POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
+REQUEST = "zorder/request"
+"""Tag of the runs that a sensor's request led to."""
 LOST_RACE_RETRIES = 3
 NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
     (LostRaceError, "run it again when the other writer is done, or schedule it when nobody writes"),

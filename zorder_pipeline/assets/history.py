@@ -19,6 +19,8 @@ from dagster import (
     sensor,
 )
 
+from .common import REQUEST
+
 __all__ = ["forget", "history"]
 
 EVERY = 6 * 3600
@@ -65,12 +67,21 @@ def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequ
     }
     count, until = 0, time.monotonic() + SECONDS
     for run in _old(instance, datetime.now(UTC) - timedelta(days=days), jobs, set(keys)):
-        if run.run_id not in kept:
+        if run.run_id not in kept and not _is_open(instance, run):
             instance.delete_run(run.run_id)
             count += 1
         if time.monotonic() > until:
             break
     return count
+
+
+def _is_open(instance: DagsterInstance, run: DagsterRun) -> bool:
+    """Whether a sensor will look at a run again: the newest for its request, when that failed."""
+    request = run.tags.get(REQUEST)
+    if request is None or run.status == DagsterRunStatus.SUCCESS:
+        return False
+    newest = instance.get_run_records(RunsFilter(tags={REQUEST: request}), limit=1)
+    return bool(newest) and newest[0].dagster_run.run_id == run.run_id
 
 
 def _old(instance: DagsterInstance, before: datetime, jobs: Sequence[str], keys: set[AssetKey]) -> Iterator[DagsterRun]:

@@ -112,11 +112,13 @@ def read_logs(
                 continue
             found = pipeline.Unopened.at(table.location)
         known[table.name] = (found, pipeline.names_of(table.table, found, table.names))
-    added, unread = [], []
+    added, unread, places = [], [], [log.path for log in config.query_logs]
     for log in config.query_logs:
         source = pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone)
         try:
-            new = pipeline.ingest_into(spark.session, config.state, [source], known, config.views, context.log.info)
+            new = pipeline.ingest_into(
+                spark.session, config.state, [source], known, config.views, context.log.info, places
+            )
             added.append(new)
         except LogError as error:
             unread.append(error)

@@ -26,7 +26,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
 
-from .common import Shelf
+from .common import REQUEST, Shelf
 from .partitions import partitions_of
 from .source import observed
 from .upstream import LATEST, Upstream, has_partitions, look
@@ -38,8 +38,6 @@ AT_ONCE = 16
 MINUTES = 60
 AGAIN = (60 * MINUTES, 24 * 60 * MINUTES)
 """Seconds after which what a failed run was asked for is asked again: the first time, and at most."""
-REQUEST = "zorder/request"
-"""Tag of the runs that a request led to."""
 
 
 Jobs: TypeAlias = Sequence[UnresolvedAssetJobDefinition]
@@ -228,7 +226,9 @@ def metrics(config: PipelineConfig) -> SensorDefinition:
 def _request(table: TableConfig, key: str, why: str, tried: int = 0) -> RunRequest:
     """A run of a table's chain; Dagster takes each run key once, so that another try needs another one."""
     tags = {"zorder/table": table.name, "zorder/started_by": "sensor", "zorder/why": why, REQUEST: key}
-    return RunRequest(run_key=f"{key}-{tried + 1}" if tried else key, job_name=chain_job(table.name), tags=tags)
+    return RunRequest(
+        run_key=f"{key}-{round(time.time())}" if tried else key, job_name=chain_job(table.name), tags=tags
+    )
 
 
 def _tried(context: SensorEvaluationContext, key: str) -> int:

@@ -91,11 +91,13 @@ def ingest_into(
     tables: Tables | None = None,
     views: Mapping[str, str] | None = None,
     progress: Progress = silent,
+    beside: Sequence[str] = (),
 ) -> StoredLog:
     """Read on Spark what is new in query logs, and add it to the state, exactly once.
 
     Args:
         state: folder of the state.
+        beside: places of logs that are read on their own; one inside a folder of logs is no part of that.
 
     Raises:
         LogError: a log does not exist or is of no known format.
@@ -105,9 +107,10 @@ def ingest_into(
     store, added = LogStore(spark, state), []
     for source in map(_source, sources):
         catalog = Catalog.of(aliases, schemas, views or {}, source.dialect)
-        added.append(
-            store.ingest(source.path, catalog, log_format=source.log_format, zone=source.zone, progress=progress)
-        )
+        places = [*beside, *(other.path for other in map(_source, sources))]
+        inside = [place for place in places if place.rstrip("/").startswith(source.path.rstrip("/") + "/")]
+        options = {"log_format": source.log_format, "zone": source.zone}
+        added.append(store.ingest(source.path, catalog, progress=progress, without=inside, **options))
     return StoredLog.merged(added)
 
 

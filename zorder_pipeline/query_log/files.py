@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import BinaryIO
 from urllib.parse import quote, unquote
@@ -17,13 +17,14 @@ from zorder_pipeline.model.places import filesystem_of
 
 from .codecs import opened
 
-__all__ = ["LogFile", "is_delta", "list_logs", "new_delta_files", "open_anywhere", "open_log"]
+__all__ = ["LogFile", "is_delta", "is_packed_copy", "list_logs", "new_delta_files", "open_anywhere", "open_log"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
 CODECS = frozenset({".gz", ".gzip", ".zst", ".zstd", ".lz4", ".snappy", ".lzf", ".bz2"})
 ROLLING = re.compile(r"eventlog_v2_.+")
 ROLLED = re.compile(r"events_(\d+)_.+")
+ROTATED = re.compile(r"[.-]\d[\d-]*$")
 COMPACT = ".compact"
 """Ends the name of a file that stands for all rolled files up to its number."""
 EXPECTED = ".jsonl, .csv, .parquet or .sql files (also compressed), Spark event logs, or a Delta table"
@@ -38,12 +39,14 @@ class LogFile:
         kind: json, csv, parquet, sql or events.
         parts: paths to read one after the other, in the filesystem of ``source``.
         size: bytes of all parts.
+        modified: when a log of one part was changed last, microseconds since 1970 UTC, where the filesystem tells it.
     """
 
     source: str
     kind: str
     parts: tuple[str, ...]
     size: int
+    modified: int | None = None
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
@@ -121,7 +124,8 @@ def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: s
 
 
 def _file(prefix: str, info: fs.FileInfo, kind: str) -> LogFile:
-    return LogFile(prefix + info.path, kind, (info.path,), info.size or 0)
+    modified = None if info.mtime_ns is None else info.mtime_ns // 1000
+    return LogFile(prefix + info.path, kind, (info.path,), info.size or 0, modified)
 
 
 def _suffixes(path: str) -> list[str]:
@@ -133,7 +137,15 @@ def _kind(path: str) -> str | None:
     suffixes = _suffixes(path)
     if suffixes and suffixes[-1] in CODECS:
         suffixes.pop()
+    while suffixes and (rotated := ROTATED.search(suffixes[-1])):  # queries.sql.1, queries.csv-20261127
+        suffixes[-1:] = [suffixes[-1][: rotated.start()]] if rotated.start() else []
     return KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def is_packed_copy(log: LogFile, names: Collection[str]) -> bool:
+    """Whether a log is being compressed, or was so that the plain one of its name, among ``names``, stayed."""
+    stem, dot, suffix = log.source.rpartition(".")
+    return f"{dot}{suffix}".lower() in CODECS and stem in names
 
 
 def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:

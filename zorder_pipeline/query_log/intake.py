@@ -1,21 +1,22 @@
 """What of a log is new: files that were not there, and what was added to those that were, whatever their names are now.
 
 A log is told by its content. One that was renamed, also compressed, goes on where it ended under its old name; what has
-come in its place is a log of its own, of which nothing counts that is as old as what was read before: an export that is
-written over and over holds old lines among its new ones. Where lines have no times, it counts instead of what was read.
+come in its place is a log of its own. Where what was there has no other name now, the file was written over, as exports
+are that hold old lines among new ones: then nothing counts that is as old as what was read before, and statements
+without times (a .sql file) count instead of those that were read.
 """
 
 from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .files import LogFile, is_delta, list_logs, new_delta_files
+from .files import LogFile, is_delta, is_packed_copy, list_logs, new_delta_files
+from .known import Known, KnownLogs
 from .marks import MARKED, Mark, found_among, goes_on
 from .parts import Part
-from .stored import Known
 
 __all__ = ["Intake", "batches", "find_new", "name_of"]
 
@@ -39,72 +40,106 @@ class Intake:
     delta_version: int | None = None
 
 
-def find_new(path: str, log_format: str, zone: str, known: Mapping[str, Known]) -> Intake:
-    """What of the logs at ``path`` is not in ``known`` (by `name_of`).
+def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: Sequence[str] = ()) -> Intake:
+    """What of the logs at ``path`` is not in ``known``.
+
+    Args:
+        without: places below it that are logs of their own.
 
     Raises:
         LogError: there is no log, or a Delta table's history does not reach back to what is known.
     """
-    before = known.get(name_of(path))
+    before = known.by_name.get(name_of(path))
     if before is not None and before.current and before.delta_version is not None:
         newest, added = new_delta_files(path, before.delta_version)
-        fresh = [log for log in (_delta_file(path, item) for item in added) if name_of(log.source) not in known]
-        return Intake(tuple(Part(log, zone, name_of(path)) for log in fresh), 0, newest)
+        files = [log for log in (_delta_file(path, item) for item in added) if name_of(log.source) not in known.by_name]
+        return Intake(tuple(Part(log, zone, before.log) for log in files), 0, newest)
     version = _delta_version(path)
-    logs = list_logs(path, log_format)
-    if version is not None:  # OPTIMIZE rewrites its files under other names: together they are one log
-        left = [log for log in logs if (one := known.get(name_of(log.source))) is None or not one.current]
-        return Intake(tuple(Part(log, zone, name_of(path)) for log in left), len(logs) - len(left), version)
+    within = [name_of(place) + "/" for place in without]
+    logs = [log for log in list_logs(path, log_format) if not (name_of(log.source) + "/").startswith(tuple(within))]
+    if version is not None:
+        return _of_table(path, zone, logs, known, version)
+    sources = {log.source for log in logs}
+    logs = [log for log in logs if not is_packed_copy(log, sources)]
     parts, unchanged, changed = [], 0, []
     for log in logs:
-        before = known.get(name_of(log.source))
+        before = known.by_name.get(name_of(log.source))
         if before is None or not _is_same(log, before):
             changed.append(log)
         elif before.current and before.size == log.size:
             unchanged += 1
         else:
-            parts += _shares(log, zone, before)
+            parts += _further(log, zone, before)
     moved = _moved(path, logs, changed, known) if changed else {}
     still = {one.log for one in moved.values()}
     for log in changed:
-        name = name_of(log.source)
+        before = known.by_name.get(name_of(log.source))
         if log in moved:
-            parts += _shares(log, zone, moved[log])
-        elif (before := known.get(name)) is not None:
-            timeless = before.latest is None and before.log not in still
-            anew = Known(f"{name}#{uuid.uuid4().hex[:8]}", 0, 0, since=before.latest)
-            parts += _shares(log, zone, anew, before.log if timeless else None)
+            parts += _further(log, zone, moved[log])
+        elif before is None:
+            parts += _shares(Part(log, zone, name_of(log.source)))
+        elif before.log in still:
+            parts += _shares(Part(log, zone, _anew(log)))
         else:
-            parts += _shares(log, zone, Known(name, 0, 0))
+            timeless = log.kind == "sql" and before.latest is None
+            replaces = before.log if timeless else None
+            parts += _shares(Part(log, zone, _anew(log), since=before.latest, replaces=replaces))
     return Intake(tuple(parts), unchanged)
+
+
+def _of_table(path: str, zone: str, logs: Sequence[LogFile], known: KnownLogs, version: int) -> Intake:
+    """The files of a Delta table: OPTIMIZE rewrites them under other names, so that together they are one log."""
+    left = [log for log in logs if (one := known.by_name.get(name_of(log.source))) is None or not one.current]
+    before, name, replaces = known.below(name_of(path)), name_of(path), None
+    if before is not None:
+        name, replaces = (before.log, None) if before.current else (f"{name}#{uuid.uuid4().hex[:8]}", before.log)
+    parts = tuple(Part(log, zone, name, replaces=replaces) for log in left)
+    return Intake(parts, len(logs) - len(left), version)
 
 
 def _is_same(log: LogFile, before: Known) -> bool:
     """Whether a log is what was read under its name before, and what has been added to that."""
-    if before.size == log.size or log.kind not in MARKED:
+    if log.kind not in MARKED or (before.size == log.size and before.modified in (None, log.modified)):
         return True
-    return goes_on(log, before.mark) if before.mark is not None else log.size > before.size
+    return goes_on(log, before.mark) if before.mark is not None else log.size >= before.size
 
 
-def _moved(
-    path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: Mapping[str, Known]
-) -> dict[LogFile, Known]:
-    """What changed logs were read as under names below ``path`` under which they do not lie any more."""
+def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: KnownLogs) -> dict[LogFile, Known]:
+    """What changed logs were read as under names below ``path`` under which they do not lie any more.
+
+    Each log is found once; nothing is told by one of which no line was read, as by the header of a CSV file.
+    """
     names = {name_of(log.source) for log in logs} - {name_of(log.source) for log in changed}
     folder = name_of(path) + "/"
-    left = (one for name, one in known.items() if name not in names and name.startswith(folder))
-    gone = {one.mark: one for one in left if one.mark is not None and one.size > 0}
+    below = (one for one in known.by_log.values() if one.name.startswith(folder))
+    left = (one for one in below if one.name not in names or known.by_name[one.name] is not one)
+    gone = {one.mark: one for one in left if one.mark is not None and one.position > 0}
     marks: dict[tuple[int, str], list[Mark]] = {}
     for mark in gone:
         marks.setdefault(mark.key, []).append(mark)
-    found = ((log, found_among(log, marks)) for log in changed) if marks else ()
-    return {log: gone[mark] for log, mark in found if mark is not None}
+    found: dict[LogFile, Known] = {}
+    for log in changed if marks else ():
+        if (told := found_among(log, marks)) is not None:
+            found[log] = gone[told]
+            marks[told.key].remove(told)
+    return found
 
 
-def _shares(log: LogFile, zone: str, known: Known, replaces: str | None = None) -> list[Part]:
-    """A log, or what was added to it, in shares that are read side by side."""
-    count = min(MAX_SHARES, 1 + log.size // SHARE_BYTES) if log.kind == "json" else 1
-    part = Part(log, zone, known.log, known.position, since=known.since, replaces=replaces)
+def _anew(log: LogFile) -> str:
+    """What a log is called in the store whose file's name another one has there."""
+    return f"{name_of(log.source)}#{uuid.uuid4().hex[:8]}"
+
+
+def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
+    """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
+    if before.current:
+        return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
+    return _shares(Part(log, zone, _anew(log), since=before.since, replaces=before.log))
+
+
+def _shares(part: Part) -> list[Part]:
+    """A part in shares that are read side by side."""
+    count = min(MAX_SHARES, 1 + part.log.size // SHARE_BYTES) if part.log.kind == "json" else 1
     return [replace(part, share=(i, count)) for i in range(count)]
 
 

@@ -18,10 +18,10 @@ from .catalog import Catalog, generation_of
 from .files import LogFile
 from .ingest import Interpreter
 from .insight import query_level
-from .marks import mark_of
+from .marks import Mark, goes_on, mark_of
 from .sql import Unusable
 
-__all__ = ["SCHEMA", "Part", "rows_of", "worker"]
+__all__ = ["MOVED", "SCHEMA", "Part", "rows_of", "worker"]
 
 SCHEMA = pa.schema(
     [
@@ -48,6 +48,9 @@ SCHEMA = pa.schema(
 )
 CHUNK = 2_000
 TEXT = 2_000
+MOVED: dict[str, Any] = {"moved": True, "lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}}
+MOVED |= {"unmatched": {}, "mark": None}
+"""Counts of a log that was renamed before it could be read: the next ingestion finds it under its new name."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Part:
         share: (i, n) for the i-th of n equal shares of the lines.
         since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.
         replaces: log that counts no more with this one.
+        mark: of what was read before; a file that does not begin so any more has been renamed since it was listed.
     """
 
     log: LogFile
@@ -69,6 +73,7 @@ class Part:
     share: tuple[int, int] = (0, 1)
     since: int | None = None
     replaces: str | None = None
+    mark: Mark | None = None
 
 
 def rows_of(parts: Iterable[Part], catalog: Catalog) -> Iterator[pa.RecordBatch]:
@@ -112,6 +117,9 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     lines = used = 0
     last = part.after
     watermark: int | None = None
+    if part.after and part.mark is not None and not goes_on(part.log, part.mark):
+        yield {"kind": "file", "source": part.log.source, "position": part.after, "counts": json.dumps(MOVED)}
+        return
     mark = mark_of(part.log) if part.share[0] == 0 else None
     for line, found in interpreter.log(part.log, part.after, part.share):
         if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then

@@ -21,9 +21,10 @@ from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
 from .intake import batches, find_new, name_of
+from .known import KnownLogs, current, known_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Known, Record, StoredLog, current, known_of, log_of, query_of, record_of
+from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,15 +69,19 @@ class LogStore:
         log_format: str = "auto",
         zone: str = "UTC",
         progress: Callable[[str], None] | None = None,
+        without: Sequence[str] = (),
     ) -> StoredLog:
         """Read what is new at ``path`` and add it, batch by batch.
+
+        Args:
+            without: places below it that are logs of their own.
 
         Raises:
             LogError: there is no log.
             LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
         """
         generation = generation_of(catalog, zone)
-        intake = find_new(path, log_format, zone, self._known(generation))
+        intake = find_new(path, log_format, zone, self._known(generation), without)
         added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
         for batch in batches(intake.parts):
             if progress is not None:
@@ -84,7 +89,19 @@ class LogStore:
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, catalog, generation))
         if intake.parts and intake.delta_version is not None:
-            version = (name_of(path), path.rstrip("/"), 0, 0, intake.delta_version, None, NOTHING, None, None, None)
+            version = (
+                intake.parts[0].name,
+                path.rstrip("/"),
+                0,
+                0,
+                intake.delta_version,
+                None,
+                NOTHING,
+                None,
+                None,
+                None,
+                None,
+            )
             self._commit(uuid.uuid4().hex, generation, [version])
         return StoredLog.merged(added)
 
@@ -180,17 +197,22 @@ class LogStore:
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
             counted = done.collect()
-            self._commit(run, generation, [record_of(part, counted) for part in parts if part.share[0] == 0])
+            moved = {row["source"] for row in counted if "moved" in json.loads(row["counts"])}
+            found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
+            self._commit(run, generation, [record_of(part, counted) for part in found])
+            counted = [row for row in counted if row["source"] not in moved]
         finally:
             rows.unpersist()
         totals = [json.loads(row["counts"]) for row in counted]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
-        return StoredLog(log_of(totals, ()), dict(tables), len({part.log.source for part in parts}))
+        return StoredLog(log_of(totals, ()), dict(tables), len(found))
 
     def _commit(self, run: str, generation: str, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""
         from pyspark.sql import functions as F
 
+        if not records:
+            return
         number = self._next_batch()
         named = [(name_of(record[1]), *record) for record in records]
         frame = self.spark.createDataFrame(named, f"name string, {RECORD}").select(
@@ -223,16 +245,15 @@ class LogStore:
             return 1
         return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
 
-    def _known(self, generation: str) -> dict[str, Known]:
-        """The newest record of each log by the name of its file."""
+    def _known(self, generation: str) -> KnownLogs:
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
         if not self._exists("log_files"):
-            return {}
+            return KnownLogs()
         newest = F.max("watermark").over(Window.partitionBy("log"))
-        rows = current(self._read("log_files")).withColumn("watermark", newest).orderBy("batch").collect()
-        return {row["name"]: known_of(row, generation) for row in rows}
+        rows = current(self._read("log_files")).withColumn("watermark", newest).orderBy("batch")
+        return KnownLogs.of(known_of(row, generation) for row in rows.collect())
 
     def _exists(self, name: str) -> bool:
         from delta.tables import DeltaTable

@@ -5,17 +5,21 @@ from __future__ import annotations
 import bz2
 import gzip
 import json
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from zorder_pipeline.query_log import marks
+from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.intake import find_new, name_of
+from zorder_pipeline.query_log.known import Known, KnownLogs
 from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
-from zorder_pipeline.query_log.parts import Part
-from zorder_pipeline.query_log.stored import Known
+from zorder_pipeline.query_log.parts import MOVED, Part, rows_of
 
 MANY = SPAN // 16
 """Lines that make a log much longer than what is looked at of it."""
@@ -32,32 +36,41 @@ class Store:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.known: dict[str, Known] = {}
+        self.records: list[Known] = []
         self.read: list[int] = []
         self.replaced: list[str | None] = []
 
-    def night(self) -> list[str]:
-        """Reads what is new; returns the files in which something was looked for."""
-        found = find_new(str(self.folder), "auto", "UTC", self.known)
-        parts = [part for part in found.parts if part.share[0] == 0]
+    def night(self, batches: int = 1000, folder: str = "", without: Sequence[str] = ()) -> list[str]:
+        """Reads what is new, as many files as said; returns the files in which something was looked for."""
+        known = KnownLogs.of(self.records)
+        found = find_new(str(self.folder / folder), "auto", "UTC", known, [str(self.folder / one) for one in without])
+        parts = [part for part in found.parts if part.share[0] == 0][:batches]
         self.replaced = [part.replaces for part in parts]
         for part in parts:
-            self.known[name_of(part.log.source)] = self._read(part)
+            self.records = [one for one in self.records if one.log != part.replaces]
+            self.records.append(self._read(part))
         return [part.log.source.rsplit("/", 1)[-1] for part in parts]
 
     def _read(self, part: Part) -> Known:
         path = Path(part.log.source)
         content = path.read_bytes()
         plain = gzip.decompress(content) if path.suffix == ".gz" else content
-        told = [json.loads(line) for line in plain.decode().splitlines()]
-        new = [
-            item
-            for item in told[part.after :]
-            if part.since is None or item["time"] is None or item["time"] > part.since
-        ]
+        told = [json.loads(line) for line in plain.decode().splitlines() if line.startswith("{")]
+        since = -1 if part.since is None else part.since
+        new = [item for item in told[part.after :] if item["time"] is None or item["time"] > since]
         self.read += [item["n"] for item in new]
-        newest = max((item["time"] for item in new if item["time"] is not None), default=None)
-        return Known(part.name, len(content), len(told), True, None, newest, mark_of(part.log), part.since)
+        times = [item["time"] for item in new if item["time"] is not None]
+        times += [one.watermark for one in self.records if one.log == part.name and one.watermark is not None]
+        return Known(
+            part.name,
+            name_of(part.log.source),
+            len(content),
+            len(told),
+            watermark=max(times, default=None),
+            mark=mark_of(part.log),
+            since=part.since,
+            modified=part.log.modified,
+        )
 
 
 @pytest.fixture
@@ -118,15 +131,114 @@ def test_an_export_that_is_written_over_counts_each_query_once(store: Store) -> 
     assert store.read == list(range(680))
 
 
-def test_a_log_without_times_that_is_written_over_counts_instead_of_what_was_read(store: Store) -> None:
-    (store.folder / "a.jsonl").write_text(lines(0, 5, timed=False))
+def test_statements_by_hand_count_instead_of_those_that_they_replace(store: Store) -> None:
+    (store.folder / "a.sql").write_text(lines(0, 5, timed=False))
     store.night()
-    (store.folder / "a.jsonl").write_text(lines(1, 7, timed=False))
-    assert (store.night(), store.replaced) == (["a.jsonl"], [f"{store.folder}/a.jsonl"])
-    _renamed(store.folder, "a.jsonl", "a.jsonl.1")
-    (store.folder / "a.jsonl").write_text(lines(9, 2, timed=False))
-    assert sorted(store.night()) == ["a.jsonl", "a.jsonl.1"]
+    (store.folder / "a.sql").write_text(lines(1, 7, timed=False))
+    assert (store.night(), store.replaced) == (["a.sql"], [f"{store.folder}/a.sql"])
+    _renamed(store.folder, "a.sql", "a.sql.1")
+    (store.folder / "a.sql").write_text(lines(9, 2, timed=False))
+    assert sorted(store.night()) == ["a.sql", "a.sql.1"]
     assert store.replaced == [None, None], "what was renamed is still there"
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_logs_of_the_same_size_are_told_from_each_other(store: Store, kept: bool) -> None:
+    """Lines of one width, as many each day: rotated, or written over."""
+    log = store.folder / "queries.log"
+    for night in range(4):
+        if night and kept:
+            for age in range(night, 0, -1):
+                _renamed(store.folder, f"queries.log{f'.{age - 1}' if age > 1 else ''}", f"queries.log.{age}")
+        log.write_text(lines(1000 + 5 * night, 5))
+        os.utime(log, (night * 1000, night * 1000))
+        store.night()
+    assert sorted(store.read) == list(range(1000, 1020))
+
+
+def test_queries_that_began_before_a_rotation_count(store: Store) -> None:
+    """They are written when they end, with the time at which they began; of a renamed log nothing is read twice."""
+    log = store.folder / "queries.log"
+    log.write_text(lines(0, 3) + lines(10, 1))
+    store.night()
+    _renamed(store.folder, "queries.log", "queries.log.1")
+    log.write_text(lines(8, 2) + lines(11, 1))
+    store.night()
+    assert sorted(store.read) == [0, 1, 2, 8, 9, 10, 11]
+
+
+def test_a_night_that_is_cut_off_between_the_logs_of_a_rotation_goes_on(store: Store) -> None:
+    log = store.folder / "queries.log"
+    log.write_text(lines(0, 3))
+    store.night()
+    _renamed(store.folder, "queries.log", "queries.log.1")
+    log.write_text(lines(3, 20))
+    for _ in range(2):
+        assert len(store.night(batches=1)) == 1
+    assert store.night() == []
+    assert sorted(store.read) == list(range(23))
+
+
+def test_a_header_tells_nothing(store: Store) -> None:
+    """All CSV files of one kind begin with it."""
+    for day in range(4):
+        (store.folder / f"{day}.csv").write_text("n,time\n" + ("" if day in (0, 2) else lines(day * 10, 3)))
+        store.night()
+        (store.folder / f"{day}.csv").unlink()
+        (store.folder / "other.jsonl").touch()
+    assert store.read == [10, 11, 12, 30, 31, 32]
+    assert len({one.log for one in store.records if one.name.endswith("csv")}) == 4
+
+
+def test_a_log_that_is_being_compressed_is_left_until_it_is_through(store: Store) -> None:
+    log = store.folder / "queries.log"
+    log.write_text(lines(0, MANY))
+    store.night()
+    _renamed(store.folder, "queries.log", "queries.log.1")
+    log.write_text(lines(MANY, 3))
+    packed = gzip.compress((store.folder / "queries.log.1").read_bytes())
+    (store.folder / "queries.log.1.gz").write_bytes(packed[: len(packed) // 2])
+    assert sorted(store.night()) == ["queries.log", "queries.log.1"]
+    (store.folder / "queries.log.1.gz").write_bytes(packed)
+    (store.folder / "queries.log.1").unlink()
+    store.night()
+    assert sorted(store.read) == list(range(MANY + 3))
+
+
+@pytest.mark.parametrize("name", ["q.sql.1", "q.csv-20261127", "q.sql.2.gz", "q.jsonl.2026-11-27", "app.log.1"])
+def test_rotated_logs_of_every_kind_are_listed(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_text("SELECT 1;")
+    (log,) = list_logs(str(tmp_path))
+    assert log.kind == {"q.s": "sql", "q.c": "csv"}.get(name[:3], "json")
+
+
+def test_a_log_inside_another_that_is_read_on_its_own_is_no_part_of_it(store: Store) -> None:
+    (store.folder / "sub").mkdir()
+    (store.folder / "a.jsonl").write_text(lines(0, 2))
+    (store.folder / "sub" / "b.jsonl").write_text(lines(2, 2))
+    (store.folder / "sub.jsonl").write_text(lines(4, 2))
+    assert store.night(without=["sub"]) == ["a.jsonl", "sub.jsonl"]
+    assert store.night(folder="sub") == ["b.jsonl"]
+
+
+def test_a_log_that_is_renamed_after_it_was_listed_is_left_to_the_next_night(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text(lines(0, 5))
+    (listed,) = list_logs(str(log))
+    mark = mark_of(listed)
+    with log.open("a") as stream:
+        stream.write(lines(5, 2))
+    (listed,) = list_logs(str(log))
+    part = Part(listed, "UTC", "a", after=5, mark=mark)
+
+    def told() -> list[dict[str, Any]]:
+        return [json.loads(row["counts"]) for batch in rows_of([part], Catalog()) for row in batch.to_pylist()
+                if row["kind"] == "file"]  # fmt: skip
+
+    assert [counts["lines"] for counts in told()] == [2]
+    _renamed(tmp_path, "a.jsonl", "a.jsonl.1")
+    log.write_text(lines(7, 9))
+    assert told() == [MOVED]
 
 
 def test_a_copy_of_a_log_is_a_log_of_its_own(store: Store) -> None:
@@ -151,13 +263,12 @@ def test_logs_of_another_configuration_are_read_again_from_the_beginning(store: 
     (store.folder / "a.jsonl").write_text(lines(0, 5))
     (store.folder / "b.jsonl").write_text(lines(5, 5))
     store.night()
-    store.known = {name: Known(one.log, one.size, 0, False, mark=one.mark) for name, one in store.known.items()}
+    store.records = [replace(one, current=False) for one in store.records]
     _renamed(store.folder, "b.jsonl", "c.jsonl")
     assert store.night() == ["a.jsonl", "c.jsonl"]
     assert store.read == [*range(10), *range(10)]
-    assert store.known["/".join((str(store.folder), "c.jsonl"))].log.endswith("b.jsonl"), (
-        "so that b.jsonl counts no more"
-    )
+    assert store.replaced == [f"{store.folder}/a.jsonl", f"{store.folder}/b.jsonl"]
+    assert store.night() == []
 
 
 def test_each_new_log_is_looked_at_once_however_many_are_gone(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

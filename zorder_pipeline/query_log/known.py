@@ -1,0 +1,112 @@
+"""What the store knows of the logs that it has read: which rows of ``log_files`` count, and where each log goes on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from .marks import Mark
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, Row
+
+__all__ = ["Known", "KnownLogs", "current", "known_of"]
+
+LATER = (*(("log", "string"), ("mark", "string"), ("since", "bigint"), ("replaces", "string"), ("modified", "bigint")),)
+"""Columns that older states do not have."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The newest record of a log.
+
+    Attributes:
+        log: what it is called in the store, whatever its file is called.
+        name: of the file that it was read from, see `zorder_pipeline.query_log.intake.name_of`.
+        size: bytes when it was read last.
+        position: last line read.
+        current: whether it was read under this configuration; else it is to be read again.
+        delta_version: version of a log that is a Delta table.
+        watermark: time of its newest query, microseconds since 1970 UTC.
+        mark: of what was read.
+        since: lines of this time or earlier ones were left out.
+        modified: when the file was changed last, microseconds since 1970 UTC.
+    """
+
+    log: str
+    name: str
+    size: int
+    position: int
+    current: bool = True
+    delta_version: int | None = None
+    watermark: int | None = None
+    mark: Mark | None = None
+    since: int | None = None
+    modified: int | None = None
+
+    @property
+    def latest(self) -> int | None:
+        """Time of the newest query that is known to have been read."""
+        return max((time for time in (self.watermark, self.since) if time is not None), default=None)
+
+
+@dataclass(frozen=True)
+class KnownLogs:
+    """What is known, by the name of the file and by the name of the log.
+
+    Attributes:
+        by_name: what was read last from a file of this name.
+        by_log: what was read last of a log; its file may have another name by now, and another log have its name.
+    """
+
+    by_name: dict[str, Known] = field(default_factory=dict)
+    by_log: dict[str, Known] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, records: Iterable[Known]) -> KnownLogs:
+        """From records, the oldest first."""
+        listed = list(records)
+        return cls({one.name: one for one in listed}, {one.log: one for one in listed})
+
+    def below(self, path: str) -> Known | None:
+        """Any record of a file below a folder, one of this configuration if there is one."""
+        found = [one for name, one in self.by_name.items() if name == path or name.startswith(f"{path}/")]
+        return max(found, key=lambda one: one.current, default=None)
+
+
+def current(files: DataFrame) -> DataFrame:
+    """Rows of ``log_files`` that count: of logs that no other replaces, as one does that is read again.
+
+    Of rows that are older than these names, those of each file's newest configuration count.
+    """
+    from pyspark.sql import functions as F
+    from pyspark.sql.window import Window
+
+    for column, kind in LATER:
+        if column not in files.columns:
+            files = files.withColumn(column, F.lit(None).cast(kind))
+    old = F.col("log").isNull()
+    of_table = files.where(old & F.col("delta_version").isNotNull()).select("name").distinct().collect()
+    within = [F.when(F.col("name").startswith(f"{row['name']}/"), F.lit(row["name"])) for row in of_table]
+    newest = F.max_by(F.when(old, F.col("generation")), F.when(old, F.col("batch"))).over(Window.partitionBy("name"))
+    files = files.withColumn("newest", newest).where(~old | (F.col("generation") == F.col("newest")))
+    replaced = files.select(F.col("replaces").alias("log")).where(F.col("log").isNotNull())
+    return files.withColumn("log", F.coalesce("log", *within, "name")).join(replaced, "log", "left_anti")
+
+
+def known_of(row: Row, generation: str) -> Known:
+    """A row of ``log_files``."""
+    return Known(
+        log=row["log"],
+        name=row["name"],
+        size=row["size"],
+        position=row["position"],
+        current=row["generation"] == generation,
+        delta_version=row["delta_version"],
+        watermark=row["watermark"],
+        mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
+        since=row["since"],
+        modified=row["modified"],
+    )
