@@ -18,7 +18,7 @@ def work():
     spark = common.start_spark("work")
     try:
         print("at work", file=sys.stderr, flush=True)
-        spark.range(0, 10**15, 1, 2).selectExpr("sum(id * id % 7)").collect()
+        spark.range(0, 10**15, 1, 2).selectExpr("sum(hash(id) % 7)").collect()
     except KeyboardInterrupt:
         for _ in range(100):
             if not spark.sparkContext.statusTracker().getActiveJobsIds():
