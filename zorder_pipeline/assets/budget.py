@@ -20,7 +20,7 @@ from dagster import (
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 
-from .common import QUERY_LOG, Shelf, code_reference
+from .common import QUERY_LOG, Shelf, backoff, code_reference
 from .metadata import md, md_table
 from .records import Night
 
@@ -68,9 +68,8 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
         from zorder_pipeline import pipeline
 
         if left := _left(context, shelves):
-            first, most = WAITS
-            wait = min(most, first * 2 ** min(context.retry_number, 10))
             context.log.info(f"waiting for the judgement of {', '.join(left)}")
+            wait = backoff(*WAITS, context.retry_number)
             raise RetryRequested(max_retries=context.retry_number + 1, seconds_to_wait=wait)
         judged = _judgements(context, io_manager, shelves)
         shared = pipeline.share_budget(list(judged.values()), config.budget_core_hours)

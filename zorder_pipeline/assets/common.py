@@ -15,10 +15,13 @@ from dagster import (
     AssetsDefinition,
     BackfillPolicy,
     CodeReferencesMetadataValue,
+    DagsterInstance,
     Failure,
     FreshnessPolicy,
     LocalFileCodeReference,
     RetryRequested,
+    RunRecord,
+    RunsFilter,
     asset,
 )
 from dagster_pyspark import LazyPySparkResource
@@ -36,8 +39,10 @@ __all__ = [
     "REQUEST",
     "DeltaSparkResource",
     "Shelf",
+    "backoff",
     "code_reference",
     "freshness",
+    "newest_run",
     "stage_asset",
     "told",
 ]
@@ -132,6 +137,20 @@ def freshness(config: PipelineConfig) -> FreshnessPolicy | None:
     return FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours is not None else None
 
 
+def backoff(first: int, most: int, tries: int) -> int:
+    """Seconds to wait after so many tries: twice as long each time, up to ``most``.
+
+    >>> [backoff(5, 60, tries) for tries in range(6)]
+    [5, 10, 20, 40, 60, 60]
+    """
+    return int(min(most, first * 2 ** min(tries, 20)))
+
+
+def newest_run(instance: DagsterInstance, request: str) -> RunRecord | None:
+    """The newest run that a sensor's request led to."""
+    return next(iter(instance.get_run_records(RunsFilter(tags={REQUEST: request}), limit=1)), None)
+
+
 @contextlib.contextmanager
 def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
     """Turn an expected error into the run's failure sentence; a lost race is tried again, nothing else is.
@@ -143,7 +162,7 @@ def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
         yield
     except LostRaceError as error:
         if context.retry_number < LOST_RACE_RETRIES:
-            wait = 30 * 2**context.retry_number
+            wait = backoff(30, 240, context.retry_number)
             context.log.warning(f"{about}: {error}; trying again in {wait} s")
             raise RetryRequested(LOST_RACE_RETRIES, wait) from error
         raise _failure(about, error) from error

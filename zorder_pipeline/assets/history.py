@@ -19,7 +19,7 @@ from dagster import (
     sensor,
 )
 
-from .common import REQUEST
+from .common import REQUEST, newest_run
 
 __all__ = ["forget", "history"]
 
@@ -80,8 +80,8 @@ def _is_open(instance: DagsterInstance, run: DagsterRun) -> bool:
     request = run.tags.get(REQUEST)
     if request is None or run.status == DagsterRunStatus.SUCCESS:
         return False
-    newest = instance.get_run_records(RunsFilter(tags={REQUEST: request}), limit=1)
-    return bool(newest) and newest[0].dagster_run.run_id == run.run_id
+    newest = newest_run(instance, request)
+    return newest is not None and newest.dagster_run.run_id == run.run_id
 
 
 def _old(instance: DagsterInstance, before: datetime, jobs: Sequence[str], keys: set[AssetKey]) -> Iterator[DagsterRun]:

@@ -26,7 +26,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
 
-from .common import REQUEST, Shelf
+from .common import REQUEST, Shelf, backoff, newest_run
 from .partitions import partitions_of
 from .source import observed
 from .upstream import LATEST, Upstream, has_partitions, look
@@ -158,7 +158,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 since = now
             elif request and _failed(context, request):
                 why = f"{found.new_share(looked.before):.0%} of the bytes are new, and the run for them failed"
-                requests.append(_request(table, request, why, _tried(context, request)))
+                requests.append(_request(table, request, why, again=True))
             known[table.name] = Looked(found.table_id, found.version, since, looked.before, request)
         said = f"share of new bytes: {', '.join(shares)}" if shares else "no table can be read"
         cursor = json.dumps({name: astuple(looked) for name, looked in known.items()})
@@ -195,9 +195,11 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 continue
             found.append(f"{table.name} {seen.distance:.0%}")
             key = f"drift-{table.name}-{seen.learned_until}"  # once per learned layout, unless the run fails
-            tried = _tried(context, key)
-            if seen.distance >= (table.trigger.drift or 1.0) and (not tried or _failed(context, key)):
-                requests.append(_request(table, key, seen.sentence, tried))
+            if seen.distance < (table.trigger.drift or 1.0):
+                continue
+            again = _failed(context, key)
+            if again or newest_run(context.instance, key) is None:
+                requests.append(_request(table, key, seen.sentence, again=again))
         if not requests:
             return SkipReason(f"drift: {', '.join(found)}" if found else "nothing to compare yet")
         return SensorResult(run_requests=requests)
@@ -223,28 +225,22 @@ def metrics(config: PipelineConfig) -> SensorDefinition:
     return _metrics
 
 
-def _request(table: TableConfig, key: str, why: str, tried: int = 0) -> RunRequest:
+def _request(table: TableConfig, key: str, why: str, *, again: bool = False) -> RunRequest:
     """A run of a table's chain; Dagster takes each run key once, so that another try needs another one."""
     tags = {"zorder/table": table.name, "zorder/started_by": "sensor", "zorder/why": why, REQUEST: key}
     return RunRequest(
-        run_key=f"{key}-{round(time.time())}" if tried else key, job_name=chain_job(table.name), tags=tags
+        run_key=f"{key}-{round(time.time())}" if again else key, job_name=chain_job(table.name), tags=tags
     )
-
-
-def _tried(context: SensorEvaluationContext, key: str) -> int:
-    """Runs that were made for a request."""
-    return context.instance.get_runs_count(RunsFilter(tags={REQUEST: key}))
 
 
 def _failed(context: SensorEvaluationContext, key: str) -> bool:
     """Whether the last run for a request failed or was cancelled, and so long ago that another try makes sense."""
-    newest = next(iter(context.instance.get_run_records(RunsFilter(tags={REQUEST: key}), limit=1)), None)
+    newest = newest_run(context.instance, key)
     if newest is None or newest.dagster_run.status not in (DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED):
         return False
-    first, most = AGAIN
-    wait: float = min(most, first * 2 ** min(_tried(context, key) - 1, 10))
+    tried = context.instance.get_runs_count(RunsFilter(tags={REQUEST: key}))
     ended: float = newest.end_time or newest.update_timestamp.timestamp()
-    return time.time() - ended >= wait
+    return time.time() - ended >= backoff(*AGAIN, tried - 1)
 
 
 def _looked_at(

@@ -105,9 +105,10 @@ def ingest_into(
     """
     aliases, schemas = names_and_schemas(tables)
     store, added = LogStore(spark, state), []
-    for source in map(_source, sources):
+    logs = [_source(source) for source in sources]
+    places = [*beside, *(source.path for source in logs)]
+    for source in logs:
         catalog = Catalog.of(aliases, schemas, views or {}, source.dialect)
-        places = [*beside, *(other.path for other in map(_source, sources))]
         inside = [place for place in places if place.rstrip("/").startswith(source.path.rstrip("/") + "/")]
         options = {"log_format": source.log_format, "zone": source.zone}
         added.append(store.ingest(source.path, catalog, progress=progress, without=inside, **options))

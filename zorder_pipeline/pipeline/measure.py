@@ -63,10 +63,12 @@ def evaluate(
     say(f"tested {counted(len(boxes), 'query')} against {counted(len(files), 'file')}")
     groups = _row_group_fraction(snapshot, boxes, hits > 0)
     total, read = int(files.rows.sum()), hits @ files.rows
-    # what the statistics do not see through, such as a year, tells the rows that match all the same
-    asked = [to_boxes(query.predicate, snapshot.schema, query.zone, solved=True) for query in queries]
-    with set_for_a_while(spark, COMPILED):
-        matched = matching_rows(snapshot.read(), asked, snapshot.paths, total, read, say) if count_matches else None
+    matched = None
+    if count_matches:
+        # what the statistics do not see through, such as a year, tells the rows that match all the same
+        asked = [to_boxes(query.predicate, snapshot.schema, query.zone, solved=True) for query in queries]
+        with set_for_a_while(spark, COMPILED):
+            matched = matching_rows(snapshot.read(), asked, snapshot.paths, total, read, say)
     return Evaluation(
         queries=len(queries),
         files=len(files),

@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.query_log.store import LogStore
+from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.failures import lost_races
+from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.relayout.memory import Memories
 from zorder_pipeline.relayout.sessions import is_delta_table, sql_name
+from zorder_pipeline.relayout.timings import Timings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["tidy_state"]
 
-BY_DAY = {
-    "relayouts": "relayout_date",
-    "approvals": "event_date",
-    "drift": "noted_date",
-    "calibrations": "calibration_date",
-}
-"""Tables whose rows of a day lie together, by their partition column: days that are over are merged once."""
+BY_DAY = (Ledger, Approvals, Memories, Timings)
+"""What keeps the rows of a day together: days that are over are merged once."""
 GROWING = ("query_log", "quarantine", "log_files")
 """Tables of which no part is ever over."""
 TOO_MANY = 64
@@ -38,20 +37,24 @@ def tidy_state(spark: SparkSession, state: str) -> dict[str, int]:
     Args:
         state: folder of the state.
     """
-    found = {}
-    for table in (*BY_DAY, *GROWING):
-        path = f"{state.rstrip('/')}/{table}"
-        if not is_delta_table(spark, path):
-            continue
-        files = spark.read.format("delta").load(path).inputFiles()
-        partitions = Counter(os.path.dirname(file) for file in files)
-        day = BY_DAY.get(table)
-        if len(files) - len(partitions) < (TOO_MANY if day else PER_PARTITION * len(partitions)):
-            continue
-        try:
-            with lost_races(path):
-                merged = spark.sql(f"OPTIMIZE {sql_name(path)}{f' WHERE {day} < current_date()' if day else ''}")
-                found[table] = int(merged.collect()[0]["metrics"]["numFilesRemoved"])
-        except LostRaceError:
-            continue
-    return {table: count for table, count in found.items() if count}
+    tables = [kind(spark, state).table for kind in BY_DAY]
+    days = {table.path: table.partition for table in tables}
+    store = LogStore(spark, state)
+    found = {path: _merged(spark, path, days.get(path)) for path in (*days, *map(store.path, GROWING))}
+    return {os.path.basename(path): count for path, count in found.items() if count}
+
+
+def _merged(spark: SparkSession, path: str, day: str | None) -> int:
+    """How many files of a table were merged; of one whose rows of a ``day`` lie together, those of days before."""
+    if not is_delta_table(spark, path):
+        return 0
+    files = spark.read.format("delta").load(path).inputFiles()
+    partitions = {os.path.dirname(file) for file in files}
+    if len(files) - len(partitions) < (TOO_MANY if day else PER_PARTITION * len(partitions)):
+        return 0
+    over = f" WHERE {day} < current_date()" if day else ""
+    try:
+        with lost_races(path):
+            return int(spark.sql(f"OPTIMIZE {sql_name(path)}{over}").collect()[0]["metrics"]["numFilesRemoved"])
+    except LostRaceError:
+        return 0

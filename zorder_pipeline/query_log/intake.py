@@ -73,17 +73,18 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
     moved = _moved(path, logs, changed, known) if changed else {}
     still = {one.log for one in moved.values()}
     for log in changed:
-        before = known.by_name.get(name_of(log.source))
+        name = name_of(log.source)
+        before = known.by_name.get(name)
         if log in moved:
             parts += _further(log, zone, moved[log])
         elif before is None:
-            parts += _shares(Part(log, zone, name_of(log.source)))
+            parts += _shares(Part(log, zone, name))
         elif before.log in still:
-            parts += _shares(Part(log, zone, _anew(log)))
+            parts += _shares(Part(log, zone, _anew(name)))
         else:
             timeless = log.kind == "sql" and before.latest is None
             replaces = before.log if timeless else None
-            parts += _shares(Part(log, zone, _anew(log), since=before.latest, replaces=replaces))
+            parts += _shares(Part(log, zone, _anew(name), since=before.latest, replaces=replaces))
     return Intake(tuple(parts), unchanged)
 
 
@@ -92,7 +93,7 @@ def _of_table(path: str, zone: str, logs: Sequence[LogFile], known: KnownLogs, v
     left = [log for log in logs if (one := known.by_name.get(name_of(log.source))) is None or not one.current]
     before, name, replaces = known.below(name_of(path)), name_of(path), None
     if before is not None:
-        name, replaces = (before.log, None) if before.current else (f"{name}#{uuid.uuid4().hex[:8]}", before.log)
+        name, replaces = (before.log, None) if before.current else (_anew(name), before.log)
     parts = tuple(Part(log, zone, name, replaces=replaces) for log in left)
     return Intake(parts, len(logs) - len(left), version)
 
@@ -125,16 +126,16 @@ def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known
     return found
 
 
-def _anew(log: LogFile) -> str:
-    """What a log is called in the store whose file's name another one has there."""
-    return f"{name_of(log.source)}#{uuid.uuid4().hex[:8]}"
+def _anew(name: str) -> str:
+    """What a log is called in the store where another one has the name of its file."""
+    return f"{name}#{uuid.uuid4().hex[:8]}"
 
 
 def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
     if before.current:
         return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
-    return _shares(Part(log, zone, _anew(log), since=before.since, replaces=before.log))
+    return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
 
 
 def _shares(part: Part) -> list[Part]:

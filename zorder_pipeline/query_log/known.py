@@ -8,14 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from .marks import Mark
+from .stored import RECORD
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 __all__ = ["Known", "KnownLogs", "current", "known_of"]
-
-LATER = (*(("log", "string"), ("mark", "string"), ("since", "bigint"), ("replaces", "string"), ("modified", "bigint")),)
-"""Columns that older states do not have."""
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,8 @@ def current(files: DataFrame) -> DataFrame:
     from pyspark.sql import functions as F
     from pyspark.sql.window import Window
 
-    for column, kind in LATER:
-        if column not in files.columns:
+    for column, kind in RECORD.items():
+        if column not in files.columns:  # of an older state
             files = files.withColumn(column, F.lit(None).cast(kind))
     old = F.col("log").isNull()
     of_table = files.where(old & F.col("delta_version").isNotNull()).select("name").distinct().collect()

@@ -20,6 +20,7 @@ from .ingest import Interpreter
 from .insight import query_level
 from .marks import Mark, goes_on, mark_of
 from .sql import Unusable
+from .stored import NOTHING
 
 __all__ = ["MOVED", "SCHEMA", "Part", "rows_of", "worker"]
 
@@ -48,8 +49,7 @@ SCHEMA = pa.schema(
 )
 CHUNK = 2_000
 TEXT = 2_000
-MOVED: dict[str, Any] = {"moved": True, "lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}}
-MOVED |= {"unmatched": {}, "mark": None}
+MOVED = NOTHING | {"moved": True, "mark": None}
 """Counts of a log that was renamed before it could be read: the next ingestion finds it under its new name."""
 
 
@@ -58,7 +58,7 @@ class Part:
     """A log, or what has been added to it.
 
     Attributes:
-        name: what it is called in the store, see `zorder_pipeline.query_log.stored.Known`.
+        name: what it is called in the store, see `zorder_pipeline.query_log.known.Known`.
         after: lines up to and including this position were ingested before.
         share: (i, n) for the i-th of n equal shares of the lines.
         since: lines of this time or earlier ones are left out, microseconds since 1970 UTC.

@@ -13,7 +13,7 @@ import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, ZorderError
 from zorder_pipeline.model.values import DAY
@@ -24,7 +24,7 @@ from .intake import batches, find_new, name_of
 from .known import KnownLogs, current, known_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of
+from .stored import NOTHING, RECORD, Record, StoredLog, log_of, query_of, record_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -43,7 +43,6 @@ QUERIES = (
     *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
     *("rows_read", "bytes_read", "partial", "level"),
 )
-NOTHING = json.dumps({"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}})
 QUARANTINE = (*PLACE, "user", "reason", "text")
 
 
@@ -89,19 +88,8 @@ class LogStore:
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, catalog, generation))
         if intake.parts and intake.delta_version is not None:
-            version = (
-                intake.parts[0].name,
-                path.rstrip("/"),
-                0,
-                0,
-                intake.delta_version,
-                None,
-                NOTHING,
-                None,
-                None,
-                None,
-                None,
-            )
+            version: Record = {"log": intake.parts[0].name, "source": path.rstrip("/"), "size": 0, "position": 0}
+            version |= {"delta_version": intake.delta_version, "counts": json.dumps(NOTHING)}
             self._commit(uuid.uuid4().hex, generation, [version])
         return StoredLog.merged(added)
 
@@ -118,7 +106,7 @@ class LogStore:
 
         if not self._exists("log_files"):
             return QueryLog((), 0, 0)
-        files = current(self._read("log_files"))
+        files = self._current_files()
         rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
         limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
         rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
@@ -163,7 +151,7 @@ class LogStore:
         done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
-        valid = {row["run"] for row in current(self._read("log_files")).select("run").distinct().collect()}
+        valid = {row["run"] for row in self._current_files().select("run").distinct().collect()}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
             if user is None:
@@ -196,14 +184,16 @@ class LogStore:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
-            counted = done.collect()
-            moved = {row["source"] for row in counted if "moved" in json.loads(row["counts"])}
+            counted = [row.asDict() | {"counts": json.loads(row["counts"])} for row in done.collect()]
+            moved = {share["source"] for share in counted if "moved" in share["counts"]}
+            shares: dict[str, list[dict[str, Any]]] = {}
+            for share in counted:
+                shares.setdefault(share["source"], []).append(share)
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
-            self._commit(run, generation, [record_of(part, counted) for part in found])
-            counted = [row for row in counted if row["source"] not in moved]
+            self._commit(run, generation, [record_of(part, shares[part.log.source]) for part in found])
         finally:
             rows.unpersist()
-        totals = [json.loads(row["counts"]) for row in counted]
+        totals = [share["counts"] for share in counted if share["source"] not in moved]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
         return StoredLog(log_of(totals, ()), dict(tables), len(found))
 
@@ -214,8 +204,9 @@ class LogStore:
         if not records:
             return
         number = self._next_batch()
-        named = [(name_of(record[1]), *record) for record in records]
-        frame = self.spark.createDataFrame(named, f"name string, {RECORD}").select(
+        named = [record | {"name": name_of(record["source"])} for record in records]
+        schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
+        frame = self.spark.createDataFrame(named, schema).select(
             F.lit(number).cast("bigint").alias("batch"),
             F.lit(run).alias("run"),
             F.lit(generation).alias("generation"),
@@ -252,8 +243,11 @@ class LogStore:
         if not self._exists("log_files"):
             return KnownLogs()
         newest = F.max("watermark").over(Window.partitionBy("log"))
-        rows = current(self._read("log_files")).withColumn("watermark", newest).orderBy("batch")
+        rows = self._current_files().withColumn("watermark", newest).orderBy("batch")
         return KnownLogs.of(known_of(row, generation) for row in rows.collect())
+
+    def _current_files(self) -> DataFrame:
+        return current(self._read("log_files"))
 
     def _exists(self, name: str) -> bool:
         from delta.tables import DeltaTable

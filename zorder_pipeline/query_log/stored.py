@@ -14,15 +14,27 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 if TYPE_CHECKING:
     from .parts import Part
 
-__all__ = ["RECORD", "Record", "StoredLog", "log_of", "query_of", "record_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "log_of", "query_of", "record_of"]
 
-Record = tuple[str, str, int, int, int | None, int | None, str, str | None, int | None, str | None, int | None]
-"""What ``log_files`` keeps of a log."""
-RECORD = (
-    "log string, source string, size bigint, position bigint, delta_version bigint, watermark bigint, counts string, "
-    "mark string, since bigint, replaces string, modified bigint"
-)
-"""The same as Spark's schema."""
+Record = dict[str, Any]
+"""What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
+RECORD = {
+    "name": "string",
+    "log": "string",
+    "source": "string",
+    "size": "bigint",
+    "position": "bigint",
+    "delta_version": "bigint",
+    "watermark": "bigint",
+    "counts": "string",
+    "mark": "string",
+    "since": "bigint",
+    "replaces": "string",
+    "modified": "bigint",
+}
+"""Its columns and their types."""
+NOTHING: dict[str, Any] = {"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}}
+"""Counts of a log of which nothing was read."""
 
 
 @dataclass(frozen=True)
@@ -54,19 +66,26 @@ class StoredLog:
         return counts | {"files": self.files, "unchanged_files": self.unchanged}
 
 
-def record_of(part: Part, counted: Sequence[Any]) -> Record:
-    """What ``log_files`` keeps of the log of a part, from the rows of all its shares."""
-    rows = [row for row in counted if row["source"] == part.log.source]
-    total = log_of([json.loads(row["counts"]) for row in rows], ())
-    tables = sum((Counter(json.loads(row["counts"])["tables"]) for row in rows), Counter[str]())
+def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
+    """What ``log_files`` keeps of the log of a part, from what was counted in each of its shares."""
+    counts = [share["counts"] for share in shares]
+    total = log_of(counts, ())
+    tables = sum((Counter(item["tables"]) for item in counts), Counter[str]())
     kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
     kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
-    watermark = max((row["query_timestamp"] for row in rows if row["query_timestamp"] is not None), default=None)
-    position = max(row["position"] for row in rows)
-    mark = next((json.dumps(found) for row in rows if (found := json.loads(row["counts"])["mark"])), None)
-    counts = json.dumps(kept | {"tables": dict(tables)})
-    read = (part.name, part.log.source, part.log.size, position, None, watermark, counts, mark)
-    return *read, part.since, part.replaces, part.log.modified
+    times = (share["query_timestamp"] for share in shares)
+    return {
+        "log": part.name,
+        "source": part.log.source,
+        "size": part.log.size,
+        "position": max(share["position"] for share in shares),
+        "watermark": max((time for time in times if time is not None), default=None),
+        "counts": json.dumps(kept | {"tables": dict(tables)}),
+        "mark": next((json.dumps(item["mark"]) for item in counts if item["mark"]), None),
+        "since": part.since,
+        "replaces": part.replaces,
+        "modified": part.log.modified,
+    }
 
 
 def query_of(row: dict[str, Any]) -> LoggedQuery:
