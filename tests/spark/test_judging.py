@@ -163,6 +163,7 @@ def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: Spark
     assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
 
 
+@pytest.mark.slow
 def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

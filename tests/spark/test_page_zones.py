@@ -63,5 +63,5 @@ def test_pages_are_those_that_spark_skips(spark: SparkSession, tmp_path: Path) -
     share, files = told.pages / np.maximum(1e-9, told.bytes), spark.read.format("delta").load(path)
     for where, part, opened in zip(CONDITIONS, share, told.groups * 245_000, strict=True):
         done = files.where(where)
-        done.collect()
+        done._jdf.queryExecution().toRdd().count()  # as no row has to come to Python
         assert part * opened == pytest.approx(rows_scanned(done), abs=1), where
