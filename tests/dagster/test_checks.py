@@ -26,7 +26,7 @@ from zorder_pipeline.config import GateConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.proof import Proof
+from zorder_pipeline.pipeline.proof import NOTHING, Proof
 
 pytestmark = pytest.mark.dagster
 
@@ -57,6 +57,12 @@ def test_other_content_fails() -> None:
     result = check_content(with_proof(contents=("7", "8")))
     assert (result.passed, result.severity) == (False, AssetCheckSeverity.ERROR)
     assert (result.description or "").startswith("the rows differ by hash of every row")
+
+
+def test_content_that_nothing_was_compared_of_fails() -> None:
+    result = check_content(with_proof(contents=("", "not known"), compared=NOTHING))
+    assert not result.passed
+    assert (result.description or "").startswith("compared was nothing, as the table's history has no commit of ours")
 
 
 @pytest.mark.parametrize(

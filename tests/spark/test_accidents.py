@@ -17,6 +17,7 @@ from zorder_pipeline.errors import RecordError, TableError, UnsupportedTableErro
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.judgements import Rules
+from zorder_pipeline.pipeline.proof import prove
 from zorder_pipeline.relayout import rewrite
 from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of
@@ -219,14 +220,35 @@ def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSess
 
 
 @pytest.mark.slow
-def test_each_commit_has_its_own_label_and_the_sessions_where_it_sets_one(spark: SparkSession, tmp_path: Path) -> None:
+def test_each_commit_has_its_own_label_and_after_it_what_the_session_sets(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     relayout(spark, path, SPEC)
     with set_for_a_while(spark, {USER_METADATA: "theirs"}):
         relayout(spark, path, SPEC, full=True)
     labels = [row["userMetadata"] for row in history_of(open_table(spark, path), 2)]
-    assert labels[0] == "theirs"
+    assert labels[0].startswith(f"zorder layout {SPEC.layout_id} ")
+    assert labels[0].endswith(" theirs")
     assert labels[1].startswith(f"zorder layout {SPEC.layout_id} ")
+
+
+@pytest.mark.slow
+def test_a_broken_commit_is_seen_also_where_the_session_sets_a_label(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t")
+    before = open_table(spark, path)
+    before.files()
+    with set_for_a_while(spark, {USER_METADATA: "theirs"}):
+        made = relayout(spark, path, SPEC)
+    assert prove(before, open_table(spark, path), hashed=True).nothing is False
+    entry = Path(path) / "_delta_log" / f"{made.version:020}.json"
+    kept = entry.read_text().splitlines()
+    kept.remove(next(line for line in kept if line.startswith('{"add"')))
+    entry.write_text("\n".join(kept) + "\n")
+    log_was_edited(spark, path)
+    proof = prove(before, open_table(spark, path), hashed=True)
+    assert proof.rows[0] > proof.rows[1]
+    assert proof.contents[0] != proof.contents[1]
+    assert prove(open_table(spark, path), open_table(spark, path)).nothing
+    assert rollback(spark, path).restored_version == before.version
 
 
 @pytest.mark.slow

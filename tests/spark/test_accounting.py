@@ -73,6 +73,9 @@ def test_later_queries_show_whether_a_promise_was_kept(
     assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 9.99
     pipeline.check_promises(spark, state, path, asked("part", 1, 50))
     assert trust(spark, state, plan.table_id) == 1.0
+    nowhere = replace(asked("price", 90, 1)[0], predicate=Comparison("price", "=", (Literal("number", "999999"),)))
+    (check,) = pipeline.check_promises(spark, state, path, [*asked("price", 1, 80), nowhere])
+    assert (check.queries, check.broken) == (81, True), "a query that reads nothing hides not what the others read"
 
 
 def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[str, str, Plan, int]) -> None:

@@ -6,6 +6,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -16,6 +17,8 @@ from tests.spark.delta_feature_cases import TYPE_CHECK
 from tests.spark.test_relayout import content, relayout, spec_for, version
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.model.partition_key import partition_condition
+from zorder_pipeline.relayout.cell_zones import zones_by_cell
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_table
@@ -65,6 +68,48 @@ def test_partitions_by_the_empty_string_are_refused_and_can_be_left_out(
     assert version(spark, path) == 0
     assert rewritten(spark, path, committer, where="p <> ''").committed
     assert counted(spark, path, "p") == before
+
+
+@pytest.mark.slow
+def test_a_null_of_numbers_that_is_written_as_an_empty_text_is_a_partition_as_any(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = created(spark, tmp_path / "t", "k BIGINT, p INT", "id, IF(id % 3 = 0, NULL, id % 3)", "p")
+    entry = Path(path) / "_delta_log" / f"{1:020}.json"
+    entry.write_text(entry.read_text().replace('"partitionValues":{"p":null}', '"partitionValues":{"p":""}'))
+    log_was_edited(spark, path)
+    keys = open_table(spark, path).files().partitions
+    assert (None,) in keys and ("",) not in keys  # noqa: PT018
+    before = counted(spark, path, "p, sum(k)")
+    done = rewritten(spark, path, where=partition_condition("p=__HIVE_DEFAULT_PARTITION__", {"p": "int"}))
+    assert done.rows == 334
+    assert counted(spark, path, "p, sum(k)") == before
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("moment", ["+10000-01-01 00:00:00", "-0044-03-15 12:30:00.000001"])
+def test_days_that_python_does_not_have_may_be_partitions(spark: SparkSession, tmp_path: Path, moment: str) -> None:
+    given = f"IF(id % 2 = 0, TIMESTAMP_NTZ'{moment}', NULL)"
+    path = created(spark, tmp_path / "t", "k BIGINT, p TIMESTAMP_NTZ", f"id, {given}", "p")
+    before = counted(spark, path, "CAST(p AS STRING), sum(k)")
+    assert rewritten(spark, path).rows == 1000
+    assert counted(spark, path, "CAST(p AS STRING), sum(k)") == before
+    snapshot = open_table(spark, path)
+    assert len(np.unique(zones_by_cell(snapshot, SPEC, ["k"], snapshot.files().path.tolist()).partition)) == 2
+
+
+@pytest.mark.slow
+def test_texts_that_are_no_utf8_can_be_laid_out_by(spark: SparkSession, tmp_path: Path) -> None:
+    wrong = "CAST(unhex(concat(hex(CAST(id % 256 AS INT)), '80')) AS STRING)"
+    path = created(spark, tmp_path / "t", "k BIGINT, s STRING", f"id, IF(id % 3 = 0, {wrong}, concat('a', id))")
+    plan = pipeline.layout_by_hand(spark, path, {"s": 4}, settings=pipeline.LearnSettings(target_file_rows=100))
+    before = counted(spark, path, "hex(s), sum(k)")
+    assert pipeline.apply(spark, path, plan, force=True).rows == 1000
+    assert counted(spark, path, "hex(s), sum(k)") == before
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"statement": "SELECT k FROM t WHERE s = 'a7'"}) + "\n")
+    found = pipeline.evaluate(spark, path, [str(log)], aliases=["t"])
+    assert found.files_per_query[0] < found.files / 2
 
 
 @pytest.mark.parametrize("committer", COMMITTERS)

@@ -46,6 +46,8 @@ def check_content(relayout: Relayout) -> AssetCheckResult:
     before, after = relayout.proof.contents
     how = relayout.proof.compared
     sentence = f"the same by {how}" if before == after else f"the rows differ by {how}: {UNDO}"
+    if relayout.proof.nothing:
+        sentence = f"compared was {how}: look at DESCRIBE HISTORY, and report it"
     return AssetCheckResult(passed=before == after, description=sentence, metadata={"compared": how})
 
 

@@ -102,4 +102,6 @@ Amount = Annotated[float, Field(ge=0)]
 class Model(BaseModel):
     """Base of every part of the configuration: unknown keys are refused, nothing is changed once it is read."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, allow_inf_nan=False, use_attribute_docstrings=True
+    )

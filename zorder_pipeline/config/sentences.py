@@ -136,6 +136,7 @@ def _expected(kind: str) -> str:
     names: Mapping[str, str] = {
         "int": "a whole number",
         "float": "a number",
+        "finite": "a finite number",
         "string": "a text",
         "choice": "a text, a number, true or false",
         "bool": "true or false",

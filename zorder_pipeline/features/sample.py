@@ -14,7 +14,7 @@ import pyarrow as pa
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import ValueType, canonical_array
+from zorder_pipeline.model.values import ValueType, canonical_array, readable
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
@@ -176,10 +176,10 @@ def take_sample(
     order = np.lexsort((table["place"].to_numpy(), file))
     result: dict[str, SampleColumn] = {}
     for i, name in enumerate(columns):
-        values, valid = canonical_array(table[f"c{i}"], known[name].value_type)
+        values, valid = canonical_array(readable(table[f"c{i}"]), known[name].value_type)
         result[name] = SampleColumn(values[order], valid[order])
     for i, (name, (_, type_name)) in enumerate(more.items()):
-        values, valid = canonical_array(table[f"e{i}"], ValueType.parse(type_name))
+        values, valid = canonical_array(readable(table[f"e{i}"]), ValueType.parse(type_name))
         result[name] = SampleColumn(values[order], valid[order])
     return Sample(result, file[order], len(order), total_rows, seed, snapshot.version, len(some), paths)
 

@@ -179,12 +179,12 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
     if promised.queries < MIN_PROMISE_QUERIES:
         why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
         return replace(found, cause="too_few_queries", reasons=(why, read))
-    if saved.low <= 0:
+    if not saved.low > 0:  # neither does what is no number pass
         why = f"not proved to help: {_unproved(promised)}"
         return replace(found, cause="not_proved", reasons=(why, read))
-    if saved.expected <= cost.expected:
+    if not saved.expected > cost.expected:
         return found
-    if saved.low <= cost.expected:
+    if not saved.low > cost.expected:
         why = f"interval too wide: it is expected to pay, but not sure to; {balance}"
         return replace(found, cause="interval_too_wide", reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))

@@ -20,8 +20,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["DAY", "Value", "ValueType", "canonical_array", "order_key", "sort_unique", "value_from_json"]
-__all__ += ["value_to_json"]
+__all__ = ["DAY", "Value", "ValueType", "canonical_array", "order_key", "readable", "sort_unique"]
+__all__ += ["value_from_json", "value_to_json"]
 
 DAY = 86_400_000_000
 """A day in timestamps, which are microseconds."""
@@ -159,6 +159,24 @@ def canonical_array(
     else:
         raise ValueError(f"values of type {value_type.name} have no order")
     return numbers, valid
+
+
+def readable(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Texts as Python has them: bytes that are no UTF-8, which Spark lets pass, become U+FFFD.
+
+    That may change their order: for samples, which only say where to cut, never for bounds that files are skipped by.
+
+    >>> readable(pa.chunked_array([pa.array([b"a", bytes([255]), None]).view(pa.string())])).to_pylist()
+    ['a', '\\ufffd', None]
+    """
+    if not pa.types.is_string(column.type):
+        return column
+    try:
+        column.validate(full=True)
+    except pa.ArrowInvalid:
+        found = column.cast(pa.binary()).to_pylist()
+        return pa.chunked_array([[None if raw is None else raw.decode(errors="replace") for raw in found]], pa.string())
+    return column
 
 
 def _filled(column: pa.Array, to: pa.DataType) -> npt.NDArray[Any]:

@@ -7,8 +7,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
 from zorder_pipeline.gate.benefit import observed_rate
@@ -251,13 +249,14 @@ def _difference(
 ) -> dict[str, float | int | None]:
     rate, source = observed_rate([query.timestamp for query in queries], len(queries))
     values: dict[str, float | None] = {
-        "page_bytes_saved": None,  # of other queries than those: what was measured before says nothing
+        "bytes_saved": None,  # of other queries than those: what was measured before says nothing
+        "page_bytes_saved": None,
         "queries": len(queries),
         "before": float(before.rows.mean()),
         "after": float(after.rows.mean()),
         "files_saved": float((before.files - after.files).mean()),
     }
-    if np.all(before.bytes > 0):  # else VACUUM has removed the files that were replaced
+    if before.weighed and after.weighed:  # else VACUUM has removed the files that were replaced
         values["bytes_saved"] = float((before.bytes - after.bytes).mean())
         if before.pages is not None and after.pages is not None:
             values["page_bytes_saved"] = float((before.pages - after.pages).mean())

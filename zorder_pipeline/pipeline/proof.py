@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Proof", "prove"]
 
+NOTHING = "nothing, as the table's history has no commit of ours since the relayout began"
+
 
 @dataclass(frozen=True)
 class Proof:
@@ -27,7 +29,7 @@ class Proof:
         schemas: Spark schemas as JSON.
         properties: table properties as JSON; equal when others committed meanwhile, who may have changed them.
         contents: what was compared of the content, as text.
-        compared: how: ``hash of every row``, ``nulls per column``, or ``rows only``.
+        compared: how: ``hash of every row``, ``nulls per column``, ``rows only``, or `NOTHING`, which proves nothing.
         file_rows: rows of the new files of partitions that got more than one, shape (files,).
     """
 
@@ -37,6 +39,11 @@ class Proof:
     contents: tuple[str, str]
     compared: str
     file_rows: tuple[int, ...] = ()
+
+    @property
+    def nothing(self) -> bool:
+        """Whether nothing could be compared."""
+        return self.compared == NOTHING
 
 
 def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> Proof:
@@ -61,7 +68,9 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
     last = at(runs[-1][1]) if runs else first
     rows = first.count()
     gained = sum(at(new).count() - at(old).count() for old, new in runs)
-    if hashed:
+    if not runs:
+        contents, compared = ("", "not known"), NOTHING
+    elif hashed:
         sums = [(content_hash(at(old)), content_hash(at(new))) for old, new in runs]
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
         compared = "hash of every row"

@@ -45,6 +45,7 @@ class FileVolumes:
         files, rows: in the files that it opens.
         groups: share of the table's rows in the row groups that it reads.
         pages: bytes of its columns in the pages that it reads; None where nobody asked or that is not known.
+        weighed: whether bytes and pages are known: footers of the files, or some of them, could be read.
     """
 
     bytes: Floats
@@ -52,6 +53,7 @@ class FileVolumes:
     rows: Floats
     groups: Floats
     pages: Floats | None = None
+    weighed: bool = True
 
 
 def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
@@ -107,7 +109,8 @@ def present_volumes(
         groups = weighed @ rows / total
     volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
     share = stored_pages(snapshot, boxes, weighed) if pages else None
-    return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, None if share is None else volume * share)
+    by_pages = None if share is None else volume * share
+    return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, by_pages, weighed=whole > 0 or not len(files))
 
 
 def read_volumes(

@@ -162,7 +162,10 @@ def _bounds(group: Any, place: int | None) -> Bounds:
     nulls = statistics.null_count if statistics.has_null_count else -1
     if not statistics.has_min_max:
         return None, None, nulls
-    return statistics.min, statistics.max, nulls
+    try:
+        return statistics.min, statistics.max, nulls
+    except UnicodeDecodeError:  # a text that Python does not have
+        return None, None, nulls
 
 
 def zones_of(bounds: Iterable[Bounds], type_name: str) -> ColumnZones:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import canonical_array
+from zorder_pipeline.model.values import canonical_array, readable
 
 from .key_column import KEY, with_key
 from .session_conf import COMPILED, set_for_a_while
@@ -68,14 +68,14 @@ def zones_by_cell(
     rows = table["rows"].to_numpy().astype(np.int64)
     bounds = {}
     for name in ordered:
-        low, valid = canonical_array(table[f"low_{name}"], types[name])
-        bounds[name] = (low, canonical_array(table[f"high_{name}"], types[name])[0], valid)
+        low, valid = canonical_array(readable(table[f"low_{name}"]), types[name])
+        bounds[name] = (low, canonical_array(readable(table[f"high_{name}"]), types[name])[0], valid)
     nulls = {name: rows - table[f"valid{i}"].to_numpy().astype(np.int64) for i, name in enumerate(columns)}
-    number: dict[str, int] = {}
     partition = np.zeros(len(rows), dtype=np.int64)
-    if groups:
-        texts = [table[f"p{i}"].to_pylist() for i in range(len(groups))]
-        partition[:] = [number.setdefault(repr(value), len(number)) for value in zip(*texts, strict=True)]
+    if groups and len(rows):  # by their codes: Python does not have every day that Spark has
+        coded = [table[f"p{i}"].combine_chunks().dictionary_encode().indices for i in range(len(groups))]
+        codes = np.array([each.fill_null(-1).to_numpy() for each in coded])
+        partition[:] = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
     for i, name in enumerate(snapshot.schema.partition_columns):
         value, valid = canonical_array(table[f"p{i}"], types[name])
         bounds[name], nulls[name] = (value, value, valid), np.where(valid, 0, rows)

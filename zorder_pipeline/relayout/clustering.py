@@ -13,7 +13,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.values import canonical_array, order_key
+from zorder_pipeline.model.values import canonical_array, order_key, readable
 
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
@@ -170,4 +170,4 @@ def _values(rows: DataFrame, snapshot: TableSnapshot, names: Sequence[str], expe
         some = some.sample(fraction=EXTENSION_ROWS / expected, seed=1)
     table = some.toArrow()
     types = {leaf.column.name: leaf.column.value_type for leaf in snapshot.leaves}
-    return {name: canonical_array(table[f"c{i}"], types[name]) for i, name in enumerate(names)}
+    return {name: canonical_array(readable(table[f"c{i}"]), types[name]) for i, name in enumerate(names)}

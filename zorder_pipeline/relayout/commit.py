@@ -21,7 +21,7 @@ from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
 from .failures import conflict, lost_races, of_constraints
-from .history import history_of
+from .history import USER_METADATA, history_of, made_as, told_with
 from .restoring import LOOKED_AT
 from .session_conf import set_for_a_while
 from .sessions import activate, encoders
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Transaction", "actions_summary"]
 
-USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 _labelling = threading.Lock()
 """Two relayouts of a session would take each other's label for the session's own."""
 PART = r"part-(\d+)-[^/]*$"
@@ -149,7 +148,7 @@ class Transaction:
         Args:
             tags: of each new file, by the number of the partition that wrote it.
             columns: what the table's history names as the order of the rows.
-            label: the commit's user metadata, unless the session sets its own.
+            label: what the commit's user metadata begins with; the session's own follows.
 
         Raises:
             LostRaceError: another writer changed an input file; nothing was committed.
@@ -175,7 +174,7 @@ class Transaction:
         self._register(metrics)
         note = ""
         with lost_races(self.current.location), _labelling:
-            told = {} if self.spark.conf.get(USER_METADATA, None) else {USER_METADATA: label}
+            told = {USER_METADATA: told_with(self.spark, label)}
             self._refuse_another_log()
             self._committing = True
             try:
@@ -223,7 +222,7 @@ class Transaction:
             raise VerificationError(
                 f"whether {location} was rewritten is not known ({reason_of(error)}): {_shown(label)} if it was"
             ) from error
-        mine = [int(row["version"]) for row in rows if row["userMetadata"] == label]
+        mine = [int(row["version"]) for row in rows if made_as(row, label)]
         return mine[0] if mine else int(self.jlog.unsafeVolatileSnapshot().version())
 
     def _in_log(self) -> bool:
@@ -324,7 +323,7 @@ class Transaction:
 
 def _shown(label: str) -> str:
     """Where a commit can be found, in words."""
-    return f"DESCRIBE HISTORY shows {label!r} as the userMetadata of the commit"
+    return f"DESCRIBE HISTORY shows {label!r} in the userMetadata of the commit"
 
 
 def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:

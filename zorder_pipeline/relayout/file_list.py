@@ -159,6 +159,9 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         records = _counted(snapshot, path, records, deleted)
     in_all = records.astype(np.int64)
     partitions = [few(batch[f"p{i}"]) for i in range(len(physical))]
+    texts = {leaf.path[0] for leaf in snapshot.leaves if leaf.column.value_type.family in ("string", "binary")}
+    for i, name in enumerate(snapshot.partition_columns):  # others write null as the empty text
+        partitions[i] = partitions[i] if name in texts else [text or None for text in partitions[i]]
     return FileList(
         path=path,
         bytes=batch["size"].to_numpy().astype(np.int64),

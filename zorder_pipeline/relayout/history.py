@@ -11,10 +11,13 @@ from .sessions import sql_name
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
-    from pyspark.sql import Row
+    from pyspark.sql import Row, SparkSession
 
-__all__ = ["COMPACTED", "LOOKED_AT", "OURS", "STILL", "TakenBack", "history_of", "is_ours", "layout_written"]
-__all__ += ["moment_of", "restored", "rewrote", "run_of", "taken_back", "undone_by"]
+__all__ = ["COMPACTED", "LOOKED_AT", "OURS", "STILL", "USER_METADATA", "TakenBack", "history_of", "is_ours"]
+__all__ += ["layout_written", "made_as", "moment_of", "restored", "rewrote", "run_of", "taken_back", "told_with"]
+__all__ += ["undone_by"]
+
+USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id and a word of the run follow, by public API one of
@@ -34,6 +37,16 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
     newest = "" if limit is None else f" LIMIT {limit}"
     found = snapshot.spark.sql(f"DESCRIBE HISTORY {sql_name(snapshot.location)}{newest}").collect()
     return sorted(found, key=lambda row: -int(row["version"]))
+
+
+def told_with(spark: SparkSession, label: str) -> str:
+    """The user metadata of a commit of ours: its label, by which we know it again, and after it the session's own."""
+    return f"{label} {spark.conf.get(USER_METADATA, None) or ''}".rstrip()
+
+
+def made_as(row: Row, label: str) -> bool:
+    """Whether a commit has this label."""
+    return f"{row['userMetadata'] or ''} ".startswith(f"{label} ")
 
 
 def is_ours(row: Row) -> bool:

@@ -23,13 +23,14 @@ from zorder_pipeline.model.values import ValueType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["FILE", "KEY", "PAYLOAD", "RANGE", "Search", "array_sql", "numbers_of_starts", "with_key"]
+__all__ = ["FILE", "KEY", "PAYLOAD", "RANGE", "Search", "array_sql", "canonical_sql"]
+__all__ += ["numbers_of_starts", "with_key"]
 
 KEY, RANGE, FILE, PAYLOAD = "__zorder_key", "__zorder_range", "__zorder_file", "__zorder_payload"
 _CELL, _PLACE, _CODES, _NODE = "__zorder_cell", "__zorder_place", "__zorder_codes", "__zorder_node"
 _EPOCH, _VALUE, _TURNED = "__zorder_epoch", "__zorder_value", "__zorder_turned"
 WHOLE = ("integer", "date", "timestamp", "timestamp_ntz", "boolean")
-"""Families whose `_canonical` form is a bigint."""
+"""Families whose `canonical_sql` form is a bigint."""
 BIGINT = ValueType("bigint")
 TREE_LIMIT = 31
 """More breakpoints than this are searched in an array: a larger comparison tree outgrows generated methods."""
@@ -76,7 +77,7 @@ def with_key(
     for i, feature in enumerate(spec.features):
         column = f"({feature.expression})" if feature.expression else column_sql(paths[feature.column])
         value = f"{_VALUE}{i}"
-        values[value] = _canonical(column, feature.value_type)
+        values[value] = canonical_sql(column, feature.value_type)
         if len(feature.breakpoints) <= TREE_LIMIT:
             code = _tree(value, feature, 0, len(feature.breakpoints))
         else:
@@ -225,7 +226,7 @@ def _interleaved(codes: Sequence[str], spec: KeySpec) -> str:
     return " | ".join(["0L", *runs])
 
 
-def _canonical(column: str, value_type: ValueType) -> str:
+def canonical_sql(column: str, value_type: ValueType) -> str:
     """The column in a form whose order Spark, numpy and the breakpoints agree on."""
     match value_type.family:
         case "date":
@@ -248,7 +249,7 @@ def _canonical(column: str, value_type: ValueType) -> str:
 
 
 def array_sql(values: Sequence[Any], value_type: ValueType = BIGINT) -> str:
-    """A constant array in the form of `_canonical`, which is one literal in a plan however long it is.
+    """A constant array in the form of `canonical_sql`, which is one literal in a plan however long it is.
 
     >>> array_sql([1, 2])
     "from_json(decode(X'5b312c20325d', 'UTF-8'), 'array<bigint>')"

@@ -13,7 +13,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Replacement, Written
 from .failures import answered, lost_races, of_constraints
-from .history import history_of
+from .history import history_of, made_as, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import LOOKED_AT, restore, restore_sql
 from .session_conf import set_for_a_while
@@ -83,11 +83,12 @@ class PublicCommitter:
         """Overwrite, then verify; a commit that changed something is taken back when nobody has committed since."""
         location = self.current.location
         label = f"{how.label} {uuid.uuid4().hex[:12]}"
-        writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS)
+        told = told_with(self.spark, label)
+        writer = rows.write.format("delta").mode("overwrite").options(**OPTIONS, userMetadata=told)
         failure: BaseException | None = None
         with set_for_a_while(self.spark, {**how.conf, **AS_GIVEN}):
             try:
-                writer.option("replaceWhere", self.where).option("userMetadata", label).save(location)
+                writer.option("replaceWhere", self.where).save(location)
             except BaseException as error:  # a connection may break after the commit, a hook after it may fail
                 failure = error
             commit = self._outcome(label, failure, how.conf)
@@ -122,13 +123,13 @@ class PublicCommitter:
         """
         location = self.current.location
         unknown = (
-            f"whether {location} was rewritten is not known, nor verified: DESCRIBE HISTORY shows {label!r} as the "
+            f"whether {location} was rewritten is not known, nor verified: DESCRIBE HISTORY shows {label!r} in the "
             "userMetadata of the commit if it was, also later"
         )
         try:
-            found = [row for row in history_of(self.current, LOOKED_AT) if row["userMetadata"] == label]
+            found = [row for row in history_of(self.current, LOOKED_AT) if made_as(row, label)]
             # others may have committed more than that since
-            found = found or [row for row in history_of(self.current) if row["userMetadata"] == label]
+            found = found or [row for row in history_of(self.current) if made_as(row, label)]
         except BaseException as error:
             first = error if failure is None else failure
             if not isinstance(first, Exception):

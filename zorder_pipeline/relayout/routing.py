@@ -12,8 +12,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.values import ValueType
 
-from .key_column import FILE, KEY, RANGE, Search, array_sql, numbers_of_starts
+from .key_column import FILE, KEY, RANGE, Search, array_sql, canonical_sql, numbers_of_starts
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Cutter", "PartitionCuts", "by_hash", "cut", "histogram_of", "keys_of_partitions", "routed"]
 __all__ += ["sampled_share", "surely_bounded", "to_files"]
 
+MOMENTS = ("date", "timestamp", "timestamp_ntz")
 _STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
 SAMPLED_ROWS = 4000
 WORTH_SAMPLING = 0.25
@@ -207,12 +209,11 @@ def _murmur3(values: npt.NDArray[np.int32]) -> npt.NDArray[np.int32]:
 
 
 def _plain(rows: DataFrame, name: str) -> Column:
-    """A partition column in a form that Python has: it has no dates beyond the year 9999."""
+    """A partition column in a form that Python has: it has no dates before the year 1 nor beyond 9999."""
     from pyspark.sql import functions as F
 
-    column = F.expr(column_sql((name,)))
-    plain = {"date": F.unix_date, "timestamp": F.unix_micros}.get(rows.schema[name].dataType.simpleString())
-    return column if plain is None else plain(column)
+    column, kind = column_sql((name,)), ValueType.parse(rows.schema[name].dataType.simpleString())
+    return F.expr(canonical_sql(column, kind) if kind.family in MOMENTS else column)
 
 
 def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:

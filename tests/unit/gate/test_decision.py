@@ -46,6 +46,13 @@ def test_what_does_not_pay_is_declined_with_its_reason(plan: Plan, settings: Gat
     assert decision.reasons[0].startswith(reason)
 
 
+@pytest.mark.parametrize("settings", [GateSettings(horizon_days=np.inf, queries_per_day=0.0),
+                                      GateSettings(costs=CostModel(base=np.inf))])  # fmt: skip
+def test_what_is_no_number_is_never_approved(settings: GateSettings) -> None:
+    with np.errstate(invalid="ignore"):
+        assert not judge(PLAN, 1e9, 1e9, settings).approved
+
+
 @pytest.mark.parametrize(
     ("laid_out", "cause", "reason"),
     [(False, "not_worth_it", "few ask"), (True, "in_good_order", "no other layout was sought: few ask")],
