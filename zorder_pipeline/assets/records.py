@@ -69,7 +69,7 @@ class AnalysedTable:
     @property
     def _unseen(self) -> list[int]:
         blocks = split_log([q.fingerprint for q in self.queries], [q.timestamp for q in self.queries])
-        return blocks.promise.tolist() if blocks else list(range(len(self.queries)))
+        return blocks.promising.tolist() if blocks else list(range(len(self.queries)))
 
 
 @dataclass(frozen=True)

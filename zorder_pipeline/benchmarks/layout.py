@@ -158,7 +158,7 @@ def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     """What the promise block's queries really read, after and before, as a multiple of what was promised."""
     blocks = split_log([query.fingerprint for query in loaded.train], [query.timestamp for query in loaded.train])
     assert blocks is not None
-    estimator = loaded.estimator([loaded.train_boxes[i] for i in blocks.promise])
+    estimator = loaded.estimator([loaded.train_boxes[i] for i in blocks.promising])
     stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
     before = estimator.rows_read(stored, files) / loaded.rows
     after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)

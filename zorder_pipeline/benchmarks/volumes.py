@@ -89,7 +89,7 @@ def _workload(
     analysis = pipeline.analyse(spark, snapshot, ingested, [snapshot.location], settings)
     blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
     assert blocks is not None
-    chosen = blocks.promise.tolist()
+    chosen = blocks.promising.tolist()
     if case.name == "lineitem":
         yield from _grid(spark, analysis, chosen, progress)
         delta_table(spark, path, rows, FILES)

@@ -192,8 +192,13 @@ def _meets_texts(node: exp.Expr) -> bool:
         above = above.parent
     if above is None or isinstance(above, (*TEXTS, *OF_TEXT, exp.Is, exp.Not, exp.And, exp.Or)):
         return True
-    numbers = (item for item in above.iter_expressions() if isinstance(item.unnest(), exp.Neg | exp.Literal))
-    others = (item for item in above.iter_expressions() if item.find(exp.Column) and item.unnest() is not node)
-    compared = isinstance(above, _COMPARED)
-    plain = all(isinstance(item.unnest(), exp.Literal) and item.unnest().is_string for item in numbers)
-    return compared and plain and not any(True for _ in others)
+    compared = [item.unnest() for item in above.iter_expressions()]
+    constants = [item for item in compared if not item.find(exp.Column)]
+    alone = len(compared) == len(constants) + 1
+    return isinstance(above, _COMPARED) and alone and all(map(_is_text_constant, constants))
+
+
+def _is_text_constant(node: exp.Expr) -> bool:
+    """Whether a constant is a text, to whose type no text has to be cast."""
+    cast = isinstance(node, exp.Cast) and node.to.this in exp.DataType.TEXT_TYPES
+    return _is_string(node) or isinstance(node, exp.Null) or cast

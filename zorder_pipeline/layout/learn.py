@@ -52,10 +52,10 @@ class Learned:
         spec: the winning key; None when the present layout was not surely beaten on the select queries.
         name: ``learned`` (a bit order), ``tree`` (of cuts), ``uneven-tree`` (whose files differ in size), the
             winning baseline's name, ``stored``, or ``kept``.
-        train, select: mean share of rows read on the training and the select block under the winner.
-        stored_select: the same on the select block as the table lies now.
-        baselines: mean share on the select block by baseline, ``stored`` included.
-        before, after: share of rows per promise query, now and under the winner, shape (promise queries,).
+        train, select: mean share of rows read under the winner by the queries that were learned and chosen by.
+        stored_select: the latter as the table lies now.
+        baselines: mean share of the queries chosen by, by baseline, ``stored`` included.
+        before, after: share of rows per query of `LogBlocks.promising`, now and under the winner, shape (queries,).
         standing: the same once new files follow the present layout; as ``before`` when nothing is kept.
         rows_per_file: sample rows that stood for a file: below 50 the shares are optimistic.
         history: best training cost after each trial.
@@ -124,7 +124,7 @@ def learn_layout(
         return None if settings.seconds is None else max(0.0, settings.seconds - (time.monotonic() - started))
 
     everything = np.arange(len(queries))
-    train, select = (blocks.train, blocks.select) if blocks else (everything, everything)
+    train, select = (blocks.train, blocks.choosing) if blocks else (everything, everything)
 
     def estimator(index: npt.NDArray[np.int64]) -> Estimator:
         return Estimator.build(columns, schema, [queries[i] for i in index], table.rows)
@@ -159,7 +159,7 @@ def learn_layout(
     if winner is not None:
         both, known = train, on_train
         if blocks:  # the choice is made: what the select block knows may now refine it
-            both = np.sort(np.concatenate([train, select]))
+            both = np.union1d(train, blocks.select)
             known = estimator(both)
         grower = None
         if name in TREES:
@@ -172,9 +172,9 @@ def learn_layout(
     nothing = np.zeros(0)
     before = still = after = nothing
     if blocks:
-        on_promise = estimator(blocks.promise)
+        on_promise = estimator(blocks.promising)
         before = (
-            whole_table_shares(on_promise, *table.blocks(None), stands_for) if lies is None else lies[blocks.promise]
+            whole_table_shares(on_promise, *table.blocks(None), stands_for) if lies is None else lies[blocks.promising]
         )
         still = before if kept is None else whole_table_shares(on_promise, *stays, stands_for)
         after = still if winner is None else whole_table_shares(on_promise, *table.blocks(winner), stands_for)

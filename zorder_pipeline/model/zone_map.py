@@ -14,6 +14,8 @@ from .values import ValueType
 
 __all__ = ["PAGE_ROWS", "ColumnZones", "ZoneMap"]
 
+MANY = 16
+"""Texts of an IN beyond which they are looked up together."""
 PAGE_ROWS = 20_000
 """Rows of a Parquet page, by the default of Spark's writer (``parquet.page.row.count.limit``)."""
 
@@ -93,7 +95,11 @@ class ZoneMap:
 
     def _matching_range(self, zones: ColumnZones, item: Range) -> Mask:
         result = (zones.null_count != 0) if item.nulls else np.zeros(len(self), dtype=np.bool_)
-        for interval in item.tested:
+        intervals: Sequence[Interval] = item.tested
+        if self._has_bounds(zones, item) and zones.low.dtype.kind == "O" and len(intervals) > MANY:
+            points, intervals = _points(intervals)
+            result |= (~zones.known | _holding(zones, points)) & ~self._all_null(zones)
+        for interval in intervals:
             if _unbounded(interval):
                 result |= ~self._all_null(zones)
             elif self._has_bounds(zones, item):
@@ -120,6 +126,20 @@ class ZoneMap:
     def _all_null(self, zones: ColumnZones) -> Mask:
         physical = self.rows if self.physical_rows is None else self.physical_rows
         return (zones.null_count >= 0) & (zones.null_count >= physical)
+
+
+def _points(intervals: Sequence[Interval]) -> tuple[npt.NDArray[Any], Sequence[Interval]]:
+    """The single values among intervals, in ascending order, and the other intervals."""
+    single = {item.low for item in intervals if item.low is not None and item.low == item.high}
+    points = np.empty(len(single), dtype=object)
+    points[:] = sorted(single)
+    return points, [item for item in intervals if item.low is None or item.low != item.high]
+
+
+def _holding(zones: ColumnZones, points: npt.NDArray[Any]) -> Mask:
+    """Blocks between whose bounds one of the points lies; Python's comparisons, for objects."""
+    first, beyond = np.searchsorted(points, zones.low, "left"), np.searchsorted(points, zones.high, "right")
+    return np.asarray(first < beyond, dtype=np.bool_)
 
 
 def _unbounded(interval: Interval) -> bool:

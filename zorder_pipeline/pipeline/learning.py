@@ -136,7 +136,7 @@ def learn_remembering(
         if settings.queries_per_day is None
         else (settings.queries_per_day, "configured")
     )
-    unseen = blocks.promise.tolist() if blocks else []
+    unseen = blocks.promising.tolist() if blocks else []
     queries = [analysis.queries[i] for i in unseen], [analysis.boxes[i] for i in unseen]
     now = with_sampled_pages(analysis, present_volumes(snapshot, *queries), queries[1]) if unseen else None
     standing = kept if kept is not None else sample.file

@@ -20,7 +20,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm, reason_of
 from zorder_pipeline.model.places import local_path
 from zorder_pipeline.query_log.recorder import Recorder
-from zorder_pipeline.query_log.spool import RECORDED, moved_to
+from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import STATE_CONF, state_of
@@ -76,7 +76,7 @@ class Recording:
                 raise ZorderError("the session has been stopped")
             place = f"{self.state}/{RECORDED}/{self._kind}"
             moved = moved_to(self.spark, self.recorder.spool, place)
-            if not moved and not self._left:
+            if not moved and not (self._left and any_moved(self.spark, place)):
                 return 0
             self._left = True
             opened = {name: self._opened(name, table) for name, table in self.tables.items()}

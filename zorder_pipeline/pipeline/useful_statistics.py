@@ -21,7 +21,7 @@ from zorder_pipeline.features.statistics import enriched, worth_keeping
 from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.layout.virtual_files import whole_distinct
-from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats, bloom_place
+from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats, bloom_place
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -184,7 +184,7 @@ def _virtual(
         if name in columns:
             domain, places = _coded(columns[name], file)
             zones = _zones(domain, domain, places, rows)
-            bloom = _bloom(domain, places, files) if feature.equality else None
+            bloom = _bloom(domain, places) if feature.equality else None
             distinct = np.bincount(np.unique(np.stack(places), axis=1)[0], minlength=files).astype(np.float64)
             filtered = whole_distinct(distinct, rows.astype(np.float64), whole) <= MOST_PLACES
             enriched_stats[name] = FeatureStats(feature, zones, rows, bloom, filtered if feature.equality else None)
@@ -274,11 +274,6 @@ def _zones(
     return ColumnZones(low[np.where(known, first, 0)], high[np.where(known, last, 0)], known, nulls)
 
 
-def _bloom(
-    domain: npt.NDArray[Any], places: tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]], files: int
-) -> npt.NDArray[np.uint8]:
-    file, code = places
-    bit = np.array([bloom_place(value) for value in domain.tolist()], dtype=np.int64)[code]
-    bloom = np.zeros((files, BLOOM_BITS // 8), dtype=np.uint8)
-    np.bitwise_or.at(bloom, (file, bit >> 3), (1 << (bit & 7)).astype(np.uint8))
-    return bloom
+def _bloom(domain: npt.NDArray[Any], places: tuple[npt.NDArray[np.int32], npt.NDArray[np.intp]]) -> BloomFilters:
+    file, code = np.unique(np.stack(places), axis=1)
+    return BloomFilters.of(np.array([bloom_place(value) for value in domain.tolist()], dtype=np.int64)[code], file)

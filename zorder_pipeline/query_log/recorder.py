@@ -122,7 +122,8 @@ class Recorder:
         target = self.spool / f"{int(time.time())}-{os.getpid()}-{uuid.uuid4().hex[:12]}.jsonl"
         scratch = target.with_suffix(".tmp")
         self.spool.mkdir(parents=True, exist_ok=True)  # whoever cleans up temporary folders may have taken it
-        scratch.write_text("\n".join([start, *lines]) + "\n", encoding="utf-8")
+        with open(os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8") as file:
+            file.write("\n".join([start, *lines]) + "\n")  # for nobody else: plans hold literals
         scratch.replace(target)  # whoever reads the folder sees whole files only
         return target
 

@@ -13,7 +13,7 @@ from zorder_pipeline.java import java_class
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["RECORDED", "delete_moved", "moved_to"]
+__all__ = ["RECORDED", "any_moved", "delete_moved", "moved_to"]
 
 RECORDED = "recorded"
 """The folder of the state that they are moved to."""
@@ -45,6 +45,12 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
             raise ZorderError(f"{hidden} could not be renamed to {target}; what was recorded stays in {spool}")
         file.unlink(missing_ok=True)
     return len(files)
+
+
+def any_moved(spark: SparkSession, place: str) -> bool:
+    """Whether there is a folder of files that were moved."""
+    folder = java_class(spark, "org.apache.hadoop.fs.Path")(place)
+    return bool(folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(folder))
 
 
 def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:

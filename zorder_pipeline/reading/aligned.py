@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats
+from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import ColumnZones
 
@@ -65,19 +65,14 @@ def _of_files(feature: Feature, rows: pa.Table, file: npt.NDArray[np.int64], cou
     known[file] = valid
     nulls[file] = rows["nulls"].to_numpy()
     total[file] = rows["rows"].to_numpy()
-    places = rows["places"].to_pylist() if feature.equality else []
+    places = rows["places"].to_pylist() if feature.equality else [None] * len(file)
     zones = ColumnZones(low, high, known, nulls)
-    if not any(item is not None for item in places):
+    last = {int(index): packed for index, packed in zip(file, places, strict=True)}  # an exact vector's comes last
+    present = {index: np.frombuffer(packed, dtype="<u2") for index, packed in last.items() if packed is not None}
+    if not present:
         return FeatureStats(feature, zones, total)
-    bloom = np.zeros((count, BLOOM_BITS // 8), dtype=np.uint8)
     filtered = np.zeros(count, dtype=np.bool_)
-    for index, packed in zip(file, places, strict=True):
-        if packed is not None:
-            bits = np.frombuffer(packed, dtype="<u2")
-            row = np.zeros(BLOOM_BITS, dtype=np.uint8)
-            row[bits] = 1
-            bloom[index] = np.packbits(row, bitorder="little")
-            filtered[index] = True
-        else:
-            filtered[index] = False
-    return FeatureStats(feature, zones, total, bloom, filtered)
+    filtered[list(present)] = True
+    bits = np.concatenate(list(present.values()))
+    owner = np.repeat(np.array(list(present), dtype=np.int32), [len(each) for each in present.values()])
+    return FeatureStats(feature, zones, total, BloomFilters.of(bits, owner), filtered)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.model.file_stats import FeatureStats, bloom_place
 from zorder_pipeline.model.ranges import Boxes, Range
 from zorder_pipeline.model.values import ValueType
-from zorder_pipeline.model.zone_map import Mask, ZoneMap
+from zorder_pipeline.model.zone_map import ColumnZones, Mask, ZoneMap
 
 __all__ = ["Excluded", "FileTests", "without_hulls"]
 
@@ -43,7 +43,7 @@ class FileTests:
     """
 
     def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats]) -> None:
-        self.delta = replace(delta, all_or_none=False)
+        self.delta = replace(delta, columns=_certain(delta.columns), all_or_none=False)
         self.enriched = dict(enriched)
 
     def matching(self, boxes: Boxes, own: bool = True) -> Mask:
@@ -110,6 +110,22 @@ class FileTests:
         return result
 
 
+def _certain(columns: Mapping[str, ColumnZones]) -> Mapping[str, ColumnZones]:
+    """Bounds without those of texts that Delta's log cannot hold: bytes that are no UTF-8 are U+FFFD in it.
+
+    Those may be on the wrong side of the values, which tells where more is asked of them than Delta asks.
+    """
+
+    def certain(zones: ColumnZones) -> ColumnZones:
+        if zones.exact or zones.low.dtype.kind != "O":
+            return zones
+        both = zip(zones.low.tolist(), zones.high.tolist(), strict=True)
+        wrong = [any(isinstance(value, str) and "\ufffd" in value for value in pair) for pair in both]
+        return replace(zones, known=zones.known & ~np.array(wrong, dtype=np.bool_)) if any(wrong) else zones
+
+    return {name: certain(zones) for name, zones in columns.items()}
+
+
 def without_hulls(boxes: Boxes) -> Boxes:
     """The boxes with every value of an IN tested alone, which Delta does not do."""
     return tuple(tuple(replace(item, hull=False) for item in box) for box in boxes)
@@ -130,6 +146,5 @@ def _looked_up(stats: FeatureStats, item: Range) -> Mask:
     found: npt.NDArray[np.bool_] = ~stats.filtered
     for value in points:
         assert value is not None
-        place = bloom_place(value)
-        found = found | ((stats.bloom[:, place >> 3] >> np.uint8(place & 7)) & 1).astype(np.bool_)
+        found[stats.bloom.having(bloom_place(value))] = True
     return found

@@ -31,7 +31,7 @@ __all__ += ["ROOT", "real_path", "zones_of_batch"]
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
 SIZE_TAG = "zorder.size"
-MILLISECOND = 1000
+MILLISECOND, LAST_MOMENT = 1000, np.iinfo(np.int64).max
 ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.`offset`)"
@@ -259,7 +259,12 @@ def zones_of_batch(
             low, has_low = canonical_array(batch[f"low{i}"], value_type)
             high, has_high = canonical_array(batch[f"high{i}"], value_type)
             if value_type.family in ("timestamp", "timestamp_ntz"):
-                high = high + MILLISECOND  # Delta keeps milliseconds and adds one when it skips
+                # Delta keeps milliseconds and adds one when it skips
+                high = np.minimum(high, LAST_MOMENT - MILLISECOND) + MILLISECOND
+            if leaf.from_float:  # the log has a float's shortest text, which as a double is another number
+                with np.errstate(over="ignore"):
+                    low = np.minimum(low, np.nextafter(low.astype(np.float32), np.float32(-np.inf)))
+                    high = np.maximum(high, np.nextafter(high.astype(np.float32), np.float32(np.inf)))
             result[leaf.column.name] = ColumnZones(low, high, has_low & has_high, nulls)
         elif f"nulls{i}" in names and value_type.orderable:
             blank = np.zeros(len(rows), dtype=value_type.numpy_dtype)

@@ -29,12 +29,14 @@ class Leaf:
         physical: its path in files and statistics.
         column: its schema entry.
         stored: where files keep it and as what, as text: of a column with the same text the same values are read.
+        from_float: whether a FLOAT was widened to this DOUBLE.
     """
 
     path: tuple[str, ...]
     physical: tuple[str, ...]
     column: Column
     stored: str
+    from_float: bool = False
 
 
 def leaves_of(
@@ -62,7 +64,9 @@ def leaves_of(
         partition = not path and item.name in partitions
         stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
         column = Column(".".join(here), ValueType.parse(name).name, partition, stats)
-        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}")
+        changes = (item.metadata or {}).get("delta.typeChanges", ())
+        from_float = name == "double" and any(change.get("fromType") == "float" for change in changes)
+        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}", from_float)
 
 
 def _whole_type(item: StructField) -> str:

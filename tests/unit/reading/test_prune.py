@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.features.statistics import enriched
-from zorder_pipeline.model.file_stats import BLOOM_BITS, Feature, FeatureStats, bloom_place, widened
+from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats, bloom_place, widened
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -48,11 +48,8 @@ def _tests(files: Files, known: list[bool]) -> FileTests:
     stats = {}
     for feature in (ODD, SUM, B):
         values = [[_value(feature, row) for row in file] for file in files]
-        bloom = np.zeros((len(files), BLOOM_BITS // 8), dtype=np.uint8)
-        for bits, items in zip(bloom, values, strict=True):
-            for item in items:
-                if item is not None:
-                    bits[bloom_place(item) >> 3] |= 1 << (bloom_place(item) & 7)
+        bits = [(bloom_place(item), i) for i, items in enumerate(values) for item in items if item is not None]
+        bloom = BloomFilters.of(*np.array(bits, dtype=np.int64).reshape(-1, 2).T)
         counted = np.where(known, rows, 0)
         filters = (bloom, np.array(known)) if feature.equality else (None, None)
         stats[NAMES[feature]] = FeatureStats(feature, _zones(values, known), counted, *filters)
