@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.gathering import asked_of, gathered
@@ -52,3 +54,23 @@ def test_what_others_write_to_the_state_is_seen(spark: SparkSession, tmp_path: P
     file_stats._loaded.clear()
     names = set(store.load(table_id).rows["feature"].to_pylist())
     assert {"c LIKE '%7%'", "c LIKE '%8%'", "c LIKE '%9%'"} <= names
+
+
+@pytest.mark.slow
+def test_what_is_purged_while_statistics_are_written_does_not_come_back(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(40).selectExpr("id", "concat('Jane ', id) c").repartition(4).write.format("delta").save(path)
+    gathered(spark, path, state, "c LIKE '%Jane%'")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    write = FileStats._write
+
+    def late(self: FileStats, *args: Any) -> None:
+        assert FileStats(spark, state).purge() > 0
+        write(self, *args)
+
+    monkeypatch.setattr(FileStats, "_write", late)
+    gathered(spark, path, state, "id > 3")
+    kinds = {row["kind"] for row in spark.read.format("delta").load(f"{state}/file_stats").collect()}
+    assert kinds <= {"column"}

@@ -72,6 +72,33 @@ STATEMENTS = [
 ]
 
 
+@pytest.mark.slow
+def test_bounds_that_delta_s_log_cannot_hold_hide_no_row(spark: SparkSession, tmp_path: Path) -> None:
+    """Where Spark's own selection reads a file although its bounds are wrong, ours does."""
+    state = str(tmp_path / "state")
+
+    def files(name: str, *rows: str) -> str:
+        path = str(tmp_path / name)
+        for row in rows:
+            written = spark.sql(f"SELECT {row}").coalesce(1).write.format("delta").mode("append")
+            written.option("delta.enableTypeWidening", "true").save(path)
+        return path
+
+    with session_conf(spark, UTC):
+        floats = files("floats", "CAST(0.1 AS FLOAT) x, 1 id", "CAST(7.5 AS FLOAT) x, 2 id")
+        spark.sql(f"ALTER TABLE delta.`{floats}` CHANGE COLUMN x TYPE DOUBLE")
+        spark.sql(f"INSERT INTO delta.`{floats}` VALUES (1e300, 3), (-1e300, 3), (0.3, 4)")
+        assert read_alike(spark, floats, state, "x IN (0.10000000149011612D, 0.05D)") < 3
+        moments = files("moments", "timestamp_micros(9223372036854775807) at, 1 id", "TIMESTAMP'2024-01-01' at, 2 id")
+        late = "at > TIMESTAMP'2025-01-01'"
+        found = zorder_pipeline.scan(spark, moments, late, state=state)
+        assert (len(found.inputFiles()), found.select("id").collect()) == (1, [(1,)])
+        assert same_answer(spark, f"SELECT id FROM delta.`{moments}` WHERE {late}", state)
+        smile = "\U0001f600"
+        texts = files("texts", f"explode(array(CAST(X'FFFF' AS STRING), 'a', '{smile}x')) s, 1 id", "'b' s, 2 id")
+        assert read_alike(spark, texts, state, f"s IN ('{smile}x', 'Z')") == 1
+
+
 @pytest.mark.parametrize("statement", STATEMENTS)
 def test_statements_of_every_shape_give_what_spark_gives(
     spark: SparkSession, table: tuple[str, str], statement: str

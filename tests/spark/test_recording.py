@@ -140,3 +140,17 @@ def test_where_it_cannot_record_it_says_so(spark: SparkSession) -> None:
 
     with pytest.raises(UnsupportedTableError, match="Spark Connect"):
         zorder_pipeline.record(Connect(), state="/tmp/none")  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_a_recording_in_which_nothing_happened_is_no_problem(spark: SparkSession, tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with zorder_pipeline.record(spark, state=str(tmp_path / "state"), spool=str(spool), every=None) as recording:
+            assert recording.flush() == 0
+    assert not (tmp_path / "state").exists()
+    recording.recorder._lines = ["{}"]
+    written = recording.recorder.spill()
+    assert written is not None
+    assert written.stat().st_mode & 0o777 == 0o600, "plans hold literals"

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Imported", "table_from_parquet"]
 
+INDEXED, USUAL, STATISTICS = "delta.dataSkippingNumIndexedCols", 32, 200
+"""The property of how many columns Delta keeps statistics, how many these are without it, and in a table made here."""
+
 
 @dataclass(frozen=True)
 class Imported:
@@ -36,7 +39,8 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
     """Copy Parquet files into a new Delta table, rows in the order of the files.
 
     As in Spark a column in the paths (``ds=2026-01-01``) is a column of the table, also if the files have one of that
-    name; unlike there the table has every column that some file has.
+    name; unlike there the table has every column that some file has, and statistics of the first `STATISTICS` columns,
+    not of 32: whoever looks at a table for the first time does not know which of its columns these are.
 
     Args:
         sources: files, or folders of files.
@@ -64,7 +68,13 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
                 f"{', '.join(names)} {'are' if len(names) > 1 else 'is'} all that there is, and Delta wants a column "
                 f"that a table is not partitioned by; name fewer with --partition-by"
             )
-        write_deltalake(str(target), data.scanner().to_reader(), mode="error", partition_by=list(parted) or None)
+        write_deltalake(
+            str(target),
+            data.scanner().to_reader(),
+            mode="error",
+            partition_by=list(parted) or None,
+            configuration={INDEXED: str(STATISTICS)} if len(data.schema.names) > USUAL else None,
+        )
         rows = int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
         return Imported(rows, parted, from_paths)
     except (DeltaError, pa.ArrowException, OSError) as error:

@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["learn", "learn_layout_for", "learn_remembering"]
 
 FEW_ROWS_PER_FILE = 50
+ASKED_OFTEN = 0.05
+"""Share of the queries from which on a column without statistics is worth a note."""
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
@@ -151,7 +153,7 @@ def learn_remembering(
     learned, target = found.learned, found.target
     told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
-    notes = list(changes)
+    notes = [*changes, *_without_statistics(analysis)]
     if blocks is None:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if unsought:
@@ -217,3 +219,22 @@ def learn_remembering(
     if settings.confirm and proving is not None:
         plan = earlier_ones_proved(plan, proof, queries[1], proving)
     return plan, learned, replace(memory, columns=types)
+
+
+def _without_statistics(analysis: TableAnalysis) -> list[str]:
+    """A note of the columns that a layout cannot serve, as Delta keeps no statistics of them."""
+    schema = analysis.snapshot.schema
+    found = [
+        candidate
+        for candidate in analysis.features.candidates
+        if candidate.share >= ASKED_OFTEN
+        and (column := schema.find(candidate.column)) is not None
+        and column.value_type.delta_min_max
+        and not column.delta_stats
+    ]
+    if not found:
+        return []
+    names = ", ".join(f"{candidate.column} ({candidate.share:.0%} of the queries)" for candidate in found)
+    why = "Delta keeps statistics of a table's first 32 columns, or of those that its properties name"
+    way_out = "name them in delta.dataSkippingStatsColumns and learn again: the files that a relayout writes have them"
+    return [f"no file is skipped by {names}: {why}; {way_out}"]

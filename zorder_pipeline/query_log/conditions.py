@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
@@ -103,12 +103,23 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
             return TRUE if bool(node.this) != negated else Or(())
         case exp.Null():
             return Or(())
+        case exp.EQ() | exp.NEQ() if (asked := _asked_whether(node)) is not None:
+            return condition(asked[0], context, negated == asked[1])
     if (truth := constant(node, context.clock)) is not None:
         return TRUE if truth.kind == "boolean" and (truth.text == "true") != negated else Or(())
     found = _atom(node, context)
     if found is None:
         return _opaque(node, context, negated)
     return _negation(found, node, context) if negated else found
+
+
+def _asked_whether(node: exp.Expr) -> tuple[exp.Expr, bool] | None:
+    """The condition in ``(a > 5) = true`` or ``<> false``, and whether it is to be true; None of anything else."""
+    sides = [node.this.unnest(), node.expression.unnest()]
+    for inner, other in (sides, sides[::-1]):
+        if isinstance(other, exp.Boolean) and isinstance(inner, exp.Predicate | exp.Connector | exp.Not):
+            return inner, bool(other.this) == isinstance(node, exp.EQ)
+    return None
 
 
 def _plainly(node: exp.Expr) -> exp.Expr:
@@ -215,15 +226,29 @@ def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
         return None
     if column is None and not isinstance(node.this, exp.Tuple) and len(node.expressions) <= MAX_SOLVED:
         parts = [_comparison(node.this, "=", item, context) for item in node.expressions]
-        solved = tuple(part for part in parts if part is not None)
-        if len(solved) < len(parts):
+        known = tuple(part for part in parts if part is not None)
+        if len(known) < len(parts):
             return None
-        return solved[0] if len(solved) == 1 else Or(solved)
+        # Spark sees through the cast of a number in a list, and through others in a single comparison alone
+        return known[0] if len(known) == 1 else Or(known if _of_a_number(node.this) else tuple(map(_solved, known)))
     if column is None:
         return _in_tuples(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
     present = tuple(value for value in values if value is not None)
     return context.compared(column, "in", present) if len(present) == len(values) else None
+
+
+def _of_a_number(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Cast) and node.to.this in exp.DataType.NUMERIC_TYPES
+
+
+def _solved(found: Predicate) -> Predicate:
+    """The same, of which neither Delta's nor Parquet's statistics are asked."""
+    if isinstance(found, Comparison):
+        return replace(found, derived=True, solved=True)
+    if isinstance(found, And | Or):
+        return replace(found, children=tuple(map(_solved, found.children)))
+    return found
 
 
 def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
@@ -239,7 +264,7 @@ def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
         present = tuple(dict.fromkeys(value for value in values if value is not None))
         name = context.column(item)
         if name is not None and None not in values and (told := context.compared(name, "in", present, derived=True)):
-            parts.append(told)
+            parts.append(_solved(told))  # by what a row of a list says of one column Spark's scans do not skip
     return And(tuple(parts)) if parts else None
 
 

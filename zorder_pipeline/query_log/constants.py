@@ -12,6 +12,7 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import Literal
 
+from .epochs import with_epochs
 from .literals import MOMENT_TYPES, computed, plain
 from .relative import SPARKS, Clock, called, moment, with_moments
 
@@ -37,7 +38,7 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
             return _shown(at)
         if (instant := _instant(node, clock)) is not None:
             return instant
-        told = with_moments(node, clock)
+        told = with_moments(with_epochs(node, clock), clock)
         return None if told.find(exp.Anonymous) else computed(told)
     except (SqlglotError, ValueError, OverflowError, ArithmeticError, AttributeError, TypeError, LookupError):
         return None

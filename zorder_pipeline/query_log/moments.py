@@ -7,7 +7,7 @@ import datetime as dt
 import time
 from zoneinfo import ZoneInfo
 
-__all__ = ["MONTHS", "SPANS", "asked_at", "latest", "moved", "truncated"]
+__all__ = ["MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
 DAY = 86_400
 FIRST = -62_135_596_800_000_000
@@ -83,6 +83,19 @@ def truncated(start: dt.date, unit: str) -> dt.date | None:
         return start
     of_day = dt.timedelta(hours=start.hour, minutes=start.minute, seconds=start.second, microseconds=start.microsecond)
     return start - of_day % dt.timedelta(seconds=min(SPANS.get(unit, DAY), DAY))
+
+
+def instant(local: dt.datetime, zone: str) -> int | None:
+    """Microseconds since 1970 UTC of a local time; None of one that the zone has twice or not at all.
+
+    >>> instant(dt.datetime(1970, 1, 2), "+01:00"), instant(dt.datetime(2024, 10, 27, 2, 30), "Europe/Berlin")
+    (82800000000, None)
+    """
+    if zone[:1] in ("+", "-"):
+        offset = dt.datetime.strptime(zone, "%z").utcoffset()
+    else:
+        offset = _offset(local, zone)
+    return None if offset is None else (local - offset - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
 
 
 def _offset(local: dt.datetime, zone: str) -> dt.timedelta | None:

@@ -12,7 +12,7 @@ from sqlglot import exp
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
 from .moments import MONTHS, SPANS, moved, truncated
 
-__all__ = ["NOW", "SPARKS", "Clock", "called", "moment", "unit_of", "with_moments"]
+__all__ = ["NOW", "SPARKS", "Clock", "called", "moment", "read", "unit_of", "with_moments"]
 
 SPARKS = ("spark", "databricks", "hive")
 """Dialects in which days of the week and seconds mean what they do in Spark."""
@@ -98,9 +98,11 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             told = any(value for name, value in node.args.items() if name not in ("this", "safe"))
             return None if told else _day(moment(node.this, clock))
         case exp.TsOrDsToDate() | exp.StrToDate() if node.args.get("format") and isinstance(node.this, exp.Literal):
-            return _day(_read(node.this.this, node.args["format"], _DATE_FORMAT))
+            return _day(read(node.this.this, node.args["format"], _DATE_FORMAT))
         case exp.StrToTime() if isinstance(node.this, exp.Literal) and not node.args.get("zone"):
-            return _read(node.this.this, node.args["format"], _FORMAT)
+            return read(node.this.this, node.args["format"])
+        case exp.Timestamp(this=exp.Literal(is_string=True) as text) if not node.args.get("zone"):
+            return _midnight(moment(exp.cast(text.copy(), "TIMESTAMP"), clock))
         case exp.TimestampFromParts() if not node.args.get("zone") and node.args.get("hour") is not None:
             day = dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
             hour, minute, second = (_whole(node.args[name]) for name in ("hour", "min", "sec"))
@@ -143,8 +145,6 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
             if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not _FORMAT.fullmatch(form):
                 return part
             return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), ZoneInfo(clock.zone)).strftime(form))
-        if isinstance(part, exp.StrToUnix | exp.UnixSeconds) and isinstance(part.this, exp.CurrentTimestamp):
-            return part if clock.now() is None else exp.Literal.number((clock.timestamp or 0) // 1_000_000)
         if isinstance(part, exp.TimeToStr):
             inner = part.this.this if isinstance(part.this, exp.TimeStrToTime) else part.this
             at, form = moment(inner, clock), _form(part.args["format"])
@@ -247,8 +247,12 @@ def _form(node: exp.Expr) -> str:
     return _DIRECTIVE.sub(r"%\1", node.this)
 
 
-def _read(text: str, form: exp.Expr, known: re.Pattern[str]) -> dt.datetime | None:
-    """A moment written in a format of year, month, day and what is ``known`` besides."""
+def read(text: str, form: exp.Expr, known: re.Pattern[str] = _FORMAT) -> dt.datetime | None:
+    """A moment written in a format of year, month, day and what is ``known`` besides; None where that is not told.
+
+    Raises:
+        ValueError: the text has another form.
+    """
     wanted = _form(form)
     if not known.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
         return None

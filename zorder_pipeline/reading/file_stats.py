@@ -171,7 +171,7 @@ class FileStats:
         kept = known.of(list(vectors)).rows
         gone = len(known.rows["path"].unique()) - len(kept["path"].unique())
         if len(added) or gone:
-            self._write(table_id, pa.concat_tables([kept, added]) if gone else added, instead=gone > 0)
+            self._write(table_id, added, kept["path"].unique().to_pylist() if gone else None)
             self._wrote(table_id, pa.concat_tables([kept, added]))
         return len(added), gone
 
@@ -210,11 +210,20 @@ class FileStats:
         log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
         return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
-    def _write(self, table_id: str, rows: pa.Table, instead: bool) -> None:
-        """Append rows of a table, or write them in the place of all that there are of it."""
+    def _write(self, table_id: str, rows: pa.Table, instead_of_others: Sequence[str] | None) -> None:
+        """Append rows of a table, or write them in the place of all that there are of it but of some files.
+
+        These are read in the transaction that writes them, or what another purged meanwhile would come back.
+        """
         from pyspark.sql import functions as F
 
-        frame = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id))
+        frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
+        if instead_of_others:
+            files = self.spark.createDataFrame(pa.table({"path": pa.array(instead_of_others, pa.string())}))
+            stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
+            kept = stored.join(F.broadcast(files), "path", "left_semi")
+            frame = kept.unionByName(frame, allowMissingColumns=True)
+        instead = instead_of_others is not None
         writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
         if not self._exists():  # its own files are found by their partitions
             writer = writer.option("delta.dataSkippingNumIndexedCols", "0")

@@ -191,6 +191,13 @@ def test_the_search_keeps_to_its_budget_and_records_every_trial() -> None:
 def test_repeated_statements_stay_in_one_block_and_blocks_follow_time() -> None:
     names = [str(i % 20) for i in range(100)]
     blocks = split_log(names, list(range(100, 0, -1)))
+    assert blocks is not None
+    started = {name: min(100 - i for i in range(100) if names[i] == name) for name in names}
+    begun = min(started[names[i]] for i in blocks.promise)
+    assert blocks.promising.tolist() == [i for i in range(100) if 100 - i >= begun], "all that was asked since"
+    chosen = {names[i] for i in blocks.choosing}
+    assert not chosen & {names[i] for i in blocks.promise}, "what promises chooses nothing"
+    assert set(blocks.select) <= set(blocks.choosing)
     parts = [{names[i] for i in block} for block in (blocks.train, blocks.select, blocks.promise)]
     assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == 20
     assert sum(map(len, (blocks.train, blocks.select, blocks.promise))) == 100

@@ -132,6 +132,7 @@ WEDNESDAY = 1_718_206_200_000_000  # 2024-06-12 15:30 UTC
         ("spark", "cast(date_sub(current_date(), 1) as string)", "'2024-06-11'"),
         ("spark", "year(current_date()) - 1", "2023"),
         ("spark", "unix_timestamp() - 86400", "1718119800"),
+        ("spark", "unix_timestamp() * 1000", "1718206200000"),
         ("spark", "to_date('20240101', 'yyyyMMdd')", "DATE '2024-01-01'"),
         ("spark", "to_date('2024-1-1', 'yyyy-MM-dd')", None),
         ("spark", "make_date(2024, 2, 29)", "DATE '2024-02-29'"),
@@ -164,8 +165,36 @@ def test_relative_time_in_the_functions_of_many_tools(dialect: str, text: str, e
 
 
 @pytest.mark.parametrize(
+    ("text", "zone", "expected"),
+    [
+        # as Spark 4.2 computes them
+        ("unix_timestamp('2024-06-10 00:00:00')", "UTC", "1717977600"),
+        ("unix_timestamp('2024-06-10', 'yyyy-MM-dd') * 1000", "UTC", "1717977600000"),
+        ("unix_timestamp(TIMESTAMP '2024-06-10 00:00:00')", "Europe/Berlin", "1717970400"),
+        ("unix_seconds(TIMESTAMP '2024-06-10 00:00:00Z')", "Europe/Berlin", "1717977600"),
+        ("unix_millis(TIMESTAMP '2024-06-10 00:00:00.5')", "-03:00", "1717988400500"),
+        ("unix_micros(TIMESTAMP '1969-12-31 23:59:59.5')", "UTC", "-500000"),
+        ("unix_seconds(TIMESTAMP '1969-12-31 23:59:59.5')", "UTC", "-1"),
+        ("unix_timestamp(DATE '2024-06-10')", "UTC", "1717977600"),
+        ("CAST(TIMESTAMP '2024-06-10' AS BIGINT) + 60", "UTC", "1717977660"),
+        ("to_unix_timestamp('2024-06-10 00:00:00')", "UTC", "1717977600"),
+        ("bigint(5) + 1", "UTC", "6"),
+        ("unix_timestamp('2024-10-27 02:30:00')", "Europe/Berlin", None),
+        ("unix_timestamp('2024-6-10 00:00:00')", "UTC", None),
+        ("unix_seconds(TIMESTAMP_NTZ '2024-06-10 00:00:00')", "UTC", None),
+        ("CAST(DATE '2024-06-10' AS BIGINT)", "UTC", None),
+    ],
+)
+def test_counts_since_1970_are_numbers(text: str, zone: str, expected: str | None) -> None:
+    node = sqlglot.parse_one(f"SELECT 1 = {text}", read=dialect_of("spark")).expressions[0].expression
+    found = fold(node, Clock(WEDNESDAY, zone))
+    assert (found.to_sql() if found is not None else None) == expected
+
+
+@pytest.mark.parametrize(
     ("dialect", "text", "expected"),
     [
+        ("bigquery", "TIMESTAMP('2024-01-01')", "TIMESTAMP_NTZ '2024-01-01 00:00:00'"),
         ("trino", "from_iso8601_timestamp('2024-06-01T10:00:00Z')", "TIMESTAMP '2024-06-01T10:00:00Z'"),
         ("trino", "from_iso8601_date('2024-06-01')", "DATE '2024-06-01'"),
         ("trino", "date_parse('2024-06-01', '%Y-%m-%d')", "TIMESTAMP_NTZ '2024-06-01 00:00:00'"),
