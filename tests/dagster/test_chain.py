@@ -67,7 +67,7 @@ def test_a_table_that_pays_is_rewritten_and_measured(night: Night) -> None:
     assert [column.name for column in done["dagster/column_schema"].columns] == ["day", "sent", "part"]
     assert done["dagster/uri"] == f"file://{night.folder}/sales"
     assert set(done["dagster/column_lineage"].deps_by_column) == {"day", "sent", "part"}
-    assert "rows read per unseen query" in done["before and after"]
+    assert "rows read per later query" in done["before and after"]
 
 
 def test_metadata_holds_pictures_and_tables(night: Night) -> None:
@@ -76,10 +76,10 @@ def test_metadata_holds_pictures_and_tables(night: Night) -> None:
         stages["correlation_graph"]["graph"],
         stages["bit_allocation"]["layout"],
         stages["bit_allocation"]["share of rows read by layout"],
-        stages["bit_allocation"]["rows read by unseen queries"],
+        stages["bit_allocation"]["rows read by later queries"],
         stages["bit_allocation"]["search"],
         stages["bit_allocation"]["files in the plane of two columns"],
-        stages["clustered_table"]["rows read by unseen queries"],
+        stages["clustered_table"]["rows read by later queries"],
         stages["clustered_table"]["zone maps"],
     ]
     assert all("](data:image/png;base64," in picture for picture in pictures)

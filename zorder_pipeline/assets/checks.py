@@ -71,7 +71,7 @@ def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
 
 
 def check_promise(relayout: Relayout) -> AssetCheckResult:
-    """The unseen queries save what the plan promised, within its interval."""
+    """The later queries save what the plan promised, within its interval."""
     if relayout.promised is None:
         return AssetCheckResult(passed=True, description="nothing was promised: the layout was given by hand")
     kept = relayout.measured >= relayout.promised_low - SLACK

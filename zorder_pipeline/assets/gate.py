@@ -36,7 +36,7 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         freshness_policy=freshness(shelf.config),
         op_tags=BEFORE,
         description=(
-            "**Does the rewrite pay for itself?** What unseen queries would save within the horizon, against what the "
+            "**Does the rewrite pay for itself?** What later queries would save within the horizon, against what the "
             "rewrite of the files that need it costs. Declining is a normal answer: the reason stands in the metadata."
         ),
     )

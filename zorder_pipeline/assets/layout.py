@@ -41,7 +41,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
             "**In which order should the rows lie?** An Optuna search over the order of the sort key's bits, started "
             "from what a person would pick and from last night's layout, against a tree that cuts each region by the "
             "column that helps its own queries most. It learns on the older half of the queries, chooses on the next "
-            "quarter, and promises by the newest quarter, which had no part in it."
+            "quarter, and promises by all that was asked in the newest quarter, whose new statements had no part in it."
         ),
     )
     def _bit_allocation(
@@ -153,7 +153,7 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
         "promise": md(_promise_text(plan)),
     }
     if len(learned.before):
-        facts["rows read by unseen queries"] = picture(
+        facts["rows read by later queries"] = picture(
             pictures.rows_per_query(learned.before, learned.after), "rows read per query now and under the new layout"
         )
     if learned.study is not None:
@@ -183,7 +183,7 @@ def _promise_text(plan: Plan) -> str:
     if not promise.queries:
         return "nothing is promised: there were no queries to prove it on"
     return (
-        f"{promise.queries:,} unseen queries read **{percent(promise.after)}** of the rows instead of "
+        f"{promise.queries:,} later queries read **{percent(promise.after)}** of the rows instead of "
         f"**{percent(promise.before)}** (95% interval of the saved share: {percent(promise.low)} to "
         f"{percent(promise.high)}), at {promise.queries_per_day:,.0f} queries a day ({promise.rate_source})"
     )

@@ -178,7 +178,7 @@ def _measured(
     unseen: Sequence[Boxes],
     hashed: bool,
 ) -> Relayout:
-    """What the commits left as it was, and what the unseen queries read on either side."""
+    """What the commits left as it was, and what the later queries read on either side."""
     from zorder_pipeline.pipeline.proof import prove
 
     plan, promise = judged.plan, judged.plan.promise
@@ -206,7 +206,7 @@ def _facts(
         ("files", f"{len(then):,}", f"{len(now):,}"),
         ("rows", *(f"{rows:,}" for rows in done.proof.rows)),
         ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
-        ("rows read per unseen query", percent(mean[0]), percent(mean[1])),
+        ("rows read per later query", percent(mean[0]), percent(mean[1])),
     ]
     facts: dict[str, Any] = {
         "before and after": md(md_table(["", "before", "after"], figures)),
@@ -220,7 +220,7 @@ def _facts(
         "undo": MetadataValue.text(f"zorder rollback --table {shlex.quote(table)}"),
     }
     if len(done.read_after):
-        facts["rows read by unseen queries"] = picture(
+        facts["rows read by later queries"] = picture(
             pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
             "rows read per query before and after, by the files' own statistics",
         )

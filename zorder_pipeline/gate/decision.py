@@ -150,7 +150,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
         return replace(found, cause="too_few_queries", reasons=(f"{why}; apply it with --force if you know better",))
     read = (
-        f"{promised.queries} unseen queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
+        f"{promised.queries} later queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
     if settings.page_skipping and promised.page_bytes_before:
@@ -177,7 +177,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         read = f"{len(proposal.partitions):,} of {most} pay for their own rewrite, {rest}; {read}"
     found = replace(found, reasons=(f"{lead}not worth it: {balance}", read))
     if promised.queries < MIN_PROMISE_QUERIES:
-        why = f"only {promised.queries} unseen queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
+        why = f"only {promised.queries} later queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
         return replace(found, cause="too_few_queries", reasons=(why, read))
     if not saved.low > 0:  # neither does what is no number pass
         why = f"not proved to help: {_unproved(promised)}"

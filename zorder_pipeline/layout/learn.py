@@ -165,7 +165,9 @@ def learn_layout(
         if name in TREES:
             grower = _growers(table, known, weights[both], [queries[i] for i in both])[name]
         if blocks and (seconds := left()) != 0:
-            winner = _refined(winner, table, known, weights[both], grower, replace(settings, seconds=seconds))
+            again = _refined(winner, table, known, weights[both], grower, replace(settings, seconds=seconds))
+            chosen = _average(per_query[name], weights[select])
+            winner = again if _mean(table, again, on_select, weights[select]) <= chosen else winner
         winner, spare = deepened(winner, table, known, weights[both], grower)
         plain = replace(table.spec(winner), spare=spare)
         spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])

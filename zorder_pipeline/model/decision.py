@@ -18,7 +18,7 @@ CAUSES: Mapping[str, str] = {
     "in_good_order": "no layout beat the present one on the select queries, or none was sought as none can pay",
     "nothing_new": "every file lies as it should already",
     "no_workload": "the layout was given by hand, and no query shows that it pays",
-    "too_few_queries": "too few unseen queries to prove it on",
+    "too_few_queries": "too few later queries to prove it on",
     "not_proved": "the interval of the saving reaches zero",
     "interval_too_wide": "it is expected to pay, but not sure to",
     "not_worth_it": "it is not even expected to pay",

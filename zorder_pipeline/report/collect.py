@@ -196,7 +196,7 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
             parts.append(Picture(drawn, ZONES))
     if len(learned.before):
         drawn = pictures.rows_per_query(learned.before, learned.after)
-        parts.append(Picture(drawn, "Rows that unseen queries read, as the table lies and under that layout."))
+        parts.append(Picture(drawn, "Rows that later queries read, as the table lies and under that layout."))
     if learned.study is not None:
         parts.append(Picture(drawing.search(learned.study), "The history of the search (Optuna)."))
         if (drawn := drawing.tried(learned.study)) is not None:
