@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from zorder_pipeline import pipeline
 from zorder_pipeline.pipeline.importing import table_from_parquet
 
 pytestmark = pytest.mark.spark
@@ -61,3 +62,24 @@ def test_structs_of_other_files_may_have_more_fields(spark: SparkSession, tmp_pa
     table_from_parquet([tmp_path / "source"], tmp_path / "table")
     rows = spark.read.format("delta").load(str(tmp_path / "table")).orderBy("s.a").collect()
     assert [(row.s.a, row.s.b) for row in rows] == [(1, None), (2, "x")]
+
+
+def test_a_wide_table_has_statistics_of_all_its_columns_and_learning_tells_of_those_without(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Delta keeps them of 32 columns, unless the table says otherwise."""
+    rows = pa.table({f"c{i}": pa.array(range(1000), pa.int64()) for i in range(40)})
+    pq.write_table(rows, tmp_path / "wide.parquet")
+    path, log = str(tmp_path / "t"), tmp_path / "log.jsonl"
+    table_from_parquet([tmp_path / "wide.parquet"], path)
+    asked = "".join(f'{{"statement": "SELECT * FROM t WHERE c39 = {i}"}}\n' for i in range(0, 1000, 20))
+    log.write_text(asked)
+    settings = pipeline.LearnSettings(target_file_rows=100, trials=20)
+    plan = pipeline.learn(spark, path, [str(log)], aliases=["t"], settings=settings)
+    assert plan.spec is not None
+    assert not any("c39" in note for note in plan.notes)
+    usual = str(tmp_path / "usual")
+    spark.read.parquet(str(tmp_path / "wide.parquet")).write.format("delta").save(usual)
+    plan = pipeline.learn(spark, usual, [str(log)], aliases=["t"], settings=settings)
+    assert plan.spec is None
+    assert any(note.startswith("no file is skipped by c39 (100% of the queries)") for note in plan.notes)

@@ -440,7 +440,7 @@ def test_a_rollback_brings_back_what_others_commit_meanwhile(
 @pytest.mark.parametrize(
     ("step", "error", "told"),
     [
-        ("save", ConnectionError("dead"), "is not known, nor verified: .* shows 'zorder layout [^']*' as the userMeta"),
+        ("save", ConnectionError("dead"), "is not known, nor verified: .* shows 'zorder layout [^']*' in the userMeta"),
         ("_verify", TableError("gone"), r"version 1 of .* was committed and not verified \(gone\): .* RESTORE TABLE"),
         ("_verify", KeyboardInterrupt(), "version 1 of .* not verified: .* also removes whatever was committed after"),
     ],
