@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from sqlglot import exp
 
@@ -12,11 +11,12 @@ from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, O
 from zorder_pipeline.model.schema import Column
 
 from .constants import constant, fold
+from .context import Context
 from .expressions import rebuilt
-from .relative import NOW, Clock, called
+from .relative import NOW, called
 from .solve import Find, column_behind_cast, solved
 
-__all__ = ["TRUE", "Context", "condition"]
+__all__ = ["TRUE", "condition"]
 
 TRUE = And(())
 
@@ -33,53 +33,8 @@ COMPARISONS: dict[type[exp.Expr], str] = {
 NEGATED = {"=": "<>", "<>": "=", "<": ">=", "<=": ">", ">": "<=", ">=": "<", "is_null": "is_not_null"}
 NEGATED |= {"is_not_null": "is_null", "in": "not_in", "not_in": "in"}
 MAX_IN, MAX_SOLVED = 5_000, 200
-EXACT_DIGITS = 15
-"""Decimal digits that every double keeps."""
 SQL_LIKE_SIMPLE = re.compile(r"[^_%]+%[^_%]*")
 """Patterns that Spark's optimizer turns into StartsWith (and EndsWith), which Delta's statistics answer."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """What a condition is read with.
-
-    Attributes:
-        resolve: the column's name when it belongs to the table in question, else None.
-        clock: when the statement ran, for relative time; notes what could not be resolved.
-        type_of: the table's column of that name, where the schema is known.
-    """
-
-    resolve: Callable[[exp.Column], str | None]
-    clock: Clock
-    type_of: Callable[[str], Column | None] = lambda _: None
-
-    def column(self, node: exp.Expr) -> str | None:
-        """Name of the table's column that ``node`` is."""
-        node = node.unnest()
-        return self.resolve(node) if isinstance(node, exp.Column) else None
-
-    def family(self, name: str) -> str:
-        """Family of the column's type, "" where it is not known."""
-        column = self.type_of(name)
-        return column.value_type.family if column is not None else ""
-
-    def compared(self, name: str, op: str, literals: tuple[Literal, ...], derived: bool = False) -> Comparison | None:
-        """A comparison of the column with literals; None where Spark would cast one of them otherwise than we do."""
-        real = [literal.kind == "number" and "e" in literal.text.lower() for literal in literals]
-        # a list has one type, and as doubles long numbers are equal that are not; BETWEEN is two comparisons
-        mixed = op == "in" and not all(real) and self._long(name, literals)
-        if any(real) and mixed:
-            return None
-        return Comparison(name, op, literals, derived)
-
-    def _long(self, name: str, literals: tuple[Literal, ...]) -> bool:
-        """Whether a value of the column, or a literal that it is compared with, may have no double of its own."""
-        column = self.type_of(name)
-        if column is None or column.value_type.family == "float":
-            return False
-        if column.value_type.digits > EXACT_DIGITS:
-            return True
-        return any(sum(map(str.isdigit, literal.text)) > EXACT_DIGITS for literal in literals)
 
 
 def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predicate:
