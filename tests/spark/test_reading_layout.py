@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, vector_sql
+from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout import learn
 from zorder_pipeline.layout.learn import Learned
@@ -148,7 +149,8 @@ def test_nights_go_on_with_a_partition_index(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, log = _asked(spark, tmp_path)
-    state, gate = str(tmp_path / "state"), GateSettings(queries_per_day=1e6, min_new_data_bytes=0)
+    costs = CostModel(per_opened_file=0.0)  # of files this small it is all that counts
+    state, gate = str(tmp_path / "state"), GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=costs)
 
     def night() -> tuple[Plan, Learned, TableAnalysis]:
         snapshot = open_table(spark, path)
