@@ -219,7 +219,10 @@ def _advice(
     if smaller is None and len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
         yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
     if lacking := [name for name in found.columns if not _has_statistics(snapshot, name)]:
-        yield f"{', '.join(lacking)} has no Delta statistics: name it in delta.dataSkippingStatsColumns"
+        yield (
+            f"{', '.join(lacking)} has no Delta statistics: name it in delta.dataSkippingStatsColumns, and all others "
+            "that are filtered by, as no others have any then"
+        )
 
 
 def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Iterator[str]:

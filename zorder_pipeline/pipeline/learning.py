@@ -15,6 +15,7 @@ from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
+from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
@@ -223,18 +224,17 @@ def learn_remembering(
 
 def _without_statistics(analysis: TableAnalysis) -> list[str]:
     """A note of the columns that a layout cannot serve, as Delta keeps no statistics of them."""
-    schema = analysis.snapshot.schema
-    found = [
-        candidate
-        for candidate in analysis.features.candidates
-        if candidate.share >= ASKED_OFTEN
-        and (column := schema.find(candidate.column)) is not None
-        and column.value_type.delta_min_max
-        and not column.delta_stats
-    ]
+    columns = [c for c in analysis.snapshot.schema.columns if c.value_type.delta_min_max and not c.partition]
+    kept = {c.name: c.delta_stats for c in columns}
+    asked = [c for c in analysis.features.candidates if c.column in kept]
+    found = [c for c in asked if c.share >= ASKED_OFTEN and not kept[c.column]]
     if not found:
         return []
-    names = ", ".join(f"{candidate.column} ({candidate.share:.0%} of the queries)" for candidate in found)
+    wanted = ", ".join(column_sql(analysis.snapshot.paths[c.column]) for c in asked)
+    names = ", ".join(f"{c.column} ({c.share:.0%} of the queries)" for c in found)
     why = "Delta keeps statistics of a table's first 32 columns, or of those that its properties name"
-    way_out = "name them in delta.dataSkippingStatsColumns and learn again: the files that a relayout writes have them"
+    way_out = (
+        f"set delta.dataSkippingStatsColumns to all that are filtered by ({wanted}), as no others have any then, and "
+        "learn again: the files that a relayout writes have them"
+    )
     return [f"no file is skipped by {names}: {why}; {way_out}"]
