@@ -11,9 +11,9 @@ the repeats of earlier ones that were asked in its time, as often as they were a
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 import numpy as np
 import numpy.typing as npt
@@ -82,6 +82,6 @@ def split_log(fingerprints: Sequence[str], times: Sequence[int | None]) -> LogBl
     ends = np.round(np.cumsum(SHARES) * len(position)).astype(np.int64)[:2]
     block = np.searchsorted(ends, place, side="right")
     begins = [first_seen[names[end]] for end in ends]
-    asked_in = np.array([sum(begin <= moment for begin in begins) for moment in zip(moments, count(), strict=False)])
+    asked_in = np.array([bisect_right(begins, (moment, i)) for i, moment in enumerate(moments)])
     own = (np.flatnonzero(block == number) for number in range(3))
     return LogBlocks(*own, *(np.flatnonzero((asked_in == number) & (block < number)) for number in (1, 2)))

@@ -129,7 +129,7 @@ def missed(
         present: the plan that the table lies by.
         standing: file of each sampled row as the table lies, or as it will once what is new is laid out by it.
         learned: tonight's plan, whose layout takes part with the ``unseen`` queries alone.
-        unseen: indices of queries that it was not learned from.
+        unseen: indices of the queries that it promises by.
         costs: what scans and relayouts cost.
     """
     assert present.spec is not None
@@ -147,7 +147,8 @@ def missed(
     read |= {name: spent.of(block_of(analysis, rival), range(len(new))) for name, rival in rivals.items()}
     prices = {name: _price(analysis, len(rival.spec.columns), costs) for name, rival in rivals.items()}
     prices[here] = _price(analysis, len(present.spec.columns), costs)  # of courses on paper that have left it
-    tested = [len(new) + place for place, i in enumerate(unseen) if i in set(new)] if candidate is not None else []
+    came = set(new)
+    tested = [len(new) + place for place, i in enumerate(unseen) if i in came] if candidate is not None else []
     part: dict[str, dict[str, float]] = {}
     if candidate is not None:
         prices[fresh] = _price(analysis, len(candidate.spec.columns), costs)

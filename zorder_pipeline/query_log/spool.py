@@ -11,6 +11,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import java_class
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
 __all__ = ["RECORDED", "any_moved", "delete_moved", "moved_to"]
@@ -29,9 +30,7 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
     Raises:
         ZorderError: a file cannot get its name there; it stays in the local folder.
     """
-    path = java_class(spark, "org.apache.hadoop.fs.Path")
-    folder = path(place)
-    filesystem = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    path, folder, filesystem = _reached(spark, place)
     files = sorted(spool.glob("*.jsonl"))
     if files:
         filesystem.mkdirs(folder)
@@ -49,8 +48,8 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
 
 def any_moved(spark: SparkSession, place: str) -> bool:
     """Whether there is a folder of files that were moved."""
-    folder = java_class(spark, "org.apache.hadoop.fs.Path")(place)
-    return bool(folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration()).exists(folder))
+    _, folder, filesystem = _reached(spark, place)
+    return bool(filesystem.exists(folder))
 
 
 def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = None) -> int:
@@ -60,9 +59,7 @@ def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = 
     """
     from pyspark.sql import functions as F
 
-    path = java_class(spark, "org.apache.hadoop.fs.Path")
-    folder = path(place)
-    filesystem = folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())
+    path, folder, filesystem = _reached(spark, place)
     if not filesystem.exists(folder):
         return 0
     listed, spilled = filesystem.listFiles(folder, True), {}
@@ -79,3 +76,10 @@ def delete_moved(spark: SparkSession, place: str, days: int, user: str | None = 
         asked = {str(row[0]) for row in begun.select("_metadata.file_name").distinct().collect()}
         gone |= {place for place in whole if place.rsplit("/", 1)[-1] in asked}
     return sum(bool(filesystem.delete(path(place), False)) for place in gone)
+
+
+def _reached(spark: SparkSession, place: str) -> tuple[JavaObject, JavaObject, JavaObject]:
+    """Hadoop's class of paths, a folder as one, and the filesystem that has it."""
+    path = java_class(spark, "org.apache.hadoop.fs.Path")
+    folder = path(place)
+    return path, folder, folder.getFileSystem(spark.sparkContext._jsc.hadoopConfiguration())

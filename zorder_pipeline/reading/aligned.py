@@ -65,9 +65,9 @@ def _of_files(feature: Feature, rows: pa.Table, file: npt.NDArray[np.int64], cou
     known[file] = valid
     nulls[file] = rows["nulls"].to_numpy()
     total[file] = rows["rows"].to_numpy()
-    places = rows["places"].to_pylist() if feature.equality else [None] * len(file)
     zones = ColumnZones(low, high, known, nulls)
-    last = {int(index): packed for index, packed in zip(file, places, strict=True)}  # an exact vector's comes last
+    places = zip(file.tolist(), rows["places"].to_pylist(), strict=True) if feature.equality else ()
+    last = dict(places)  # an exact vector's comes last
     present = {index: np.frombuffer(packed, dtype="<u2") for index, packed in last.items() if packed is not None}
     if not present:
         return FeatureStats(feature, zones, total)

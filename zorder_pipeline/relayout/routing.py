@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 __all__ = ["Cutter", "PartitionCuts", "by_hash", "cut", "histogram_of", "keys_of_partitions", "routed"]
 __all__ += ["sampled_share", "surely_bounded", "to_files"]
 
-MOMENTS = ("date", "timestamp", "timestamp_ntz")
 _STARTS, _OFFSETS, _PIECES, _ROW = "__zorder_starts", "__zorder_offsets", "__zorder_pieces", "__zorder_row"
 SAMPLED_ROWS = 4000
 WORTH_SAMPLING = 0.25
@@ -213,7 +212,7 @@ def _plain(rows: DataFrame, name: str) -> Column:
     from pyspark.sql import functions as F
 
     column, kind = column_sql((name,)), ValueType.parse(rows.schema[name].dataType.simpleString())
-    return F.expr(canonical_sql(column, kind) if kind.family in MOMENTS else column)
+    return F.expr(canonical_sql(column, kind) if kind.family in ("date", "timestamp", "timestamp_ntz") else column)
 
 
 def _joined(keyed: DataFrame, plans: list[tuple[Any, ...]], partitions: tuple[str, ...]) -> DataFrame:
