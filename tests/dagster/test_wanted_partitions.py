@@ -15,7 +15,7 @@ from deltalake import write_deltalake
 
 from zorder_pipeline.assets import run
 from zorder_pipeline.assets.partitions import _raise_failed
-from zorder_pipeline.assets.upstream import missing_partitions
+from zorder_pipeline.assets.upstream import look, missing_partitions
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, TableError
 from zorder_pipeline.pipeline import PartitionOutcome
@@ -48,6 +48,16 @@ def test_keys_are_compared_by_what_they_mean(orders: TableConfig) -> None:
     told = "it has 3, e.g. ds=2025-01"
     assert missing_partitions(orders, ["ds=a b", "ds=a%20b", "ds=2025%2D02"]) == ((), told)
     assert missing_partitions(orders, ["ds=2025-02", "ds=c"]) == (("ds=c",), told)
+
+
+def test_a_null_of_numbers_that_is_written_as_an_empty_text_has_the_key_of_null(tmp_path: Path) -> None:
+    path = tmp_path / "orders"
+    write_deltalake(str(path), pa.table({"n": pa.array([None, 1], pa.int32()), "v": [1, 2]}), partition_by=["n"])
+    entry = path / "_delta_log" / f"{0:020}.json"
+    entry.write_text(entry.read_text().replace('"partitionValues":{"n":null}', '"partitionValues":{"n":""}'))
+    table, null = TableConfig(name="orders", location=str(path)), "n=__HIVE_DEFAULT_PARTITION__"
+    assert look(table).partitions == ("n=1", null)
+    assert missing_partitions(table, [null, "n="])[0] == ("n=",)
 
 
 @pytest.mark.parametrize(

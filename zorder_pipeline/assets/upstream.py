@@ -84,9 +84,8 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
     try:
         found = DeltaTable(table.location)
         made = found.metadata()
-        columns = made.partition_columns
         history = _history(found, seen)
-        parts = found.partitions() if columns else []
+        partitions = _partitions(found)
         files = pa.table(found.get_add_actions())
     except (DeltaError, OSError) as error:
         reason = (str(error).splitlines() or ["unknown"])[0]
@@ -101,10 +100,22 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
         version=found.version(),
         data_version=found.version() if newest is None else newest,
         relaid_at=int(ours[0].get("timestamp") or 0) if ours else 0,
-        partitions=tuple(sorted({partition_key(columns, [part[name] for name in columns]) for part in parts})),
+        partitions=partitions,
         sizes=np.asarray(files["size_bytes"].to_pylist(), dtype=np.float64),
         written_at=np.asarray(files["modification_time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()),
     )
+
+
+def _partitions(found: DeltaTable) -> tuple[str, ...]:
+    """Keys of a table's partitions, in order; the null of what is no text may be written as the empty text."""
+    columns = found.metadata().partition_columns
+    if not columns:
+        return ()
+    texts = {field.name for field in found.schema().fields if getattr(field.type, "type", "") in ("string", "binary")}
+    told = (
+        [part[name] if name in texts or part[name] != "" else None for name in columns] for part in found.partitions()
+    )
+    return tuple(sorted({partition_key(columns, values) for values in told}))
 
 
 def _history(found: DeltaTable, seen: int) -> list[dict[str, Any]]:
@@ -138,13 +149,12 @@ def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple
         return (), ""
     try:
         found = DeltaTable(table.location)
-        columns, parts = found.metadata().partition_columns, found.partitions()
+        columns, keys = found.metadata().partition_columns, _partitions(found)
         types = {field.name: str(getattr(field.type, "type", "")) for field in found.schema().fields}
     except (DeltaError, OSError):
         return (), ""  # Spark says what is wrong with it, or reads what delta-rs cannot
     if not columns or any(types[name] not in AS_WRITTEN for name in columns):
         return (), ""
-    keys = sorted(partition_key(columns, [part[name] for name in columns]) for part in parts)
     there = {partition_values(key, columns) for key in keys}
 
     def missing(key: str) -> bool:
