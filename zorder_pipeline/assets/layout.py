@@ -154,7 +154,7 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
     }
     if len(learned.before):
         facts["rows read by later queries"] = picture(
-            pictures.rows_per_query(learned.before, learned.after), "rows read per query now and under the new layout"
+            pictures.rows_per_query(*learned.per_query), "rows read per query now and under the new layout"
         )
     if learned.study is not None:
         baselines = {name: share for name, share in learned.baselines.items() if name != "stored"}

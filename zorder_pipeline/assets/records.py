@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.blocks import Asked, blocks_of
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
@@ -57,19 +57,15 @@ class AnalysedTable:
         return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.unusable, a.boxes, a.columns)
 
     @property
-    def unseen(self) -> tuple[Boxes, ...]:
-        """What `unseen_queries` ask for."""
-        return tuple(self.boxes[i] for i in self._unseen)
+    def unseen(self) -> Asked:
+        """What the promise was made by; all that was asked where the log was too small to keep some apart."""
+        blocks = blocks_of(self.queries)
+        return blocks.promise if blocks.apart else blocks.known
 
     @property
     def unseen_queries(self) -> tuple[LoggedQuery, ...]:
-        """The queries that the promise was made by; all of them when the log was too small to keep some apart."""
-        return tuple(self.queries[i] for i in self._unseen)
-
-    @property
-    def _unseen(self) -> list[int]:
-        blocks = split_log([q.fingerprint for q in self.queries], [q.timestamp for q in self.queries])
-        return blocks.promising.tolist() if blocks else list(range(len(self.queries)))
+        """The queries of `unseen`, repeats and all."""
+        return tuple(self.queries[i] for i in self.unseen.queries)
 
 
 @dataclass(frozen=True)

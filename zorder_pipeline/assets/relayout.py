@@ -23,7 +23,6 @@ from dagster import (
 
 from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -91,7 +90,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 return
             after = open_table(spark.session, table.table, committer=table.layout.committer)
             yield from noted_changes(context, shelf, result, before, after)
-            done = _measured(tonight, result, before, after, analysed.unseen, table.layout.verify == "hash")
+            done = _measured(tonight, result, before, after, analysed, table.layout.verify == "hash")
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
             facts |= _promises(context, spark.session, shelf, analysed.unseen_queries, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
@@ -175,18 +174,19 @@ def _measured(
     result: ApplyResult,
     before: "TableSnapshot",
     after: "TableSnapshot",
-    unseen: Sequence[Boxes],
+    analysed: AnalysedTable,
     hashed: bool,
 ) -> Relayout:
     """What the commits left as it was, and what the later queries read on either side."""
     from zorder_pipeline.pipeline.proof import prove
 
-    plan, promise = judged.plan, judged.plan.promise
+    plan, promise, unseen = judged.plan, judged.plan.promise, analysed.unseen
+    boxes = [analysed.boxes[i] for i in unseen.statements]
     return Relayout(
         result,
         prove(before, after, hashed),
-        read_before=before.files().zone_map().shares_read(unseen),
-        read_after=after.files().zone_map().shares_read(unseen),
+        read_before=before.files().zone_map().shares_read(boxes)[unseen.which],
+        read_after=after.files().zone_map().shares_read(boxes)[unseen.which],
         promised=(promise.before - promise.after) * judged.credited if promise.queries else None,
         promised_low=promise.low * judged.credited,
         target_file_rows=plan.target_file_rows,

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import analyse
 from zorder_pipeline.layout.baselines import BASELINES, Training
-from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.draft import AnyDraft, SampledTable
 from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.learn import Learned, learn_layout
@@ -134,7 +134,7 @@ def learn(
     features = [name for name in analyse(log, loaded.schema, sample).ranked if name in columns]
     types = {column.name: column.type for column in loaded.schema.columns}
     table = SampledTable.build(columns, types, features, stored, files)
-    blocks = split_log([query.fingerprint for query in log], [query.timestamp for query in log])
+    blocks = blocks_of(log)
     settings = SearchSettings(TRIALS, seed)
     learned = learn_layout(
         table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings, stands_for=loaded.rows / len(chosen)
@@ -156,15 +156,14 @@ def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> 
 
 def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     """What the promise block's queries really read, after and before, as a multiple of what was promised."""
-    blocks = split_log([query.fingerprint for query in loaded.train], [query.timestamp for query in loaded.train])
-    assert blocks is not None
-    estimator = loaded.estimator([loaded.train_boxes[i] for i in blocks.promising])
+    unseen = blocks_of(loaded.train).promise
+    estimator = loaded.estimator([loaded.train_boxes[i] for i in unseen.statements])
     stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
     before = estimator.rows_read(stored, files) / loaded.rows
     after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)
     return {
-        "promise": float(after.mean() / learned.after.mean()),
-        "before": float(before.mean() / learned.before.mean()),
+        "promise": float(unseen.times @ after / (unseen.times @ learned.after)),
+        "before": float(unseen.times @ before / (unseen.times @ learned.before)),
     }
 
 

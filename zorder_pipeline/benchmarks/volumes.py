@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.interleave import round_robin
 from zorder_pipeline.layout.placement import files_under
@@ -87,9 +87,7 @@ def _workload(
     )
     ingested = pipeline.ingest([str(log)], {snapshot.location: (snapshot, (case.name,))})
     analysis = pipeline.analyse(spark, snapshot, ingested, [snapshot.location], settings)
-    blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
-    assert blocks is not None
-    chosen = blocks.promising.tolist()
+    chosen = blocks_of(analysis.queries).promise.queries.tolist()
     if case.name == "lineitem":
         yield from _grid(spark, analysis, chosen, progress)
         delta_table(spark, path, rows, FILES)

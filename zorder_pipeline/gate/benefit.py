@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.bootstrap import resampled_sums
 from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.values import DAY
 
@@ -19,7 +20,6 @@ __all__ = ["ReadVolumes", "observed_rate", "promise", "saving"]
 
 Floats = npt.NDArray[np.float64]
 
-RESAMPLES = 2000
 MOST_SPREAD = 50.0
 """Log of the widest interval, one way: nothing is sure then, and numbers stay finite."""
 MIN_SPAN = DAY // 24
@@ -48,7 +48,7 @@ def observed_rate(times: Sequence[int | None], queries: int) -> tuple[float, str
 
 @dataclass(frozen=True)
 class ReadVolumes:
-    """What each promise query reads now and under the layout, beyond rows; arrays of shape (queries,).
+    """What each statement of the promise reads now and under the layout, beyond rows; arrays of shape (statements,).
 
     Attributes:
         bytes_before, bytes_after: of the columns it reads, in the row groups that it reads.
@@ -78,14 +78,15 @@ def promise(
     rate: tuple[float, str],
     seed: int = 0,
     volumes: ReadVolumes | None = None,
+    times: Floats | None = None,
 ) -> Promise:
     """Promise from what queries that had no part in learning read.
 
-    A query that was asked more often occurs more often, which weighs it.
-
     Args:
-        before, after: share of rows per query now and under the layout, by the same estimator, shape (n,).
-        query_bytes: bytes of the whole table in the columns each query reads, shape (n,).
+        before, after: share of rows per statement now and under the layout, by the same estimator, shape (n,).
+        query_bytes: bytes of the whole table in the columns each statement reads, shape (n,).
+        times: how often each was asked, shape (n,); once without it. Intervals are by statement
+            (`zorder_pipeline.model.bootstrap`).
         rate: from `observed_rate`, or the configured rate with ``configured``.
         seed: of the bootstrap.
         volumes: bytes and files by virtual files; without them bytes follow the shares of rows.
@@ -96,41 +97,43 @@ def promise(
     nothing = np.zeros(len(before))
     if volumes is None:
         volumes = ReadVolumes(before * query_bytes, after * query_bytes, nothing, nothing, before, after)
-    draws = np.random.default_rng(seed).integers(len(before), size=(RESAMPLES, len(before)))
+    times = np.ones(len(before)) if times is None else times
 
-    def interval(saved: Floats) -> tuple[float, float]:
-        low, high = np.quantile(saved[draws].mean(axis=1), [0.025, 0.975])
-        return float(low), float(high)
+    def mean(values: Floats) -> float:
+        return float(times @ values / times.sum())
 
-    shares, saved, files = interval(before - after), volumes.bytes_before - volumes.bytes_after, volumes.files_before
-    fewer = files - volumes.files_after
-    bytes_interval, files_interval = interval(saved), interval(fewer)
-    pages: dict[str, float] = {}
+    saved, fewer = volumes.bytes_before - volumes.bytes_after, volumes.files_before - volumes.files_after
+    measures = [before - after, saved, fewer]
     if volumes.pages_before is not None and volumes.pages_after is not None:
-        skipped = volumes.pages_before - volumes.pages_after
-        pages["page_bytes_before"] = float(volumes.pages_before.mean())
-        pages["page_bytes_saved_per_query"] = float(skipped.mean())
-        pages["page_bytes_low"], pages["page_bytes_high"] = interval(skipped)
+        measures.append(volumes.pages_before - volumes.pages_after)
+    drawn = resampled_sums(np.array([times, *(times * values for values in measures)]), np.random.default_rng(seed))
+    lows, highs = np.quantile(drawn[1:] / drawn[0], [0.025, 0.975], axis=1).tolist()
+    pages: dict[str, float] = {}
+    if volumes.pages_before is not None and len(measures) > 3:
+        pages["page_bytes_before"] = mean(volumes.pages_before)
+        pages["page_bytes_saved_per_query"] = mean(measures[3])
+        pages["page_bytes_low"], pages["page_bytes_high"] = lows[3], highs[3]
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
-        queries=len(before),
-        before=float(before.mean()),
-        after=float(after.mean()),
-        low=shares[0],
-        high=shares[1],
-        bytes_saved_per_query=float(saved.mean()),
-        bytes_low=bytes_interval[0],
-        bytes_high=bytes_interval[1],
-        bytes_before=float(volumes.bytes_before.mean()),
-        files_before=float(files.mean()),
-        files_saved_per_query=float(fewer.mean()),
-        files_low=files_interval[0],
-        files_high=files_interval[1],
-        groups_before=float(volumes.groups_before.mean()),
-        groups_after=float(volumes.groups_after.mean()),
-        enriched_bytes_per_query=float(np.maximum(volumes.bytes_after - enriched_bytes, 0.0).mean()),
-        enriched_files_per_query=float(np.maximum(volumes.files_after - enriched_files, 0.0).mean()),
+        queries=round(times.sum()),
+        statements=len(before),
+        before=mean(before),
+        after=mean(after),
+        low=lows[0],
+        high=highs[0],
+        bytes_saved_per_query=mean(saved),
+        bytes_low=lows[1],
+        bytes_high=highs[1],
+        bytes_before=mean(volumes.bytes_before),
+        files_before=mean(volumes.files_before),
+        files_saved_per_query=mean(fewer),
+        files_low=lows[2],
+        files_high=highs[2],
+        groups_before=mean(volumes.groups_before),
+        groups_after=mean(volumes.groups_after),
+        enriched_bytes_per_query=mean(np.maximum(volumes.bytes_after - enriched_bytes, 0.0)),
+        enriched_files_per_query=mean(np.maximum(volumes.files_after - enriched_files, 0.0)),
         queries_per_day=per_day,
         rate_source=source,
         **pages,

@@ -176,8 +176,11 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         rest = "the others cost more than they save and stay as they are"
         read = f"{len(proposal.partitions):,} of {most} pay for their own rewrite, {rest}; {read}"
     found = replace(found, reasons=(f"{lead}not worth it: {balance}", read))
-    if promised.queries < MIN_PROMISE_QUERIES:
-        why = f"only {promised.queries} later queries to prove it on, at least {MIN_PROMISE_QUERIES} are needed"
+    if promised.proven_on < MIN_PROMISE_QUERIES:
+        why = (
+            f"only {promised.proven_on} different later queries to prove it on, at least {MIN_PROMISE_QUERIES} are "
+            "needed"
+        )
         return replace(found, cause="too_few_queries", reasons=(why, read))
     if not saved.low > 0:  # neither does what is no number pass
         why = f"not proved to help: {_unproved(promised)}"

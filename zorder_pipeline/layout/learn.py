@@ -12,13 +12,14 @@ import numpy as np
 import numpy.typing as npt
 import optuna
 
+from zorder_pipeline.model.bootstrap import resampled_sums
 from zorder_pipeline.model.key_spec import MAX_HILBERT_BITS, KeySpec
 from zorder_pipeline.model.plan import KEPT
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 
 from .baselines import BASELINES, Training, warm_starts
-from .blocks import LogBlocks
+from .blocks import Asked, LogBlocks
 from .clock import with_clock
 from .deepen import deepened
 from .draft import AnyDraft, Draft, SampledTable
@@ -55,8 +56,9 @@ class Learned:
         train, select: mean share of rows read under the winner by the queries that were learned and chosen by.
         stored_select: the latter as the table lies now.
         baselines: mean share of the queries chosen by, by baseline, ``stored`` included.
-        before, after: share of rows per query of `LogBlocks.promising`, now and under the winner, shape (queries,).
+        before, after: share of rows per statement of `LogBlocks.promise`, now and under the winner.
         standing: the same once new files follow the present layout; as ``before`` when nothing is kept.
+        times: how often each of these statements was asked, as long as ``before``.
         rows_per_file: sample rows that stood for a file: below 50 the shares are optimistic.
         history: best training cost after each trial.
         study: every trial of the search.
@@ -74,6 +76,7 @@ class Learned:
     before: npt.NDArray[np.float64]
     after: npt.NDArray[np.float64]
     standing: npt.NDArray[np.float64]
+    times: npt.NDArray[np.float64]
     rows_per_file: float
     history: npt.NDArray[np.float64]
     seconds: float
@@ -83,6 +86,12 @@ class Learned:
         default_factory=dict, repr=False, compare=False
     )
 
+    @property
+    def per_query(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+        """``before`` and ``after`` of each query, repeats and all, shape (queries,) each."""
+        times = self.times.astype(np.int64)
+        return np.repeat(self.before, times), np.repeat(self.after, times)
+
 
 def learn_layout(
     table: SampledTable,
@@ -90,7 +99,7 @@ def learn_layout(
     schema: TableSchema,
     queries: Sequence[Boxes],
     weights: npt.NDArray[np.float64],
-    blocks: LogBlocks | None,
+    blocks: LogBlocks,
     settings: SearchSettings,
     warm: Sequence[Draft] = (),
     progress: Progress | None = None,
@@ -101,8 +110,8 @@ def learn_layout(
 ) -> Learned:
     """Search on the training block, choose on the select block, promise on the third.
 
-    Without blocks (too few distinct queries) everything is learned and reported on all queries, and the promise arrays
-    are empty: nothing was proved.
+    Where no blocks are apart (too few distinct queries) everything is learned and reported on all queries, and the
+    promise arrays are empty: nothing was proved.
 
     Args:
         table: the sample in fine codes, its features the most useful columns first.
@@ -123,73 +132,70 @@ def learn_layout(
         """What is left of the time budget, in seconds."""
         return None if settings.seconds is None else max(0.0, settings.seconds - (time.monotonic() - started))
 
-    everything = np.arange(len(queries))
-    train, select = (blocks.train, blocks.choosing) if blocks else (everything, everything)
+    def part(asked: Asked) -> _Part:
+        boxes = [queries[i] for i in asked.statements]
+        return _Part(boxes, Estimator.build(columns, schema, boxes, table.rows), asked.sums(weights), asked.times)
 
-    def estimator(index: npt.NDArray[np.int64]) -> Estimator:
-        return Estimator.build(columns, schema, [queries[i] for i in index], table.rows)
-
-    on_train, on_select = estimator(train), estimator(select)
-    stored = table.rows_read(None, on_select) if lies is None else lies[select]
+    train, select = part(blocks.train), part(blocks.select)
+    stored = table.rows_read(None, select.estimator) if lies is None else lies[blocks.select.statements]
     stays = (kept, int(kept.max()) + 1) if kept is not None else table.blocks(None)
-    standing = stored if kept is None else on_select.rows_read(*stays) / max(1, table.rows)
+    standing = stored if kept is None else select.estimator.rows_read(*stays) / max(1, table.rows)
     shares: dict[str, npt.NDArray[np.float64]] = {}
     found: Found | None = None
     drafts: dict[str, AnyDraft] = {}
+    growers: dict[str, Grower] = {}
     left_out: list[str] = []
     if searching and table.encodings and table.files > 1:
-        found = search(table, on_train, weights[train], [*warm, *warm_starts(table)], settings, progress)
+        found = search(table, train.estimator, train.weights, [*warm, *warm_starts(table)], settings, progress)
         drafts["learned"] = found.draft
-        growers = _growers(table, on_train, weights[train], [queries[i] for i in train])
+        growers = _growers(table, train)
         drafts |= {kind: grower.tree() for kind, grower in growers.items()}
         less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
-        training = Training(table, on_train, [queries[i] for i in train], weights[train], less)
+        training = Training(table, train.estimator, train.boxes, train.weights, less)
         for baseline in BASELINES:
             if baseline.searched and (table.rows > SLOW_ROWS or settings.seconds is not None):
                 left_out.append(baseline.name)
             elif (draft := baseline.make(training)) is not None:
-                shares[baseline.name] = table.rows_read(draft, on_select)
+                shares[baseline.name] = table.rows_read(draft, select.estimator)
                 drafts[baseline.name] = _applicable(draft)
-    per_query = {name: table.rows_read(draft, on_select) for name, draft in drafts.items()}
-    name = _choose(per_query, standing * (1 - MIN_GAIN), weights[select], np.random.default_rng(settings.seed))
+    per_query = {name: table.rows_read(draft, select.estimator) for name, draft in drafts.items()}
+    name = _choose(per_query, standing * (1 - MIN_GAIN), select.weights, np.random.default_rng(settings.seed))
     winner = drafts.get(name)
     if winner is None and kept is not None:
         name = KEPT
     spec: KeySpec | None = None
     if winner is not None:
-        both, known = train, on_train
-        if blocks:  # the choice is made: what the select block knows may now refine it
-            both = np.union1d(train, blocks.select)
-            known = estimator(both)
-        grower = None
-        if name in TREES:
-            grower = _growers(table, known, weights[both], [queries[i] for i in both])[name]
-        if blocks and (seconds := left()) != 0:
-            again = _refined(winner, table, known, weights[both], grower, replace(settings, seconds=seconds))
-            chosen = _average(per_query[name], weights[select])
-            winner = again if _mean(table, again, on_select, weights[select]) <= chosen else winner
-        winner, spare = deepened(winner, table, known, weights[both], grower)
+        # the choice is made: what the select block knows may now refine it
+        known, grower = part(blocks.known) if blocks.apart else train, growers.get(name)
+        if blocks.apart and (seconds := left()) != 0:
+            more = _growers(table, known).get(name) if grower is not None else None
+            again = _refined(winner, table, known, more, replace(settings, seconds=seconds))
+            if _mean(table, again, select) <= _average(per_query[name], select.weights):
+                winner, grower = again, more
+        winner, spare = deepened(winner, table, known.estimator, known.weights, grower)
         plain = replace(table.spec(winner), spare=spare)
-        spec = with_clock(plain, winner, table, columns, schema, [queries[i] for i in both], weights[both])
+        spec = with_clock(plain, winner, table, columns, schema, known.boxes, known.weights)
     nothing = np.zeros(0)
     before = still = after = nothing
-    if blocks:
-        on_promise = estimator(blocks.promising)
+    unseen = blocks.promise
+    if blocks.apart:
+        on_promise = part(unseen).estimator
         before = (
-            whole_table_shares(on_promise, *table.blocks(None), stands_for) if lies is None else lies[blocks.promising]
+            whole_table_shares(on_promise, *table.blocks(None), stands_for) if lies is None else lies[unseen.statements]
         )
         still = before if kept is None else whole_table_shares(on_promise, *stays, stands_for)
         after = still if winner is None else whole_table_shares(on_promise, *table.blocks(winner), stands_for)
     return Learned(
         spec=spec,
         name=name,
-        train=_mean(table, winner, on_train, weights[train]),
-        select=_average(per_query.get(name, standing), weights[select]),
-        stored_select=_average(stored, weights[select]),
-        baselines={key: _average(read, weights[select]) for key, read in {"stored": stored, **shares}.items()},
+        train=_mean(table, winner, train),
+        select=_average(per_query.get(name, standing), select.weights),
+        stored_select=_average(stored, select.weights),
+        baselines={key: _average(read, select.weights) for key, read in {"stored": stored, **shares}.items()},
         before=before,
         after=after,
         standing=still,
+        times=unseen.times,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,
@@ -198,22 +204,25 @@ def learn_layout(
     )
 
 
-def _growers(
-    table: SampledTable, estimator: Estimator, weights: npt.NDArray[np.float64], queries: Sequence[Boxes]
-) -> dict[str, Grower]:
-    """What grows our trees from ``queries``, which are the estimator's, by their names."""
-    similar, shares = with_similar(estimator, weights)
-    settings = {TREE: GrowSettings(), UNEVEN: uneven(queries, table.encodings)}
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The statements of a block: their boxes, what tells how they skip, their weights, and how often each was asked."""
+
+    boxes: Sequence[Boxes]
+    estimator: Estimator
+    weights: npt.NDArray[np.float64]
+    times: npt.NDArray[np.float64]
+
+
+def _growers(table: SampledTable, known: _Part) -> dict[str, Grower]:
+    """What grows our trees from some statements, by their names."""
+    similar, shares = with_similar(known.estimator, known.weights, known.times)
+    settings = {TREE: GrowSettings(), UNEVEN: uneven(known.boxes, table.encodings)}
     return {name: Grower(table, similar, shares, how) for name, how in settings.items()}
 
 
 def _refined(
-    winner: AnyDraft,
-    table: SampledTable,
-    estimator: Estimator,
-    weights: npt.NDArray[np.float64],
-    grower: Grower | None,
-    settings: SearchSettings,
+    winner: AnyDraft, table: SampledTable, known: _Part, grower: Grower | None, settings: SearchSettings
 ) -> AnyDraft:
     """The winning kind of layout, learned again from all queries that do not promise; a baseline's tree stays.
 
@@ -225,7 +234,7 @@ def _refined(
     if winner.curve == "hilbert" or len(winner.order) > MAX_BITS:
         return winner
     budget = replace(settings, trials=max(1, settings.trials // 2), storage=None)
-    return search(table, estimator, weights, [winner], budget).draft
+    return search(table, known.estimator, known.weights, [winner], budget).draft
 
 
 def _choose(
@@ -252,8 +261,8 @@ def _choose(
 
 
 def surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:
-    """Whether the mean gain is positive in nearly all bootstrap resamples of the queries."""
-    resampled = gain[rng.integers(len(gain), size=(2000, len(gain)))].sum(axis=1)
+    """Whether the mean gain is positive in nearly all bootstrap resamples of the statements."""
+    resampled = resampled_sums(gain[None], rng)[0]
     return float(np.mean(resampled <= 0)) <= (1 - SURE) / among
 
 
@@ -271,5 +280,5 @@ def _average(shares: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]) 
     return float(np.average(shares, weights=weights)) if len(weights) else 1.0
 
 
-def _mean(table: SampledTable, draft: AnyDraft | None, estimator: Estimator, weights: npt.NDArray[np.float64]) -> float:
-    return _average(table.rows_read(draft, estimator), weights)
+def _mean(table: SampledTable, draft: AnyDraft | None, part: _Part) -> float:
+    return _average(table.rows_read(draft, part.estimator), part.weights)

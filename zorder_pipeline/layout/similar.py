@@ -41,11 +41,17 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def with_similar(estimator: Estimator, weights: Floats, seed: int = 0) -> tuple[Estimator, Floats]:
-    """The estimator's queries and those like them, and the weight of each; a query's own is shared out evenly.
+def with_similar(
+    estimator: Estimator, weights: Floats, times: Floats | None = None, seed: int = 0
+) -> tuple[Estimator, Floats]:
+    """The estimator's queries and those like them, and the weight of each.
+
+    What a query weighs for the first time that it was asked is shared out evenly; its repeats tell how often just this
+    one is asked again, and weigh where it is.
 
     Args:
-        weights: weight of each query, shape (queries,).
+        weights: weight of each query, shape (queries,), of all times that it was asked.
+        times: how often it was asked, shape (queries,), at least once; once without it.
     """
     queries = len(weights)
     copies = min(COPIES, MOST_QUERIES // max(1, queries, len(estimator.box_query)) - 1)
@@ -64,18 +70,20 @@ def with_similar(estimator: Estimator, weights: Floats, seed: int = 0) -> tuple[
         asked.place, asked.sorted, asked.starts, asked.moving, asked.boxes, asked.ends, *ranges, *spans,
         anchors, middles, _among(asked, _places(asked.place, anchors[:, 0], middles), rng), rng,
     )  # fmt: skip
-    times = np.arange(copies + 1)[:, None]
+    copy = np.arange(copies + 1)[:, None]
     boxes = len(estimator.box_query)
     more = replace(
         estimator,
-        owner=(estimator.owner + boxes * times).ravel(),
+        owner=(estimator.owner + boxes * copy).ravel(),
         column=np.tile(estimator.column, copies + 1),
         first=np.concatenate([estimator.first, first.ravel()]),
         last=np.concatenate([estimator.last, last.ravel()]),
-        box_query=(estimator.box_query + queries * times).ravel(),
+        box_query=(estimator.box_query + queries * copy).ravel(),
         queries=queries * (copies + 1),
     )
-    return more, np.tile(weights / (copies + 1), copies + 1)
+    shared = weights if times is None else weights / times
+    own = weights - shared * copies / (copies + 1)
+    return more, np.concatenate([own, np.tile(shared / (copies + 1), copies)])
 
 
 @dataclass(frozen=True, eq=False)

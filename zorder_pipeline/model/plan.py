@@ -38,6 +38,7 @@ class Promise:
 
     Attributes:
         queries: queries in the promise block; 0 when there was no log (a layout given by hand).
+        statements: different ones among them; 0 in plans of older versions.
         before: mean share of rows they read as the table lies now, 0 to 1.
         after: mean share under the layout, by the same estimator.
         low, high: 95% bootstrap interval of the saved share (before - after).
@@ -77,6 +78,12 @@ class Promise:
     page_bytes_saved_per_query: float | None = None
     page_bytes_low: float | None = None
     page_bytes_high: float | None = None
+    statements: int = 0
+
+    @property
+    def proven_on(self) -> int:
+        """Different queries that it was proved on."""
+        return self.statements or self.queries
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -10,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import promise
+from zorder_pipeline.layout.blocks import Asked
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import files_read
@@ -36,8 +36,8 @@ class Unseen:
     """The queries that chose nothing, and what they are measured by.
 
     Attributes:
-        unseen: their indices.
-        before: share of the rows that each reads now, told by the sample, shape (unseen queries,).
+        unseen: which they are.
+        before: share of the rows that each statement of theirs reads now, told by the sample, shape (statements,).
         rate: queries per day, and how that is known.
         now: what each reads now in bytes and files; None when there are none.
         exact: shares that each reads now and by the learned layout, told by all rows of the table; None where only the
@@ -46,7 +46,7 @@ class Unseen:
 
     analysis: TableAnalysis
     settings: LearnSettings
-    unseen: Sequence[int]
+    unseen: Asked
     before: Floats
     rate: tuple[float, str]
     now: FileVolumes | None = None
@@ -61,8 +61,9 @@ class Unseen:
             before: share of the rows that each reads now, where more than the sample tells it.
         """
         analysis, settings = self.analysis, self.settings
-        volumes = read_volumes(analysis, plan, self.unseen, after, kept, settings.row_group_bytes, self.now)
-        return promise(self.before if before is None else before, after, self._whole, self.rate, settings.seed, volumes)
+        chosen, before = self.unseen.statements.tolist(), self.before if before is None else before
+        volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
+        return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen.times)
 
     def shares(self, block: Blocks) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
@@ -79,7 +80,7 @@ class Unseen:
         Returns:
             Empty ones without partitions; the second also where it is as the first.
         """
-        if not self.analysis.snapshot.partition_columns or not len(self.unseen):
+        if not self.analysis.snapshot.partition_columns or not len(self.unseen.statements):
             return {}, {}
         whole = self._shared_out(self._estimator, self.analysis.sample.file, block, spec is None)
         if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
@@ -96,7 +97,7 @@ class Unseen:
         def read(block: Blocks) -> Floats:
             """Sampled rows that all queries read together, by partition."""
             places, number = np.unique(block, return_inverse=True)
-            asked = files_read(estimator, number.ravel().astype(np.int32), len(places)).sum(axis=0)
+            asked = self.unseen.times @ files_read(estimator, number.ravel().astype(np.int32), len(places))
             return np.bincount(member, weights=asked[number.ravel()], minlength=len(names)).astype(np.float64)
 
         before = read(now)
@@ -122,7 +123,7 @@ class Unseen:
 
     @cached_property
     def _boxes(self) -> list[Boxes]:
-        return [self.analysis.boxes[i] for i in self.unseen]
+        return [self.analysis.boxes[i] for i in self.unseen.statements]
 
     @cached_property
     def _estimator(self) -> Estimator:
@@ -131,7 +132,7 @@ class Unseen:
 
     @cached_property
     def _whole(self) -> Floats:
-        return query_bytes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen])
+        return query_bytes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen.statements])
 
 
 def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
@@ -194,7 +195,7 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
         return []
     found, erring, before = [], 1.0, None
     sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
-    for target in (plan.target_file_rows, *(sizes if len(proof.unseen) else ())):
+    for target in (plan.target_file_rows, *(sizes if len(proof.unseen.statements) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
         candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, *proof.partitions(block, plan.spec))
         if target != plan.target_file_rows:
@@ -202,7 +203,8 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
         elif sizes and proof.exact is not None:
             before = proof.exact[0]
-            erring = float(proof.exact[1].sum()) / max(float(proof.shares(block).sum()), 1e-12)
+            told, times = proof.exact[1], proof.unseen.times
+            erring = float(times @ told) / max(float(times @ proof.shares(block)), 1e-12)
         found.append(candidate)
     return found
 
@@ -211,7 +213,7 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     """Merging small files: fewer to open, though no fewer rows to read; None when there are none."""
     target = compact_rows(proof.analysis.snapshot, proof.settings)
     block = compacted_files(proof.analysis, target)
-    if block is None or not len(proof.unseen):
+    if block is None or not len(proof.unseen.statements):
         return None
     alone = Candidate(COMPACTION, None, target, Promise(), *proof.partitions(block, None))
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))

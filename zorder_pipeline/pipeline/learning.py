@@ -12,7 +12,7 @@ from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
-from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
 from zorder_pipeline.model.spark_sql import column_sql
@@ -132,16 +132,19 @@ def learn_remembering(
     snapshot, sample = analysis.snapshot, analysis.sample
     types = {column.name: column.type for column in snapshot.schema.columns}
     partition = partitions_of(sample, snapshot.schema.partition_columns)
-    blocks = split_log([q.fingerprint for q in analysis.queries], [q.timestamp for q in analysis.queries])
+    blocks = blocks_of(analysis.queries)
     kept = kept_files(analysis, present, partition) if present is not None else None
     rate = (
         observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
         if settings.queries_per_day is None
         else (settings.queries_per_day, "configured")
     )
-    unseen = blocks.promising.tolist() if blocks else []
-    queries = [analysis.queries[i] for i in unseen], [analysis.boxes[i] for i in unseen]
-    now = with_sampled_pages(analysis, present_volumes(snapshot, *queries), queries[1]) if unseen else None
+    unseen = blocks.promise
+    queries = [analysis.queries[i] for i in unseen.statements], [analysis.boxes[i] for i in unseen.statements]
+    now = None
+    if blocks.apart:
+        now = replace(present_volumes(snapshot, *queries), times=unseen.times)
+        now = with_sampled_pages(analysis, now, queries[1])
     standing = kept if kept is not None else sample.file
     unsought, scans, costs = "", 0.0, gate.costs if gate is not None else CostModel()
     if gate is not None:
@@ -155,7 +158,7 @@ def learn_remembering(
     told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
     notes = [*changes, *_without_statistics(analysis)]
-    if blocks is None:
+    if not blocks.apart:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if unsought:
         notes.append(f"{UNSOUGHT}: {unsought}")
@@ -187,14 +190,14 @@ def learn_remembering(
     proof = Unseen(analysis, settings, unseen, told, rate, now)  # candidates are compared by the sample
     counted_on = present if present is not None and present.spec is not None and not unsought else None
     if counted_on is not None and not settings.enriched_share:
-        memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
+        memory = missed(analysis, memory, counted_on, standing, plan, unseen.queries.tolist(), costs)
         plan = with_regret(plan, memory, counted_on)
     proving = partial(may_pay, analysis, now=now, scans=scans, gate=gate) if gate and now else None
     stay = kept if stays is not None else None
     plan, learned, proof = proved(plan, learned, proof, queries[1], proving, stay)
     if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
         own = kept if present is not None and present.spec is not None and present.spec.computed else None
-        other, computed = for_reading(analysis, settings, plan, found.weights, partition, own)
+        other, computed = for_reading(analysis, settings, plan, found.weights, blocks, partition, own)
         if other is not None:
             return other, replace(learned, computed=computed), memory
         assert present is not None
@@ -210,11 +213,11 @@ def learn_remembering(
         options = candidates_at_first(proof, plan)
         if options and options[0].action == ANOTHER:
             plan = replace(plan, target_file_rows=options[0].target_file_rows, promise=options[0].promise)
-        elif plan.spec is not None and not len(unseen):  # nothing tells sizes apart
+        elif plan.spec is not None and not blocks.apart:  # nothing tells sizes apart
             plan = replace(plan, target_file_rows=target_rows(snapshot, settings))
         return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
     if counted_on is not None and settings.enriched_share:
-        memory = missed(analysis, memory, counted_on, standing, plan, unseen, costs)
+        memory = missed(analysis, memory, counted_on, standing, plan, unseen.queries.tolist(), costs)
     options = candidates_of(proof, plan, learned.standing, kept, present, memory)
     plan = with_regret(replace(plan, candidates=options), memory, present)
     if settings.confirm and proving is not None:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from zorder_pipeline.features.never_failing import never_failing
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
-from zorder_pipeline.layout.blocks import LogBlocks, split_log
+from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.learn import MIN_GAIN, Learned, learn_layout, surely
 from zorder_pipeline.layout.placement import files_under
@@ -90,6 +90,7 @@ def for_reading(
     settings: LearnSettings,
     plan: Plan,
     weights: Floats,
+    blocks: LogBlocks,
     partition: npt.NDArray[np.int32] | None,
     kept: npt.NDArray[np.int32] | None = None,
 ) -> tuple[Plan | None, Columns]:
@@ -103,17 +104,14 @@ def for_reading(
 
     Args:
         plan: by columns alone.
-        weights, partition: as it was learned from.
+        weights, blocks, partition: as it was learned from.
         kept: file of each sampled row once what is new is laid out by the table's present layout, which is one for
             scans through ``reading/``; None without one.
 
     Returns:
         None for a plan when none is surely better than ``kept`` on the select queries.
     """
-    # by time alone: that a predicate comes again is what its bit is for, so repeated queries are not kept together
-    times = [query.timestamp for query in analysis.queries]
-    blocks = split_log([str(i) for i in range(len(times))], times)
-    if blocks is None or not analysis.columns:
+    if not blocks.apart or not analysis.columns:
         return plan, {}
     sampled = _sampled(analysis, plan.target_file_rows, partition)
     stored = analysis.sample.file
@@ -122,15 +120,17 @@ def for_reading(
     computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
     ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
     share = settings.enriched_share
+    select, known = blocks.select, blocks.known
     on_select = {
-        "plain": [sampled.plain[i] for i in blocks.select],
-        "reading": [sampled.reading[i] for i in blocks.select],
+        "plain": [sampled.plain[i] for i in select.statements],
+        "reading": [sampled.reading[i] for i in select.statements],
     }
+    weighs = select.sums(weights)
     measured: dict[str, tuple[float, float]] = {}
 
     def measure(name: str) -> tuple[float, float]:
         plain, reading = (
-            float(np.average(sampled.read(candidates[name], stored, boxes), weights=weights[blocks.select]))
+            float(np.average(sampled.read(candidates[name], stored, boxes), weights=weighs))
             for boxes in on_select.values()
         )
         measured[name] = plain, reading
@@ -138,10 +138,10 @@ def for_reading(
 
     def mixed(spec: KeySpec | None, lies: npt.NDArray[np.int32]) -> Floats:
         plain, reading = (sampled.read(spec, lies, boxes) for boxes in on_select.values())
-        return weights[blocks.select] * ((1 - share) * plain + share * reading)
+        return weighs * ((1 - share) * plain + share * reading)
 
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
-    ordinary = _Ordinary(analysis, plan, np.concatenate([blocks.train, blocks.select]), weights, settings.confirm)
+    ordinary = _Ordinary(analysis, plan, known.statements, known.sums(weights), settings.confirm)
     forms = {BITS: [*ranked, *bits]}
     if sampled.index:
         forms[INDEX] = [sampled.index, *ranked[:BESIDE]]
@@ -181,7 +181,7 @@ class _Ordinary:
         self, analysis: TableAnalysis, plan: Plan, chosen: npt.NDArray[np.int64], weights: Floats, confirm: bool
     ) -> None:
         self.analysis, self.plan, self.confirm = analysis, plan, confirm
-        self.queries, self.weights = [analysis.boxes[i] for i in chosen], weights[chosen]
+        self.queries, self.weights = [analysis.boxes[i] for i in chosen], weights
 
     def lose_little(self, spec: KeySpec | None) -> bool:
         """Whether that is within `MOST_LOST`, or cannot be told so."""
@@ -250,8 +250,8 @@ def _learned(
     types = {column.name: column.type for column in sampled.schema.columns}
     files = max(1, round(len(stored) / sampled.rows_per_file))
     table = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
-    count = len(sampled.plain)
-    twice = LogBlocks(*(np.concatenate([part, part + count]) for part in (blocks.train, blocks.select, blocks.promise)))
+    other = blocks.statement + blocks.statement.max() + 1
+    twice = LogBlocks(np.concatenate([blocks.statement, other]), np.tile(blocks.block, 2))
     both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
     trials = max(1, settings.trials // 2)
     # a time limit, however long, leaves out baselines that search for themselves
@@ -280,20 +280,22 @@ def _promised(
 ) -> Plan:
     """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
     stored = analysis.sample.file
-    held_out = [sampled.plain[i] for i in blocks.promise]
+    unseen = blocks.promise
+    held_out = [sampled.plain[i] for i in unseen.statements]
     exact = confirmed(analysis.snapshot, spec, plan.target_file_rows, held_out) if settings.confirm else None
     before, after = exact or (sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out))
     there = {feature: name for feature, name in sampled_features(analysis).items() if feature in plan.statistics}
     asked = reading_boxes(analysis, reading_schema(analysis), there)
-    reading = np.minimum(after, sampled.read(spec, stored, [asked[i] for i in blocks.promise]))
-    size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in blocks.promise])
+    reading = np.minimum(after, sampled.read(spec, stored, [asked[i] for i in unseen.statements]))
+    size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in unseen.statements])
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)
-    told_now = promise(before, after, size, rate, settings.seed, volumes)
+    told_now = promise(before, after, size, rate, settings.seed, volumes, unseen.times)
     if winner == COLUMNS:  # what is known of its own promise may be exact
         told_now = replace(plan.promise, enriched_bytes_per_query=told_now.enriched_bytes_per_query)
-    figures = {"plain_after": float(after.mean()), "reading_after": float(reading.mean())}
+    mean = [float(np.average(each, weights=unseen.times)) for each in (after, reading)]
+    figures = {"plain_after": mean[0], "reading_after": mean[1]}
     for name, (plain, read) in measured.items():
         figures |= {f"select {name}: plain": plain, f"select {name}: reading": read}
     told = {
@@ -302,9 +304,7 @@ def _promised(
         INDEX: "a partition index by predicates (SOP) beside columns won on the select queries",
         MIXED: "a partition index by predicates (SOP) beside columns and expressions won on the select queries",
     }[winner]
-    note = (
-        f"{told}: scans through zorder_pipeline.scan read {reading.mean():.1%} of the rows, others {after.mean():.1%}"
-    )
+    note = f"{told}: scans through zorder_pipeline.scan read {mean[1]:.1%} of the rows, others {mean[0]:.1%}"
     return replace(
         plan,
         spec=spec,

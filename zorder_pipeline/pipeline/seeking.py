@@ -44,7 +44,7 @@ class Sought:
 def sought(
     analysis: TableAnalysis,
     settings: LearnSettings,
-    blocks: LogBlocks | None,
+    blocks: LogBlocks,
     *,
     kept: npt.NDArray[np.int32] | None = None,
     partition: npt.NDArray[np.int32] | None = None,

@@ -72,7 +72,7 @@ def useful_statistics(
     analysis: TableAnalysis,
     file: npt.NDArray[np.int32],
     weights: Floats,
-    blocks: LogBlocks | None,
+    blocks: LogBlocks,
     spec: KeySpec | None,
     kept: Sequence[Feature] = (),
 ) -> tuple[Feature, ...]:
@@ -82,7 +82,7 @@ def useful_statistics(
         file: file of each sample row under the layout, shape (rows,).
         spec: the layout's key, None of the table as it lies: where it cuts, real files are bounded, too.
         weights: of all queries, shape (queries,).
-        blocks: parts of the log, of which the last does not decide; without them all queries do.
+        blocks: parts of the log, of which the last does not decide.
         kept: features that are gathered already and stay, if they are still asked for.
     """
     wanted = worth_keeping(tuple(analysis.columns))
@@ -96,9 +96,10 @@ def useful_statistics(
     tests = _virtual(analysis, asked_for, file, cuts)
     at_best = FileTests(_delta(analysis, file, None), tests.enriched)
     careful = _careful(analysis, asked_for, file, cuts, tests.enriched)
-    deciding = np.concatenate([blocks.train, blocks.select]).tolist() if blocks else range(len(boxes))
+    deciding = blocks.known.statements.tolist()
+    weight = dict(zip(deciding, blocks.known.sums(weights).tolist(), strict=True))
     asked = {i: {item.column for box in boxes[i] for item in box} for i in deciding}
-    allowed = LITTLE * sum(weights[i] * _rows(at_best, boxes[i]) for i in asked)
+    allowed = LITTLE * sum(weight[i] * _rows(at_best, boxes[i]) for i in asked)
     gathered = {(feature.name, feature.kind, feature.sql) for feature in kept}
     dropped: set[Feature] = set()
     stays = dict(tests.enriched)
@@ -109,7 +110,7 @@ def useful_statistics(
         concerned = [i for i, columns in asked.items() if name in columns]
         sure = {key: careful[key] for key in stays if key in careful} | {name: stays[name]}
         lost = max(
-            sum(weights[i] * (_rows(without, boxes[i]) - _rows(beside, boxes[i])) for i in concerned)
+            sum(weight[i] * (_rows(without, boxes[i]) - _rows(beside, boxes[i])) for i in concerned)
             for beside, without in (_with_and_without(tests.delta, some, name) for some in (stays, sure))
         )
         if lost <= allowed:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import ReadVolumes
+from zorder_pipeline.gate.cost import ScanWork
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
 from zorder_pipeline.layout.virtual_files import files_read, pieces
@@ -41,6 +42,7 @@ class FileVolumes:
     """What each query reads; arrays of shape (queries,).
 
     Attributes:
+        times: how often each was asked; once without it.
         bytes: of the columns it reads, in the row groups that it reads.
         files, rows: in the files that it opens.
         groups: share of the table's rows in the row groups that it reads.
@@ -54,6 +56,12 @@ class FileVolumes:
     groups: Floats
     pages: Floats | None = None
     weighed: bool = True
+    times: Floats | None = None
+
+    @property
+    def mean(self) -> ScanWork:
+        """Bytes and files that a query reads on average."""
+        return ScanWork(*(float(np.average(each, weights=self.times)) for each in (self.bytes, self.files)))
 
 
 def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:

@@ -8,10 +8,12 @@ pay for the cheapest rewrite, the gate would decline whatever was found.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import PATIENCES
 from zorder_pipeline.model.plan import Plan
@@ -68,7 +70,7 @@ def why_not_search(
     if now is None:  # few queries are soon searched, and the gate says what is missing
         return ""
     cost = least_cost(snapshot, costs)
-    per_query = costs.scans(ScanWork(float(now.bytes.mean()), float(now.files.mean())), snapshot.table_id).expected
+    per_query = costs.scans(now.mean, snapshot.table_id).expected
     most = per_query * scans
     if most > cost:
         return ""
@@ -96,7 +98,7 @@ def may_pay(analysis: TableAnalysis, plan: Plan, now: FileVolumes, scans: float,
         return False
     promised = plan.promise
     most = max(0.0, promised.bytes_saved_per_query, promised.page_bytes_saved_per_query or 0.0)
-    saved = ScanWork(most, float(now.files.mean()))
+    saved = replace(now.mean, bytes=most)
     return SLACK * costs.scans(saved, table).expected * scans > cost
 
 

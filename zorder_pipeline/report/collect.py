@@ -195,7 +195,7 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
         if drawn is not None:
             parts.append(Picture(drawn, ZONES))
     if len(learned.before):
-        drawn = pictures.rows_per_query(learned.before, learned.after)
+        drawn = pictures.rows_per_query(*learned.per_query)
         parts.append(Picture(drawn, "Rows that later queries read, as the table lies and under that layout."))
     if learned.study is not None:
         parts.append(Picture(drawing.search(learned.study), "The history of the search (Optuna)."))

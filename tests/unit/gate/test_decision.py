@@ -83,8 +83,12 @@ def test_a_small_table_of_many_files_is_told_that_opening_them_costs_what_its_ro
 
 
 def test_too_few_promise_queries_prove_nothing() -> None:
-    few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"))
-    assert judge(dataclasses.replace(PLAN, promise=few), 1.0, 1.0).reasons[0].startswith("only 3 later queries")
+    """Neither do a few that are asked again and again."""
+    for times in (np.ones(3), np.full(3, 1000.0)):
+        few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"), times=times)
+        found = judge(dataclasses.replace(PLAN, promise=few), 1.0, 1.0)
+        assert found.cause == "too_few_queries"
+        assert found.reasons[0].startswith("only 3 different later queries")
 
 
 def test_a_switched_off_gate_approves_any_layout() -> None:

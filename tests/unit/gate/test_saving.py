@@ -68,3 +68,23 @@ def test_a_promise_of_an_older_version_is_told_by_its_shares() -> None:
     told = saving(old, COSTS, 1)
     assert told.expected == pytest.approx(8.0)
     assert 0 < told.low < 7.0
+
+
+def test_a_statement_counts_as_often_as_it_was_asked() -> None:
+    times = RNG.integers(1, 9, 80)
+    again = ReadVolumes(*(np.repeat(getattr(VOLUMES, name), times) for name in list(vars(VOLUMES))[:6]))
+    whole = np.repeat(ONES, times)
+    one_by_one = promise(whole, whole * 0.2, whole * 1e9, (100.0, "observed"), volumes=again)
+    told = promise(ONES, ONES * 0.2, ONES * 1e9, (100.0, "observed"), volumes=VOLUMES, times=times.astype(float))
+    assert (told.queries, told.statements) == (times.sum(), 80)
+    for name in ("before", "after", "bytes_saved_per_query", "bytes_before", "files_before", "files_saved_per_query"):
+        assert getattr(told, name) == pytest.approx(getattr(one_by_one, name))
+
+
+def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
+    """A hundred queries save little, one of three thousand repeats everything: who knows what is asked tomorrow?"""
+    before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)
+    told = promise(before, after, before, (1.0, "observed"), times=np.append(np.ones(100), 3000.0))
+    assert told.after < 0.05
+    assert told.low == pytest.approx(0.1, abs=0.01)
+    assert told.high > 0.95

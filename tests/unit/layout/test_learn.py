@@ -170,9 +170,9 @@ def test_a_baseline_that_wins_is_the_layout_that_was_chosen(name: str, monkeypat
     learned = learn(queries, columns)
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
     train = split_log([str(i) for i in range(120)], [None] * 120).train
-    asked = [queries[i] for i in train]
+    asked = [queries[i] for i in train.statements]
     estimator = Estimator.build(columns, SCHEMA, asked, ROWS)
-    training = Training(table, estimator, asked, np.ones(len(train)), SearchSettings(50, 1))
+    training = Training(table, estimator, asked, np.ones(len(asked)), SearchSettings(50, 1))
     chosen = next(baseline for baseline in BASELINES if baseline.name == name).make(training)
     assert learned.name == name
     assert learned.spec.tree == table.spec(chosen).tree
@@ -186,21 +186,6 @@ def test_the_search_keeps_to_its_budget_and_records_every_trial() -> None:
     assert len(found.history) == len(found.study.trials) <= 90
     assert (np.diff(found.history) <= 0).all()
     assert found.study.best_value == pytest.approx(found.cost)
-
-
-def test_repeated_statements_stay_in_one_block_and_blocks_follow_time() -> None:
-    names = [str(i % 20) for i in range(100)]
-    blocks = split_log(names, list(range(100, 0, -1)))
-    assert blocks is not None
-    started = {name: min(100 - i for i in range(100) if names[i] == name) for name in names}
-    begun = min(started[names[i]] for i in blocks.promise)
-    assert blocks.promising.tolist() == [i for i in range(100) if 100 - i >= begun], "all that was asked since"
-    chosen = {names[i] for i in blocks.choosing}
-    assert not chosen & {names[i] for i in blocks.promise}, "what promises chooses nothing"
-    assert set(blocks.select) <= set(blocks.choosing)
-    parts = [{names[i] for i in block} for block in (blocks.train, blocks.select, blocks.promise)]
-    assert len(parts[0] | parts[1] | parts[2]) == sum(map(len, parts)) == 20
-    assert sum(map(len, (blocks.train, blocks.select, blocks.promise))) == 100
 
 
 @pytest.mark.parametrize(("files", "bits"), [(1, 4), (64, 9), (500, 12), (10**9, 16)])

@@ -41,6 +41,18 @@ def test_weights_are_shared_out_and_the_own_queries_come_first() -> None:
     assert (matched(more)[:60] == matched(own)).all()
 
 
+def test_repeats_of_a_query_weigh_where_it_is() -> None:
+    """Asked a hundred times, it is asked again in the same place: only its first time tells that others may come."""
+    own = estimator([between(a=(i * 100, i * 100 + 50)) for i in range(60)])
+    times = np.where(np.arange(60) == 7, 100.0, 1.0)
+    more, shared = with_similar(own, times * 2, times)
+    shared = shared.reshape(more.queries // 60, 60)
+    assert shared.sum(axis=0) == pytest.approx(times * 2)
+    assert shared[0, 7] == pytest.approx(2 * 99 + 2 / len(shared))
+    assert shared[1:, 7] == pytest.approx(2 / len(shared))
+    assert with_similar(own, np.ones(60))[1].tolist() == with_similar(own, np.ones(60), np.ones(60))[1].tolist()
+
+
 def test_a_shape_that_asks_for_any_row_moves_anywhere_and_keeps_its_width() -> None:
     low = np.random.default_rng(2).integers(0, 9_900, 100).tolist()
     more, _ = with_similar(estimator([between(a=(x, x + 50)) for x in low]), np.ones(100))
@@ -149,7 +161,7 @@ def test_many_queries_and_empty_logs_are_left_alone_and_equal_seeds_agree() -> N
     nothing = estimator([])
     assert with_similar(nothing, np.ones(0))[0] is nothing
     own = estimator([between(a=(i * 100, i * 100 + 50)) for i in range(20)])
-    one, two, other = (with_similar(own, np.ones(20), seed)[0].first for seed in (0, 0, 1))
+    one, two, other = (with_similar(own, np.ones(20), seed=seed)[0].first for seed in (0, 0, 1))
     assert (one == two).all()
     assert (one != other).any()
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from zorder_pipeline.layout.blocks import Asked
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -44,7 +45,8 @@ def unseen() -> Unseen:
         for low in range(ROWS // 20, ROWS, ROWS // 10)
     ]
     analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=asked)
-    return Unseen(analysis, LearnSettings(), range(len(asked)), np.zeros(0), (1.0, "observed"))
+    every = np.arange(len(asked))
+    return Unseen(analysis, LearnSettings(), Asked.of(every, every), np.zeros(0), (1.0, "observed"))
 
 
 def laid_out() -> np.ndarray:

@@ -26,6 +26,11 @@ SCHEMA = TableSchema((Column("place", "int"), Column("kind", "string"), Column("
 RNG = np.random.default_rng(1)
 
 
+def each_once(queries: int) -> LogBlocks:
+    """Each query a statement of its own, and nothing kept apart."""
+    return LogBlocks(np.arange(queries), np.zeros(queries, dtype=np.int64))
+
+
 def _looked_up(name: str, value: str) -> Predicate:
     return Comparison(name, "=", (Literal("string", value),))
 
@@ -90,7 +95,7 @@ QUERIES = [
 
 
 def test_what_excludes_no_file_is_left_out_and_one_of_two_that_say_the_same() -> None:
-    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, None)
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), each_once(len(QUERIES)), None)
     assert found == (SORTED, KIND), "of twins the one asked more often; nobody asks for the last"
 
 
@@ -98,19 +103,32 @@ def test_a_value_between_the_bounds_is_found_by_its_bloom_filter_alone() -> None
     analysis = _analysis(QUERIES)
     without = dataclasses.replace(KIND, equality=False)
     columns = {(without if feature == KIND else feature): name for feature, name in analysis.columns.items()}
-    found = useful_statistics(dataclasses.replace(analysis, columns=columns), FILE, np.ones(len(QUERIES)), None, None)
+    found = useful_statistics(
+        dataclasses.replace(analysis, columns=columns), FILE, np.ones(len(QUERIES)), each_once(len(QUERIES)), None
+    )
     assert found == (SORTED,)
 
 
 def test_what_is_gathered_already_stays() -> None:
     kept = (MIXED, _feature("no more asked for", "predicate", 1.0))
-    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), None, None, kept)
+    found = useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), each_once(len(QUERIES)), None, kept)
     assert found == (SORTED, MIXED, KIND)
 
 
 def test_the_last_part_of_the_log_does_not_decide() -> None:
-    parts = [np.array(part) for part in ([0, 1], [2], [3, 4])]
-    assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), LogBlocks(*parts), None) == (SORTED,)
+    blocks = LogBlocks(np.arange(5), np.array([0, 0, 1, 2, 2]))
+    assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), blocks, None) == (SORTED,)
+
+
+@pytest.mark.parametrize(("times", "kept"), [(1, False), (40, True)])
+def test_a_statement_that_is_asked_again_weighs_what_all_its_queries_do(times: int, kept: bool) -> None:
+    """What only one of two hundred statements skips by is worth gathering where it is asked forty times."""
+    others = [_looked_up("flag", "N")] * 200
+    statement = np.array([*range(200), *[200] * times])
+    blocks = LogBlocks(statement, np.zeros(len(statement), dtype=np.int64))
+    analysis = _analysis([*others, *[_whole(SORTED.name)] * times])
+    found = useful_statistics(analysis, FILE, np.ones(len(statement)), blocks, None)
+    assert (SORTED in found) == kept
 
 
 def _key(column: str, kind: str, *cuts: Any, spare: int = 0) -> KeySpec:
@@ -129,7 +147,7 @@ def test_bounds_of_a_column_count_where_the_layout_cuts_it() -> None:
         (_key("place", "int", 4), (KIND,)),
         (None, (KIND,)),
     ):
-        assert useful_statistics(apart, FILE, np.ones(1), None, spec) == kept
+        assert useful_statistics(apart, FILE, np.ones(1), each_once(1), spec) == kept
 
 
 def test_what_is_rare_in_the_sample_does_not_hide_what_is_needed_in_real_files() -> None:
@@ -141,7 +159,7 @@ def test_what_is_rare_in_the_sample_does_not_hide_what_is_needed_in_real_files()
         half.name: (FILE == 5).astype(np.int64),
     }
     analysis = _analysed(columns, [rare, half], [And((_whole(rare.name), _whole(half.name)))])
-    assert half in useful_statistics(analysis, FILE, np.ones(1), None, None)
+    assert half in useful_statistics(analysis, FILE, np.ones(1), each_once(1), None)
 
 
 def test_bounds_of_a_sample_hide_no_predicate() -> None:
@@ -160,7 +178,7 @@ def test_bounds_of_a_sample_hide_no_predicate() -> None:
             Comparison("kind", ">=", (Literal("string", "h"),)),
         ]
         analysis = _analysed(columns, [kind, half], queries)
-        assert half in useful_statistics(analysis, FILE, np.ones(2), None, None)
+        assert half in useful_statistics(analysis, FILE, np.ones(2), each_once(2), None)
 
 
 @pytest.mark.parametrize(("whole", "kept"), [(1, False), (10_000, True)])
@@ -174,7 +192,7 @@ def test_a_bloom_filter_that_real_files_are_too_large_for_hides_nothing(whole: i
     }
     known = str(columns["kind"][5 * EACH])
     analysis = _analysed(columns, [KIND, half], [And((_looked_up("kind", known), _whole(half.name)))], whole)
-    assert (half in useful_statistics(analysis, FILE, np.ones(1), None, None)) == kept
+    assert (half in useful_statistics(analysis, FILE, np.ones(1), each_once(1), None)) == kept
 
 
 def test_what_may_be_lost_is_measured_by_what_queries_read_at_best() -> None:
@@ -185,7 +203,7 @@ def test_what_may_be_lost_is_measured_by_what_queries_read_at_best() -> None:
     columns = {"place": file.astype(np.int64), special.name: (file % 100 == 0).astype(np.int64)}
     queries = [Comparison("place", "=", (Literal("number", str(i)),)) for i in range(600)]
     analysis = _analysed(columns, [special], [*queries, _whole(special.name)])
-    assert useful_statistics(analysis, file, np.ones(601), None, None) == (special,)
+    assert useful_statistics(analysis, file, np.ones(601), each_once(601), None) == (special,)
 
 
 def test_what_is_lost_without_several_of_them_adds_up() -> None:
@@ -194,13 +212,13 @@ def test_what_is_lost_without_several_of_them_adds_up() -> None:
     features = [_feature(f"place LIKE '%{n}%'", "predicate", 1.0 + n) for n in range(predicates)]
     truth = {f.name: (file // 15 != n).astype(np.int64) for n, f in enumerate(features)}
     analysis = _analysed({"place": file.astype(np.int64), **truth}, features, [_whole(f.name) for f in features])
-    found = useful_statistics(analysis, file, np.ones(predicates), None, None)
+    found = useful_statistics(analysis, file, np.ones(predicates), each_once(predicates), None)
     assert found == tuple(features[3:]), "each saves its query 2.5%, all queries 0.13%: three may go, four may not"
 
 
 def test_of_a_sample_without_rows_nothing_is_known() -> None:
     nothing = _analysed({"place": np.zeros(0, dtype=np.int64)}, [SORTED], [_whole(SORTED.name)])
-    assert useful_statistics(nothing, FILE[:0], np.ones(1), None, None) == (SORTED,)
+    assert useful_statistics(nothing, FILE[:0], np.ones(1), each_once(1), None) == (SORTED,)
 
 
 @pytest.mark.parametrize("name", [field.name for field in dataclasses.fields(TableAnalysis)])

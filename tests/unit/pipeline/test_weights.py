@@ -65,7 +65,7 @@ def test_a_block_of_queries_that_weigh_nothing_is_averaged_all_the_same(block: s
     """Each of a quarter of the distinct queries filters by nothing, or is older than any float can halve."""
     distinct = [replace(query("a"), template=str(i)) for i in range(40)]
     blocks = split_log([one.fingerprint for one in distinct], [one.timestamp for one in distinct])
-    chosen = getattr(blocks, block)
+    chosen = getattr(blocks, block).queries
     for i in chosen:
         distinct[i] = replace(distinct[i], **({"predicate": And(())} if case == "unfiltered" else {"timestamp": 0}))
     found = weigh(distinct, cost="filtered", half_life_days=1e-3)
