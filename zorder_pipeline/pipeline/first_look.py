@@ -26,6 +26,7 @@ from .learning import learn_layout_for
 from .logs import ingest, names_and_schemas, names_of, stored_log
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .sizes import query_bytes, sought_rows, target_rows
+from .statistics import without_statistics
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -152,7 +153,7 @@ def _one(
         saved_bytes_per_day=_bytes_per_day(snapshot, queries) * (facts.read_now or 0.0) * (1 - kept),
     )
     size = _smaller_bytes(snapshot, settings)
-    advice = tuple(_advice(told, snapshot, queries, log_words, size))
+    advice = (*_advice(told, snapshot, queries, log_words, size), *without_statistics(analysis))
     return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told, size)))
 
 
@@ -218,11 +219,6 @@ def _advice(
     small = int((~files.ours & (files.bytes < SMALL_FILE)).sum())  # the size of ours was weighed
     if smaller is None and len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
         yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
-    if lacking := [name for name in found.columns if not _has_statistics(snapshot, name)]:
-        yield (
-            f"{', '.join(lacking)} has no Delta statistics: name it in delta.dataSkippingStatsColumns, and all others "
-            "that are filtered by, as no others have any then"
-        )
 
 
 def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Iterator[str]:
@@ -247,11 +243,6 @@ def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequenc
         )
     if max(sizes.values()) > LARGE_PARTITION:
         yield f"partitioned coarsely: a partition by {names} has {max(sizes.values()) / (1 << 30):,.0f} GB"
-
-
-def _has_statistics(snapshot: TableSnapshot, name: str) -> bool:
-    column = snapshot.schema.find(name)
-    return column is not None and column.delta_stats
 
 
 def _statements(name: str, snapshot: TableSnapshot, found: TableTriage, smaller: int | None) -> Iterator[str]:

@@ -15,7 +15,6 @@ from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
-from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
@@ -29,6 +28,7 @@ from .reading_layout import for_reading
 from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
 from .seeking import sought
 from .sizes import partitions_of, target_rows
+from .statistics import without_statistics
 from .useful_statistics import useful_statistics
 from .volumes import present_volumes, with_sampled_pages
 from .words import bit_order
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 __all__ = ["learn", "learn_layout_for", "learn_remembering"]
 
 FEW_ROWS_PER_FILE = 50
-ASKED_OFTEN = 0.05
-"""Share of the queries from which on a column without statistics is worth a note."""
 STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
@@ -157,7 +155,7 @@ def learn_remembering(
     learned, target = found.learned, found.target
     told = learned.before
     times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
-    notes = [*changes, *_without_statistics(analysis)]
+    notes = [*changes, *without_statistics(analysis)]
     if not blocks.apart:
         notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
     if unsought:
@@ -223,21 +221,3 @@ def learn_remembering(
     if settings.confirm and proving is not None:
         plan = earlier_ones_proved(plan, proof, queries[1], proving)
     return plan, learned, replace(memory, columns=types)
-
-
-def _without_statistics(analysis: TableAnalysis) -> list[str]:
-    """A note of the columns that a layout cannot serve, as Delta keeps no statistics of them."""
-    columns = [c for c in analysis.snapshot.schema.columns if c.value_type.delta_min_max and not c.partition]
-    kept = {c.name: c.delta_stats for c in columns}
-    asked = [c for c in analysis.features.candidates if c.column in kept]
-    found = [c for c in asked if c.share >= ASKED_OFTEN and not kept[c.column]]
-    if not found:
-        return []
-    wanted = ", ".join(column_sql(analysis.snapshot.paths[c.column]) for c in asked)
-    names = ", ".join(f"{c.column} ({c.share:.0%} of the queries)" for c in found)
-    why = "Delta keeps statistics of a table's first 32 columns, or of those that its properties name"
-    way_out = (
-        f"set delta.dataSkippingStatsColumns to all that are filtered by ({wanted}), as no others have any then, and "
-        "learn again: the files that a relayout writes have them"
-    )
-    return [f"no file is skipped by {names}: {why}; {way_out}"]

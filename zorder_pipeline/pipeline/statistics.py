@@ -21,6 +21,7 @@ from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import StatisticsResult
+from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
@@ -34,17 +35,20 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import comparable, current
 from .logs import ingest, names_of
-from .records import LogSource, Progress, silent
+from .records import LogSource, Progress, TableAnalysis, silent
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 BY_PATH = {"spark.sql.codegen.aggregate.map.twolevel.enabled": "false"}
 """Spark's quick map of groups hashes a text byte by byte, which a file's path is too long for."""
+ASKED_OFTEN = 0.05
+"""Share of the queries from which on a column without statistics is worth a sentence."""
 SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
 """By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
 
 __all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
+__all__ += ["without_statistics"]
 
 
 def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[Feature, ...]:
@@ -55,6 +59,24 @@ def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery])
     predicates = predicate_candidates(queries, weights, schema, ())
     zone = zone_of(snapshot.spark)
     return features_of(queries, weights, schema, snapshot.paths, expressions, predicates, zone)
+
+
+def without_statistics(analysis: TableAnalysis) -> list[str]:
+    """A sentence about columns that a layout cannot serve, as Delta keeps no statistics of them; none without any."""
+    columns = [c for c in analysis.snapshot.schema.columns if c.value_type.delta_min_max and not c.partition]
+    kept = {c.name: c.delta_stats for c in columns}
+    asked = [c for c in analysis.features.candidates if c.column in kept]
+    found = [c for c in asked if c.share >= ASKED_OFTEN and not kept[c.column]]
+    if not found:
+        return []
+    wanted = ", ".join(column_sql(analysis.snapshot.paths[c.column]) for c in asked)
+    names = ", ".join(f"{c.column} ({c.share:.0%} of the queries)" for c in found)
+    why = "Delta keeps statistics of a table's first 32 columns, or of those that its properties name"
+    way_out = (
+        f"set delta.dataSkippingStatsColumns to all that are filtered by ({wanted}), as no others have any then, and "
+        "learn again: the files that a relayout writes have them"
+    )
+    return [f"ordinary readers skip no file by {names}: {why}; {way_out}"]
 
 
 def update_statistics(
