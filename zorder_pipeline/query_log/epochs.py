@@ -6,7 +6,8 @@ import datetime as dt
 
 from sqlglot import exp
 
-from .literals import MOMENT_TYPES, plain
+from .dialects import dialect_of
+from .literals import MOMENT_TYPES, WIDTHS, plain
 from .moments import instant
 from .relative import SPARKS, Clock, called, moment, read
 
@@ -21,6 +22,7 @@ COUNTED: dict[type[exp.Expr], int] = {
 """Functions that count since 1970, and the microseconds of what they count in."""
 WRITTEN = "%Y-%m-%d %H:%M:%S"
 WHOLE = ("bigint", "int", "smallint", "tinyint")
+ZONELESS = (exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME)
 
 
 def with_epochs(node: exp.Expr, clock: Clock) -> exp.Expr:
@@ -36,11 +38,11 @@ def with_epochs(node: exp.Expr, clock: Clock) -> exp.Expr:
 
     def swap(part: exp.Expr) -> exp.Expr:
         if called(part) in WHOLE and len(part.expressions) == 1:
-            return exp.cast(part.expressions[0].copy(), called(part))
+            return with_epochs(exp.cast(part.expressions[0].copy(), called(part)), clock)
         count = _count(part, clock)
         if count is None:
             return part
-        told = exp.cast(exp.Literal.number(abs(count)), "BIGINT")
+        told = exp.cast(exp.Literal.number(abs(count)), part.to.copy() if isinstance(part, exp.Cast) else "BIGINT")
         return told if count >= 0 else exp.Neg(this=told)
 
     return node.copy().transform(swap, copy=False)
@@ -49,17 +51,22 @@ def with_epochs(node: exp.Expr, clock: Clock) -> exp.Expr:
 def _count(node: exp.Expr, clock: Clock) -> int | None:
     if type(node) in COUNTED:
         at, span = _micros(node.this, node.args.get("format"), clock), COUNTED[type(node)]
-    elif isinstance(node, exp.Cast) and node.to.this == exp.DType.BIGINT and _is_instant(node.this.unnest()):
+    elif isinstance(node, exp.Cast) and node.to.this in WIDTHS and _is_instant(node.this.unnest(), clock):
         at, span = _micros(node.this.unnest(), None, clock), 1_000_000
     else:
         return None
-    return None if at is None else at // span
+    if at is None:
+        return None
+    # before 1970 unix_timestamp drops the fraction, where the others of Spark's take the whole second before
+    return -(-at // span) if at < 0 and isinstance(node, exp.StrToUnix) else at // span
 
 
-def _is_instant(node: exp.Expr) -> bool:
-    """Whether this is a moment that a cast to a number counts."""
-    zoned = MOMENT_TYPES - {exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME}
-    return isinstance(node, exp.CurrentTimestamp) or (isinstance(node, exp.Cast) and node.to.this in zoned)
+def _is_instant(node: exp.Expr, clock: Clock) -> bool:
+    """Whether a cast to a number counts the seconds of this: MySQL's writes the digits of a moment together."""
+    if clock.dialect not in SPARKS:
+        return False
+    zoned = isinstance(node, exp.Cast) and node.to.this in MOMENT_TYPES.difference(ZONELESS)
+    return zoned or isinstance(node, exp.CurrentTimestamp) or called(node) == "now"
 
 
 def _micros(node: exp.Expr, form: exp.Expr | None, clock: Clock) -> int | None:
@@ -67,13 +74,11 @@ def _micros(node: exp.Expr, form: exp.Expr | None, clock: Clock) -> int | None:
     node = node.unnest()
     if isinstance(node, exp.CurrentTimestamp):
         return None if clock.now() is None else clock.timestamp
-    if clock.dialect not in SPARKS:
+    if clock.dialect not in SPARKS or any(map(_is_zoneless, node.walk())):
         return None
     at: dt.date | None
     if isinstance(node, exp.Literal):
-        at = read(node.this, form or exp.Literal.string(WRITTEN)) if node.is_string else None
-    elif isinstance(node, exp.Cast) and node.to.this in (exp.DType.TIMESTAMPNTZ, exp.DType.DATETIME):
-        return None
+        at = read(node.this, _form(form, clock)) if node.is_string else None
     elif (literal := plain(node)) is not None and literal.kind == "timestamp":
         told = dt.datetime.fromisoformat(literal.text)
         return None if told.tzinfo is None else instant(told.astimezone(dt.UTC).replace(tzinfo=None), "UTC")
@@ -82,3 +87,19 @@ def _micros(node: exp.Expr, form: exp.Expr | None, clock: Clock) -> int | None:
     if at is None:
         return None
     return instant(at if isinstance(at, dt.datetime) else dt.datetime(at.year, at.month, at.day), clock.zone)
+
+
+def _is_zoneless(node: exp.Expr) -> bool:
+    """Whether this is a local time, of which Spark's unix_timestamp counts as if the session's zone were UTC."""
+    if isinstance(node, exp.Cast):
+        return node.to.this in ZONELESS
+    return isinstance(node, exp.Localtimestamp) or called(node) in ("localtimestamp", "to_timestamp_ntz")
+
+
+def _form(form: exp.Expr | None, clock: Clock) -> exp.Expr:
+    """The format of a text; sqlglot leaves the one of ``to_unix_timestamp`` as Java writes it."""
+    if form is None:
+        return exp.Literal.string(WRITTEN)
+    if not isinstance(form, exp.Literal) or "%" in form.this:
+        return form
+    return dialect_of(clock.dialect).format_time(form) or form

@@ -98,6 +98,9 @@ def _number(node: exp.Expr) -> tuple[Decimal, int] | None:
         width = max(left[1], right[1]) if left[1] and right[1] else 0
         fits = _fits(value, width) if width else len(value.as_tuple().digits) < MOST_DIGITS
         return (value, width) if fits else None
+    if isinstance(node, exp.Cast) and node.to.this in WIDTHS and not isinstance(node.this, exp.Literal):
+        inner, width = _number(node.this), WIDTHS[node.to.this]
+        return (inner[0], width) if inner is not None and inner[1] and _fits(inner[0], width) else None
     literal = plain(node)
     if literal is None or literal.kind != "number" or not re.fullmatch(r"[+-]?[\d.]+", literal.text):
         return None

@@ -34,7 +34,9 @@ def _folded(text: str, clock: Clock | None = None) -> str | None:
         ("CAST(1234 AS DECIMAL(4, 1))", None),
         ("0.15BD", "0.15"),
         ("CAST(300 AS TINYINT)", None),
-        ("CAST(-128 AS TINYINT)", None),  # a sign is an expression
+        ("CAST(-128 AS TINYINT)", "-128"),
+        ("CAST(-129 AS TINYINT)", None),
+        ("CAST(1 + 1.5 AS INT)", None),
         ("CAST('-128' AS TINYINT)", "-128"),
         ("CAST(5.5 AS INT)", None),
         ("3 + 4 * 0.5", "5.0"),
@@ -183,12 +185,38 @@ def test_relative_time_in_the_functions_of_many_tools(dialect: str, text: str, e
         ("unix_timestamp('2024-6-10 00:00:00')", "UTC", None),
         ("unix_seconds(TIMESTAMP_NTZ '2024-06-10 00:00:00')", "UTC", None),
         ("CAST(DATE '2024-06-10' AS BIGINT)", "UTC", None),
+        ("int(unix_timestamp()) - 3600", "UTC", "1718202600"),
+        ("CAST(unix_timestamp() AS INT)", "UTC", "1718206200"),
+        ("bigint(unix_timestamp())", "UTC", "1718206200"),
+        ("smallint(unix_timestamp())", "UTC", None),
+        ("CAST(now() AS INT)", "America/New_York", "1718206200"),
+        ("CAST(TIMESTAMP '2099-12-31 00:00:00' AS INT)", "UTC", None),
+        ("to_unix_timestamp('2024-06-10', 'yyyy-MM-dd')", "UTC", "1717977600"),
+        # a fraction before 1970 is dropped by one, and the others take the whole second before
+        ("unix_timestamp(TIMESTAMP '1969-12-31 18:59:58.5')", "America/New_York", "-1"),
+        ("to_unix_timestamp(TIMESTAMP '1969-12-31 18:59:58.5')", "America/New_York", "-1"),
+        ("unix_timestamp(TIMESTAMP '1969-12-31 18:59:59.5')", "America/New_York", "0"),
+        ("CAST(TIMESTAMP '1969-12-31 18:59:58.5' AS BIGINT)", "America/New_York", "-2"),
+        ("unix_millis(TIMESTAMP '1969-12-31 18:59:58.500500')", "America/New_York", "-1500"),
+        # local times, which Spark counts as if the zone were UTC
+        ("unix_timestamp(localtimestamp())", "America/New_York", None),
+        ("unix_timestamp(to_timestamp_ntz('2024-01-01 00:00:00'))", "America/New_York", None),
+        ("unix_timestamp(TIMESTAMP_NTZ '2024-01-01 00:00:00' + INTERVAL 1 DAY)", "America/New_York", None),
+        ("unix_timestamp(CAST(current_date() AS TIMESTAMP_NTZ))", "America/New_York", None),
     ],
 )
 def test_counts_since_1970_are_numbers(text: str, zone: str, expected: str | None) -> None:
     node = sqlglot.parse_one(f"SELECT 1 = {text}", read=dialect_of("spark")).expressions[0].expression
     found = fold(node, Clock(WEDNESDAY, zone))
     assert (found.to_sql() if found is not None else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("dialect", "expected"),
+    [("spark", "1718206200"), ("databricks", "1718206200"), *((name, None) for name in ("mysql", "tsql", "snowflake"))],
+)
+def test_seconds_are_what_a_cast_of_now_counts_in_spark_alone(dialect: str, expected: str | None) -> None:
+    assert _folded("CAST(CURRENT_TIMESTAMP AS BIGINT)", Clock(WEDNESDAY, dialect=dialect)) == expected
 
 
 @pytest.mark.parametrize(
