@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
@@ -74,3 +75,30 @@ def test_what_is_purged_while_statistics_are_written_does_not_come_back(
     gathered(spark, path, state, "id > 3")
     kinds = {row["kind"] for row in spark.read.format("delta").load(f"{state}/file_stats").collect()}
     assert kinds <= {"column"}
+
+
+def test_what_another_gathers_while_statistics_are_written_stays(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(40).selectExpr("id", "concat('Jane ', id) c").repartition(4).write.format("delta").save(path)
+    gathered(spark, path, state, "c LIKE '%Jane%'")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    write, others = FileStats._write, list[str]()
+
+    def late(self: FileStats, table_id: str, rows: pa.Table, gone: list[str]) -> None:
+        monkeypatch.setattr(FileStats, "_write", write)
+        spark.range(2).selectExpr("id", "'Joe' c").coalesce(1).write.format("delta").mode("append").save(path)
+        snapshot = open_table(spark, path)
+        others.extend(set(snapshot.files().path.tolist()) - before)
+        features = asked_of(snapshot, "c LIKE '%Jane%'")
+        gather_statistics(spark, snapshot, features, state, paths=others)
+        write(self, table_id, rows, gone)
+
+    before = set(open_table(spark, path).files().path.tolist())
+    monkeypatch.setattr(FileStats, "_write", late)
+    gathered(spark, path, state, "c LIKE '%Jane%'")
+    file_stats._loaded.clear()
+    held = FileStats(spark, state).load(open_table(spark, path).table_id)
+    assert others
+    assert set(held.rows["path"].to_pylist()) == before | set(others), "nor does what is gone come back"

@@ -169,11 +169,11 @@ class FileStats:
         new = [key not in seen for key in zip(*(added[name].to_pylist() for name in KEY), strict=True)]
         added = added.filter(pa.array(new, pa.bool_()))
         kept = known.of(list(vectors)).rows
-        gone = len(known.rows["path"].unique()) - len(kept["path"].unique())
+        gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
         if len(added) or gone:
-            self._write(table_id, added, kept["path"].unique().to_pylist() if gone else None)
+            self._write(table_id, added, gone)
             self._wrote(table_id, pa.concat_tables([kept, added]))
-        return len(added), gone
+        return len(added), len(gone)
 
     def purge(self) -> int:
         """Delete what is known of expressions and predicates, which name constants of queries; returns how many rows.
@@ -210,26 +210,26 @@ class FileStats:
         log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
         return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
-    def _write(self, table_id: str, rows: pa.Table, instead_of_others: Sequence[str] | None) -> None:
-        """Append rows of a table, or write them in the place of all that there are of it but of some files.
+    def _write(self, table_id: str, rows: pa.Table, gone: Sequence[str]) -> None:
+        """Append rows of a table, or, where files are gone, write them and all that there are of others anew.
 
-        These are read in the transaction that writes them, or what another purged meanwhile would come back.
+        These are read in the transaction that writes them, or what another purged meanwhile would come back, and are
+        told by the files that are gone, or what another gathered meanwhile would get lost.
         """
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        if instead_of_others:
-            files = self.spark.createDataFrame(pa.table({"path": pa.array(instead_of_others, pa.string())}))
+        if gone:
+            files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())}))
             stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-            kept = stored.join(F.broadcast(files), "path", "left_semi")
+            kept = stored.join(F.broadcast(files), "path", "left_anti")
             frame = kept.unionByName(frame, allowMissingColumns=True)
-        instead = instead_of_others is not None
         writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
         if not self._exists():  # its own files are found by their partitions
             writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-        if instead:
+        if gone:
             writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-        writer.mode("overwrite" if instead else "append").option("mergeSchema", "true").save(self.path)
+        writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""
