@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.pipeline.importing import table_from_parquet
+from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark
 
@@ -62,6 +63,15 @@ def test_structs_of_other_files_may_have_more_fields(spark: SparkSession, tmp_pa
     table_from_parquet([tmp_path / "source"], tmp_path / "table")
     rows = spark.read.format("delta").load(str(tmp_path / "table")).orderBy("s.a").collect()
     assert [(row.s.a, row.s.b) for row in rows] == [(1, None), (2, "x")]
+
+
+def test_fields_of_structs_count_as_columns_of_which_there_are_statistics(spark: SparkSession, tmp_path: Path) -> None:
+    fields = pa.array([{f"f{i}": i for i in range(40)}])
+    pq.write_table(pa.table({"s": fields, "last": [7]}), tmp_path / "rows.parquet")
+    table_from_parquet([tmp_path / "rows.parquet"], tmp_path / "table")
+    columns = {column.name: column for column in open_table(spark, str(tmp_path / "table")).schema.columns}
+    assert columns["s.f39"].delta_stats
+    assert columns["last"].delta_stats
 
 
 def test_a_wide_table_has_statistics_of_all_its_columns_and_learning_tells_of_those_without(

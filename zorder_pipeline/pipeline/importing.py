@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import and_
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Imported", "table_from_parquet"]
 
 INDEXED, USUAL, STATISTICS = "delta.dataSkippingNumIndexedCols", 32, 200
-"""The property of how many columns Delta keeps statistics, how many these are without it, and in a table made here."""
+"""The property of how many leaf columns Delta keeps statistics, how many without it, and in a table made here."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
             data.scanner().to_reader(),
             mode="error",
             partition_by=list(parted) or None,
-            configuration={INDEXED: str(STATISTICS)} if len(data.schema.names) > USUAL else None,
+            configuration={INDEXED: str(STATISTICS)} if _leaves(data.schema) > USUAL else None,
         )
         rows = int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
         return Imported(rows, parted, from_paths)
@@ -109,6 +109,13 @@ def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
         schema = schema.append(pa.field(name, values.type))
     _refuse_unknown_types(schema)
     return ds.FileSystemDataset(fragments, schema, form, disk), tuple(parts)
+
+
+def _leaves(fields: Iterable[pa.Field]) -> int:
+    """Columns as Delta counts them for statistics: each field of a struct is one, an array or a map is one."""
+    import pyarrow as pa
+
+    return sum(_leaves(item.type) if pa.types.is_struct(item.type) else 1 for item in fields)
 
 
 def _refuse_unknown_types(schema: pa.Schema) -> None:
