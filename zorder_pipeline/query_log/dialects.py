@@ -3,18 +3,34 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 import sqlglot
-from sqlglot import Dialect
+from sqlglot import Dialect, exp
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.spark import Spark
-from sqlglot.tokenizer_core import Token
+from sqlglot.tokenizer_core import Token, TokenType
 
 __all__ = ["dialect_of", "tokens_of"]
 
 
+def _between(parser: Any, this: exp.Expr | None) -> exp.Expr:
+    """``a BETWEEN 1 AND 2``, or ``between(a, 1, 2)``, which Spark has as a function, too."""
+    if this is not None:
+        return parser._parse_between(this)  # type: ignore[no-any-return]
+    given = parser._parse_wrapped_csv(parser._parse_bitwise)
+    if len(given) != 3:
+        parser.raise_error("between() takes three values")
+    return exp.Between(this=given[0], low=given[1], high=given[2])
+
+
 class ZorderSpark(Spark):
     """Spark 4: a quote inside a string is written as two (Spark 3 read ``'it''s'`` as two strings, ``its``)."""
+
+    class Parser(Spark.Parser):  # type: ignore[misc, valid-type]
+        """See `ZorderSpark`."""
+
+        RANGE_PARSERS = {**Spark.Parser.RANGE_PARSERS, TokenType.BETWEEN: _between}  # noqa: RUF012
 
     class Tokenizer(Spark.Tokenizer):
         """See `ZorderSpark`."""
@@ -24,6 +40,11 @@ class ZorderSpark(Spark):
 
 class ZorderDatabricks(Databricks):
     """Databricks, which reads strings as Spark 4 does."""
+
+    class Parser(Databricks.Parser):  # type: ignore[misc, valid-type]
+        """See `ZorderDatabricks`."""
+
+        RANGE_PARSERS = {**Databricks.Parser.RANGE_PARSERS, TokenType.BETWEEN: _between}  # noqa: RUF012
 
     class Tokenizer(Databricks.Tokenizer):
         """See `ZorderDatabricks`."""
