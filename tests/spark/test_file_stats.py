@@ -57,14 +57,20 @@ def test_what_others_write_to_the_state_is_seen(spark: SparkSession, tmp_path: P
     assert {"c LIKE '%7%'", "c LIKE '%8%'", "c LIKE '%9%'"} <= names
 
 
+def _with_a_file_gone(spark: SparkSession, folder: Path) -> tuple[str, str]:
+    """A table and a state that holds statistics of its four files, of which one was rewritten since."""
+    path, state = str(folder / "t"), str(folder / "state")
+    spark.range(40).selectExpr("id", "concat('Jane ', id) c").repartition(4).write.format("delta").save(path)
+    gathered(spark, path, state, "c LIKE '%Jane%'")
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    return path, state
+
+
 @pytest.mark.slow
 def test_what_is_purged_while_statistics_are_written_does_not_come_back(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, state = str(tmp_path / "t"), str(tmp_path / "state")
-    spark.range(40).selectExpr("id", "concat('Jane ', id) c").repartition(4).write.format("delta").save(path)
-    gathered(spark, path, state, "c LIKE '%Jane%'")
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    path, state = _with_a_file_gone(spark, tmp_path)
     write = FileStats._write
 
     def late(self: FileStats, *args: Any) -> None:
@@ -80,10 +86,7 @@ def test_what_is_purged_while_statistics_are_written_does_not_come_back(
 def test_what_another_gathers_while_statistics_are_written_stays(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path, state = str(tmp_path / "t"), str(tmp_path / "state")
-    spark.range(40).selectExpr("id", "concat('Jane ', id) c").repartition(4).write.format("delta").save(path)
-    gathered(spark, path, state, "c LIKE '%Jane%'")
-    spark.sql(f"DELETE FROM delta.`{path}` WHERE id = 7")
+    path, state = _with_a_file_gone(spark, tmp_path)
     write, others = FileStats._write, list[str]()
 
     def late(self: FileStats, table_id: str, rows: pa.Table, gone: list[str]) -> None:

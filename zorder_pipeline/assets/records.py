@@ -62,11 +62,6 @@ class AnalysedTable:
         blocks = blocks_of(self.queries)
         return blocks.promise if blocks.apart else blocks.known
 
-    @property
-    def unseen_queries(self) -> tuple[LoggedQuery, ...]:
-        """The queries of `unseen`, repeats and all."""
-        return tuple(self.queries[i] for i in self.unseen.queries)
-
 
 @dataclass(frozen=True)
 class SelectedFeatures:

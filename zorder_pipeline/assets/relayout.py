@@ -22,7 +22,9 @@ from dagster import (
 )
 
 from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
+from zorder_pipeline.layout.blocks import Asked
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
@@ -90,9 +92,11 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 return
             after = open_table(spark.session, table.table, committer=table.layout.committer)
             yield from noted_changes(context, shelf, result, before, after)
-            done = _measured(tonight, result, before, after, analysed, table.layout.verify == "hash")
+            unseen, hashed = analysed.unseen, table.layout.verify == "hash"
+            done = _measured(tonight, result, before, after, unseen, unseen.each(analysed.boxes), hashed)
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
-            facts |= _promises(context, spark.session, shelf, analysed.unseen_queries, result.version)
+            asked = [analysed.queries[i] for i in unseen.queries]
+            facts |= _promises(context, spark.session, shelf, asked, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
             {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
         )
@@ -174,14 +178,14 @@ def _measured(
     result: ApplyResult,
     before: "TableSnapshot",
     after: "TableSnapshot",
-    analysed: AnalysedTable,
+    unseen: Asked,
+    boxes: Sequence[Boxes],
     hashed: bool,
 ) -> Relayout:
-    """What the commits left as it was, and what the later queries read on either side."""
+    """What the commits left as it was, and what the later queries (each statement's ``boxes``) read on either side."""
     from zorder_pipeline.pipeline.proof import prove
 
-    plan, promise, unseen = judged.plan, judged.plan.promise, analysed.unseen
-    boxes = [analysed.boxes[i] for i in unseen.statements]
+    plan, promise = judged.plan, judged.plan.promise
     return Relayout(
         result,
         prove(before, after, hashed),

@@ -157,7 +157,7 @@ def applied(loaded: Loaded, spec: KeySpec, files: int, estimator: Estimator) -> 
 def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     """What the promise block's queries really read, after and before, as a multiple of what was promised."""
     unseen = blocks_of(loaded.train).promise
-    estimator = loaded.estimator([loaded.train_boxes[i] for i in unseen.statements])
+    estimator = loaded.estimator(unseen.each(loaded.train_boxes))
     stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
     before = estimator.rows_read(stored, files) / loaded.rows
     after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)

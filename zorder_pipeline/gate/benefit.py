@@ -102,17 +102,18 @@ def promise(
     def mean(values: Floats) -> float:
         return float(times @ values / times.sum())
 
-    saved, fewer = volumes.bytes_before - volumes.bytes_after, volumes.files_before - volumes.files_after
-    measures = [before - after, saved, fewer]
-    if volumes.pages_before is not None and volumes.pages_after is not None:
-        measures.append(volumes.pages_before - volumes.pages_after)
-    drawn = resampled_sums(np.array([times, *(times * values for values in measures)]), np.random.default_rng(seed))
-    lows, highs = np.quantile(drawn[1:] / drawn[0], [0.025, 0.975], axis=1).tolist()
+    saved = {
+        "rows": before - after,
+        "bytes": volumes.bytes_before - volumes.bytes_after,
+        "files": volumes.files_before - volumes.files_after,
+    }
     pages: dict[str, float] = {}
-    if volumes.pages_before is not None and len(measures) > 3:
-        pages["page_bytes_before"] = mean(volumes.pages_before)
-        pages["page_bytes_saved_per_query"] = mean(measures[3])
-        pages["page_bytes_low"], pages["page_bytes_high"] = lows[3], highs[3]
+    if volumes.pages_before is not None and volumes.pages_after is not None:
+        saved["pages"] = volumes.pages_before - volumes.pages_after
+        pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
+    drawn = resampled_sums(np.array([times, *(times * each for each in saved.values())]), np.random.default_rng(seed))
+    ends = np.quantile(drawn[1:] / drawn[0], [0.025, 0.975], axis=1).tolist()
+    low, high = (dict(zip(saved, some, strict=True)) for some in ends)
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
@@ -120,16 +121,18 @@ def promise(
         statements=len(before),
         before=mean(before),
         after=mean(after),
-        low=lows[0],
-        high=highs[0],
-        bytes_saved_per_query=mean(saved),
-        bytes_low=lows[1],
-        bytes_high=highs[1],
+        low=low["rows"],
+        high=high["rows"],
+        bytes_saved_per_query=mean(saved["bytes"]),
+        bytes_low=low["bytes"],
+        bytes_high=high["bytes"],
         bytes_before=mean(volumes.bytes_before),
         files_before=mean(volumes.files_before),
-        files_saved_per_query=mean(fewer),
-        files_low=lows[2],
-        files_high=highs[2],
+        files_saved_per_query=mean(saved["files"]),
+        files_low=low["files"],
+        files_high=high["files"],
+        page_bytes_low=low.get("pages"),
+        page_bytes_high=high.get("pages"),
         groups_before=mean(volumes.groups_before),
         groups_after=mean(volumes.groups_after),
         enriched_bytes_per_query=mean(np.maximum(volumes.bytes_after - enriched_bytes, 0.0)),

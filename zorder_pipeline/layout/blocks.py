@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -29,6 +30,7 @@ SHARES = (0.5, 0.25, 0.25)
 MIN_DISTINCT = 6
 """Fewer distinct queries than this cannot be split: nothing could be proved on unseen ones."""
 
+T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
@@ -60,6 +62,10 @@ class Asked:
     def times(self) -> Floats:
         """How often each statement was asked, shape (statements,)."""
         return np.bincount(self.which, minlength=len(self.statements)).astype(np.float64)
+
+    def each(self, values: Sequence[T]) -> list[T]:
+        """What is told of each statement: of its first query, out of what is told of all queries of the log."""
+        return [values[i] for i in self.statements]
 
     def sums(self, values: Floats) -> Floats:
         """What the queries of each statement come to, shape (statements,).

@@ -133,7 +133,7 @@ def learn_layout(
         return None if settings.seconds is None else max(0.0, settings.seconds - (time.monotonic() - started))
 
     def part(asked: Asked) -> _Part:
-        boxes = [queries[i] for i in asked.statements]
+        boxes = asked.each(queries)
         return _Part(boxes, Estimator.build(columns, schema, boxes, table.rows), asked.sums(weights), asked.times)
 
     train, select = part(blocks.train), part(blocks.select)

@@ -123,7 +123,7 @@ class Unseen:
 
     @cached_property
     def _boxes(self) -> list[Boxes]:
-        return [self.analysis.boxes[i] for i in self.unseen.statements]
+        return self.unseen.each(self.analysis.boxes)
 
     @cached_property
     def _estimator(self) -> Estimator:
@@ -132,7 +132,7 @@ class Unseen:
 
     @cached_property
     def _whole(self) -> Floats:
-        return query_bytes(self.analysis.snapshot, [self.analysis.queries[i] for i in self.unseen.statements])
+        return query_bytes(self.analysis.snapshot, self.unseen.each(self.analysis.queries))
 
 
 def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:

@@ -138,7 +138,7 @@ def learn_remembering(
         else (settings.queries_per_day, "configured")
     )
     unseen = blocks.promise
-    queries = [analysis.queries[i] for i in unseen.statements], [analysis.boxes[i] for i in unseen.statements]
+    queries = unseen.each(analysis.queries), unseen.each(analysis.boxes)
     now = None
     if blocks.apart:
         now = replace(present_volumes(snapshot, *queries), times=unseen.times)

@@ -121,10 +121,7 @@ def for_reading(
     ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
     share = settings.enriched_share
     select, known = blocks.select, blocks.known
-    on_select = {
-        "plain": [sampled.plain[i] for i in select.statements],
-        "reading": [sampled.reading[i] for i in select.statements],
-    }
+    on_select = {"plain": select.each(sampled.plain), "reading": select.each(sampled.reading)}
     weighs = select.sums(weights)
     measured: dict[str, tuple[float, float]] = {}
 
@@ -281,13 +278,13 @@ def _promised(
     """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
     stored = analysis.sample.file
     unseen = blocks.promise
-    held_out = [sampled.plain[i] for i in unseen.statements]
+    held_out = unseen.each(sampled.plain)
     exact = confirmed(analysis.snapshot, spec, plan.target_file_rows, held_out) if settings.confirm else None
     before, after = exact or (sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out))
     there = {feature: name for feature, name in sampled_features(analysis).items() if feature in plan.statistics}
     asked = reading_boxes(analysis, reading_schema(analysis), there)
-    reading = np.minimum(after, sampled.read(spec, stored, [asked[i] for i in unseen.statements]))
-    size = query_bytes(analysis.snapshot, [analysis.queries[i] for i in unseen.statements])
+    reading = np.minimum(after, sampled.read(spec, stored, unseen.each(asked)))
+    size = query_bytes(analysis.snapshot, unseen.each(analysis.queries))
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)

@@ -96,9 +96,9 @@ def useful_statistics(
     tests = _virtual(analysis, asked_for, file, cuts)
     at_best = FileTests(_delta(analysis, file, None), tests.enriched)
     careful = _careful(analysis, asked_for, file, cuts, tests.enriched)
-    deciding = blocks.known.statements.tolist()
-    weight = dict(zip(deciding, blocks.known.sums(weights).tolist(), strict=True))
-    asked = {i: {item.column for box in boxes[i] for item in box} for i in deciding}
+    known = blocks.known
+    weight = dict(zip(known.statements.tolist(), known.sums(weights).tolist(), strict=True))
+    asked = {i: {item.column for box in boxes[i] for item in box} for i in weight}
     allowed = LITTLE * sum(weight[i] * _rows(at_best, boxes[i]) for i in asked)
     gathered = {(feature.name, feature.kind, feature.sql) for feature in kept}
     dropped: set[Feature] = set()

@@ -64,10 +64,11 @@ def test_of_dashboards_alone_each_block_holds_all() -> None:
 
 def test_a_burst_of_one_statement_is_no_block_of_its_own() -> None:
     """Four hundred queries, and one that is asked three thousand times within an hour."""
-    log = [(str(i), i * HOUR) for i in range(400)] + [("again", 330 * HOUR + i) for i in range(3000)]
-    blocks = split_log(*zip(*sorted(log, key=lambda one: one[1]), strict=True))
+    log = sorted([(i * HOUR, str(i)) for i in range(400)] + [(330 * HOUR + i, "again") for i in range(3000)])
+    times, names = zip(*log, strict=True)
+    blocks = split_log(names, times)
     assert [len(part.statements) > 60 for part in (blocks.train, blocks.select, blocks.promise)] == [True] * 3
-    assert "again" not in [sorted(log, key=lambda one: one[1])[i][0] for i in blocks.train.statements]
+    assert "again" not in blocks.train.each(names)
 
 
 def test_what_a_statement_is() -> None:
