@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.layout.blocks import Asked, blocks_of
+from zorder_pipeline.layout.blocks import blocks_of
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
@@ -108,6 +109,7 @@ class Relayout:
         promised: share of rows that the plan promised to save per query, or None when nothing was promised.
         promised_low: lower end of its 95% interval.
         target_file_rows: rows per file that the plan aimed for.
+        weights: how many queries of what is to come each stands for, as in the promise; alike without it.
     """
 
     result: ApplyResult
@@ -117,8 +119,17 @@ class Relayout:
     promised: float | None
     promised_low: float = 0.0
     target_file_rows: int = 0
+    weights: Floats | None = None
 
     @property
     def measured(self) -> float:
         """Share of rows really saved per query."""
-        return float(self.read_before.mean() - self.read_after.mean()) if len(self.read_after) else 0.0
+        return self.shares[0] - self.shares[1]
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Share of rows that a query read on average, and reads."""
+        if not len(self.read_after):
+            return 0.0, 0.0
+        before, after = (float(np.average(each, weights=self.weights)) for each in (self.read_before, self.read_after))
+        return before, after

@@ -22,7 +22,7 @@ from dagster import (
 )
 
 from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
-from zorder_pipeline.layout.blocks import Asked
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
@@ -194,6 +194,7 @@ def _measured(
         promised=(promise.before - promise.after) * judged.credited if promise.queries else None,
         promised_low=promise.low * judged.credited,
         target_file_rows=plan.target_file_rows,
+        weights=unseen.weights,
     )
 
 
@@ -205,12 +206,11 @@ def _facts(
 
     result = done.result
     now, then = after.files(), before.files()
-    mean = [float(values.mean()) if len(values) else 0.0 for values in (done.read_before, done.read_after)]
     figures = [
         ("files", f"{len(then):,}", f"{len(now):,}"),
         ("rows", *(f"{rows:,}" for rows in done.proof.rows)),
         ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
-        ("rows read per later query", percent(mean[0]), percent(mean[1])),
+        ("rows read per later query", *(percent(share) for share in done.shares)),
     ]
     facts: dict[str, Any] = {
         "before and after": md(md_table(["", "before", "after"], figures)),

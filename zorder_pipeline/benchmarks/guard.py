@@ -53,7 +53,7 @@ def _one(
     files = max(16, int(FILES * scale))
     learned, _, _ = learn(loaded, files, seed)
     alike = np.ones(len(learned.before))
-    proof = promise(learned.before, learned.after, alike, (1.0, "assumed"), seed, times=learned.times)
+    proof = promise(learned.before, learned.after, alike, (1.0, "assumed"), seed, asked=learned.unseen)
     estimator = loaded.estimator(loaded.unseen_boxes)
     stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
     before = estimator.rows_read(stored, files) / loaded.rows

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.bootstrap import resampled_sums
 from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.values import DAY
@@ -16,7 +17,7 @@ from zorder_pipeline.model.values import DAY
 from .cost import CostModel, ScanWork
 from .regression import Estimate
 
-__all__ = ["ReadVolumes", "observed_rate", "promise", "saving"]
+__all__ = ["ReadVolumes", "later_queries", "observed_rate", "promise", "saving"]
 
 Floats = npt.NDArray[np.float64]
 
@@ -78,14 +79,14 @@ def promise(
     rate: tuple[float, str],
     seed: int = 0,
     volumes: ReadVolumes | None = None,
-    times: Floats | None = None,
+    asked: Asked | None = None,
 ) -> Promise:
-    """Promise from what queries that had no part in learning read.
+    """Promise from what later queries than those that were learned and chosen by read.
 
     Args:
         before, after: share of rows per statement now and under the layout, by the same estimator, shape (n,).
         query_bytes: bytes of the whole table in the columns each statement reads, shape (n,).
-        times: how often each was asked, shape (n,); once without it. Intervals are by statement
+        asked: the queries, by their n statements; each once without it. Intervals are by observation
             (`zorder_pipeline.model.bootstrap`).
         rate: from `observed_rate`, or the configured rate with ``configured``.
         seed: of the bootstrap.
@@ -97,7 +98,8 @@ def promise(
     nothing = np.zeros(len(before))
     if volumes is None:
         volumes = ReadVolumes(before * query_bytes, after * query_bytes, nothing, nothing, before, after)
-    times = np.ones(len(before)) if times is None else times
+    asked = Asked.once(len(before)) if asked is None else asked
+    times = asked.times
 
     def mean(values: Floats) -> float:
         return float(times @ values / times.sum())
@@ -111,14 +113,17 @@ def promise(
     if volumes.pages_before is not None and volumes.pages_after is not None:
         saved["pages"] = volumes.pages_before - volumes.pages_after
         pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
-    drawn = resampled_sums(np.array([times, *(times * each for each in saved.values())]), np.random.default_rng(seed))
+    observed = [asked.observed(each) for each in (np.ones(len(before)), *saved.values())]
+    drawn = resampled_sums(np.array(observed), np.random.default_rng(seed))
     ends = np.quantile(drawn[1:] / drawn[0], [0.025, 0.975], axis=1).tolist()
     low, high = (dict(zip(saved, some, strict=True)) for some in ends)
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
-        queries=round(times.sum()),
-        statements=len(before),
+        queries=len(asked.queries),
+        statements=asked.conditions,
+        repeats=asked.repeats[0],
+        repeats_ahead=asked.repeats[1],
         before=mean(before),
         after=mean(after),
         low=low["rows"],
@@ -141,6 +146,23 @@ def promise(
         rate_source=source,
         **pages,
     )
+
+
+def later_queries(promised: Promise) -> str:
+    """The queries that it was proved on, how many are different, and how many will be asked again.
+
+    >>> later_queries(Promise(queries=1400, statements=90, repeats=0.9, repeats_ahead=0.8))
+    '1,400 later queries (90 different; 90% asked before, of those to come 80%)'
+    >>> later_queries(Promise(queries=40, statements=40))
+    '40 later queries'
+    """
+    told = []
+    if 0 < promised.statements < promised.queries:
+        told.append(f"{promised.statements:,} different")
+    now, ahead = f"{promised.repeats:.0%}", f"{promised.repeats_ahead:.0%}"
+    if promised.repeats:
+        told.append(f"{now} asked before" + (f", of those to come {ahead}" if now != ahead else ""))
+    return f"{promised.queries:,} later queries" + (f" ({'; '.join(told)})" if told else "")
 
 
 def saving(

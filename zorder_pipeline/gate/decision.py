@@ -11,7 +11,7 @@ from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
 from zorder_pipeline.model.wording import counted
 
 from .accounts import BROKEN
-from .benefit import saving
+from .benefit import later_queries, saving
 from .cost import GIGABYTE, CostModel, RelayoutWork
 from .proposal import Proposal, narrowed
 from .regression import Estimate
@@ -150,7 +150,7 @@ def _weigh(proposal: Proposal, settings: GateSettings) -> Decision:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
         return replace(found, cause="too_few_queries", reasons=(f"{why}; apply it with --force if you know better",))
     read = (
-        f"{promised.queries} later queries read {promised.before:.1%} of the rows now and {promised.after:.1%} "
+        f"{later_queries(promised)} read {promised.before:.1%} of the rows now and {promised.after:.1%} "
         f"afterwards (95% interval of the saved share {promised.low:.1%} to {promised.high:.1%})"
     )
     if settings.page_skipping and promised.page_bytes_before:
@@ -280,6 +280,9 @@ def _assumptions(proposal: Proposal, settings: GateSettings, rate: float, cost: 
         "rewrite_bytes": size,
         "relayouts_measured": len(costs.relayouts),
         "promise_queries": proposal.plan.promise.queries,
+        "promise_statements": proposal.plan.promise.statements,
+        "promise_repeats": proposal.plan.promise.repeats,
+        "promise_repeats_ahead": proposal.plan.promise.repeats_ahead,
     }
 
 

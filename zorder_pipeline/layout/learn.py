@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import optuna
 
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.bootstrap import resampled_sums
 from zorder_pipeline.model.key_spec import MAX_HILBERT_BITS, KeySpec
 from zorder_pipeline.model.plan import KEPT
@@ -19,7 +20,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 
 from .baselines import BASELINES, Training, warm_starts
-from .blocks import Asked, LogBlocks
+from .blocks import LogBlocks
 from .clock import with_clock
 from .deepen import deepened
 from .draft import AnyDraft, Draft, SampledTable
@@ -58,7 +59,7 @@ class Learned:
         baselines: mean share of the queries chosen by, by baseline, ``stored`` included.
         before, after: share of rows per statement of `LogBlocks.promise`, now and under the winner.
         standing: the same once new files follow the present layout; as ``before`` when nothing is kept.
-        times: how often each of these statements was asked, as long as ``before``.
+        unseen: the queries of these statements.
         rows_per_file: sample rows that stood for a file: below 50 the shares are optimistic.
         history: best training cost after each trial.
         study: every trial of the search.
@@ -76,7 +77,7 @@ class Learned:
     before: npt.NDArray[np.float64]
     after: npt.NDArray[np.float64]
     standing: npt.NDArray[np.float64]
-    times: npt.NDArray[np.float64]
+    unseen: Asked
     rows_per_file: float
     history: npt.NDArray[np.float64]
     seconds: float
@@ -89,8 +90,7 @@ class Learned:
     @property
     def per_query(self) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
         """``before`` and ``after`` of each query, repeats and all, shape (queries,) each."""
-        times = self.times.astype(np.int64)
-        return np.repeat(self.before, times), np.repeat(self.after, times)
+        return self.before[self.unseen.which], self.after[self.unseen.which]
 
 
 def learn_layout(
@@ -134,7 +134,7 @@ def learn_layout(
 
     def part(asked: Asked) -> _Part:
         boxes = asked.each(queries)
-        return _Part(boxes, Estimator.build(columns, schema, boxes, table.rows), asked.sums(weights), asked.times)
+        return _Part(boxes, Estimator.build(columns, schema, boxes, table.rows), asked.sums(weights), asked)
 
     train, select = part(blocks.train), part(blocks.select)
     stored = table.rows_read(None, select.estimator) if lies is None else lies[blocks.select.statements]
@@ -159,7 +159,7 @@ def learn_layout(
                 shares[baseline.name] = table.rows_read(draft, select.estimator)
                 drafts[baseline.name] = _applicable(draft)
     per_query = {name: table.rows_read(draft, select.estimator) for name, draft in drafts.items()}
-    name = _choose(per_query, standing * (1 - MIN_GAIN), select.weights, np.random.default_rng(settings.seed))
+    name = _choose(per_query, standing * (1 - MIN_GAIN), weights, select, np.random.default_rng(settings.seed))
     winner = drafts.get(name)
     if winner is None and kept is not None:
         name = KEPT
@@ -195,7 +195,7 @@ def learn_layout(
         before=before,
         after=after,
         standing=still,
-        times=unseen.times,
+        unseen=unseen,
         rows_per_file=table.rows_per_file,
         history=found.history if found else nothing,
         seconds=time.monotonic() - started,
@@ -206,17 +206,17 @@ def learn_layout(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """The statements of a block: their boxes, what tells how they skip, their weights, and how often each was asked."""
+    """The statements of a block: their boxes, what tells how they skip, their weights, and their queries."""
 
     boxes: Sequence[Boxes]
     estimator: Estimator
     weights: npt.NDArray[np.float64]
-    times: npt.NDArray[np.float64]
+    asked: Asked
 
 
 def _growers(table: SampledTable, known: _Part) -> dict[str, Grower]:
     """What grows our trees from some statements, by their names."""
-    similar, shares = with_similar(known.estimator, known.weights, known.times)
+    similar, shares = with_similar(known.estimator, known.weights, known.asked.times)
     settings = {TREE: GrowSettings(), UNEVEN: uneven(known.boxes, table.encodings)}
     return {name: Grower(table, similar, shares, how) for name, how in settings.items()}
 
@@ -241,6 +241,7 @@ def _choose(
     per_query: dict[str, npt.NDArray[np.float64]],
     bar: npt.NDArray[np.float64],
     weights: npt.NDArray[np.float64],
+    select: _Part,
     rng: np.random.Generator,
 ) -> str:
     """The best one of `OWN` on the select block, unless a baseline is surely better, or none is.
@@ -248,20 +249,28 @@ def _choose(
     The searched layouts already include the baselines on the training block, so a baseline that looks better here by
     the luck of a few queries is no reason to drop them; and the table stays as it is unless the winner surely reads
     less than ``bar``.
+
+    Args:
+        weights: of all queries of the log.
     """
+
+    def gain(now: npt.NDArray[np.float64], then: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """What each observation gains."""
+        return select.asked.observed(now - then, weights)
+
     own = [name for name in per_query if name in OWN]
-    if not own or not len(weights):
+    if not own or not len(select.weights):
         return "stored"
-    name = min(own, key=lambda name: float(weights @ per_query[name]))
-    best = min(per_query, key=lambda name: float(weights @ per_query[name]))
+    name = min(own, key=lambda name: float(select.weights @ per_query[name]))
+    best = min(per_query, key=lambda name: float(select.weights @ per_query[name]))
     # the best of many is often so by luck: the more there are, the surer it must be (Bonferroni)
-    if best not in own and surely(weights * (per_query[name] - per_query[best]), rng, len(per_query) - len(own)):
+    if best not in own and surely(gain(per_query[name], per_query[best]), rng, len(per_query) - len(own)):
         name = best
-    return name if surely(weights * (bar - per_query[name]), rng) else "stored"
+    return name if surely(gain(bar, per_query[name]), rng) else "stored"
 
 
 def surely(gain: npt.NDArray[np.float64], rng: np.random.Generator, among: int = 1) -> bool:
-    """Whether the mean gain is positive in nearly all bootstrap resamples of the statements."""
+    """Whether the mean gain is positive in nearly all bootstrap resamples of what each observation gains."""
     resampled = resampled_sums(gain[None], rng)[0]
     return float(np.mean(resampled <= 0)) <= (1 - SURE) / among
 

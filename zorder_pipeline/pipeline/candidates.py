@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import promise
-from zorder_pipeline.layout.blocks import Asked
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import files_read
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
@@ -63,7 +63,7 @@ class Unseen:
         analysis, settings = self.analysis, self.settings
         chosen, before = self.unseen.statements.tolist(), self.before if before is None else before
         volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
-        return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen.times)
+        return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
 
     def shares(self, block: Blocks) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files."""

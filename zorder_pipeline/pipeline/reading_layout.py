@@ -135,7 +135,7 @@ def for_reading(
 
     def mixed(spec: KeySpec | None, lies: npt.NDArray[np.int32]) -> Floats:
         plain, reading = (sampled.read(spec, lies, boxes) for boxes in on_select.values())
-        return weighs * ((1 - share) * plain + share * reading)
+        return (1 - share) * plain + share * reading
 
     allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
     ordinary = _Ordinary(analysis, plan, known.statements, known.sums(weights), settings.confirm)
@@ -159,7 +159,7 @@ def for_reading(
     winner = min(cost, key=cost.__getitem__)
     if kept is not None:
         gained = mixed(None, kept) * (1 - MIN_GAIN) - mixed(candidates[winner], stored)
-        if not surely(gained, np.random.default_rng(settings.seed)):
+        if not surely(select.observed(gained, weights), np.random.default_rng(settings.seed)):
             return None, {}
     file, _ = sampled.blocks(candidates[winner], stored)
     useful = useful_statistics(analysis, file, weights, blocks, candidates[winner])
@@ -247,15 +247,13 @@ def _learned(
     types = {column.name: column.type for column in sampled.schema.columns}
     files = max(1, round(len(stored) / sampled.rows_per_file))
     table = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
-    other = blocks.statement + blocks.statement.max() + 1
-    twice = LogBlocks(np.concatenate([blocks.statement, other]), np.tile(blocks.block, 2))
     both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
     trials = max(1, settings.trials // 2)
     # a time limit, however long, leaves out baselines that search for themselves
     search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
     boxes = [*sampled.plain, *sampled.reading]
     return learn_layout(
-        table, sampled.columns, sampled.schema, boxes, both, twice, search, stands_for=sampled.stands_for
+        table, sampled.columns, sampled.schema, boxes, both, blocks.twice(), search, stands_for=sampled.stands_for
     )
 
 
@@ -288,7 +286,7 @@ def _promised(
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
     rate = (plan.promise.queries_per_day, plan.promise.rate_source)
-    told_now = promise(before, after, size, rate, settings.seed, volumes, unseen.times)
+    told_now = promise(before, after, size, rate, settings.seed, volumes, unseen)
     if winner == COLUMNS:  # what is known of its own promise may be exact
         told_now = replace(plan.promise, enriched_bytes_per_query=told_now.enriched_bytes_per_query)
     mean = [float(np.average(each, weights=unseen.times)) for each in (after, reading)]

@@ -11,6 +11,7 @@ from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.decision import GateSettings, decide, judge
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
@@ -84,8 +85,10 @@ def test_a_small_table_of_many_files_is_told_that_opening_them_costs_what_its_ro
 
 def test_too_few_promise_queries_prove_nothing() -> None:
     """Neither do a few that are asked again and again."""
-    for times in (np.ones(3), np.full(3, 1000.0)):
-        few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"), times=times)
+    for times in (1, 1000):
+        statement = np.repeat(np.arange(3), times)
+        asked = Asked.of(np.arange(len(statement)), statement)
+        few = promise(np.ones(3), np.zeros(3), np.full(3, 1e12), (1e6, "observed"), asked=asked)
         found = judge(dataclasses.replace(PLAN, promise=few), 1.0, 1.0)
         assert found.cause == "too_few_queries"
         assert found.reasons[0].startswith("only 3 different later queries")

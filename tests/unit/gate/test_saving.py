@@ -3,10 +3,12 @@
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from zorder_pipeline.gate.benefit import ReadVolumes, promise, saving
 from zorder_pipeline.gate.cost import DOUBT, CostModel, ScanWork
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.plan import Promise
 
 RNG = np.random.default_rng(0)
@@ -70,12 +72,18 @@ def test_a_promise_of_an_older_version_is_told_by_its_shares() -> None:
     assert 0 < told.low < 7.0
 
 
+def asked(times: npt.NDArray[np.int64]) -> Asked:
+    """Statements that were asked so many times, each time of one of them belonging to one observation."""
+    statement = np.repeat(np.arange(len(times)), times)
+    return Asked.of(np.arange(len(statement)), statement)
+
+
 def test_a_statement_counts_as_often_as_it_was_asked() -> None:
     times = RNG.integers(1, 9, 80)
     again = ReadVolumes(*(np.repeat(getattr(VOLUMES, name), times) for name in list(vars(VOLUMES))[:6]))
     whole = np.repeat(ONES, times)
     one_by_one = promise(whole, whole * 0.2, whole * 1e9, (100.0, "observed"), volumes=again)
-    told = promise(ONES, ONES * 0.2, ONES * 1e9, (100.0, "observed"), volumes=VOLUMES, times=times.astype(float))
+    told = promise(ONES, ONES * 0.2, ONES * 1e9, (100.0, "observed"), volumes=VOLUMES, asked=asked(times))
     assert (told.queries, told.statements) == (times.sum(), 80)
     for name in ("before", "after", "bytes_saved_per_query", "bytes_before", "files_before", "files_saved_per_query"):
         assert getattr(told, name) == pytest.approx(getattr(one_by_one, name))
@@ -84,7 +92,7 @@ def test_a_statement_counts_as_often_as_it_was_asked() -> None:
 def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
     """A hundred queries save little, one of three thousand repeats everything: who knows what is asked tomorrow?"""
     before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)
-    told = promise(before, after, before, (1.0, "observed"), times=np.append(np.ones(100), 3000.0))
+    told = promise(before, after, before, (1.0, "observed"), asked=asked(np.append(np.ones(100, dtype=int), 3000)))
     assert told.after < 0.05
     assert told.low == pytest.approx(0.1, abs=0.01)
     assert told.high > 0.95

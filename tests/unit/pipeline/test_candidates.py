@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zorder_pipeline.layout.blocks import Asked
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema

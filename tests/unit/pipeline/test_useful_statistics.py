@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from zorder_pipeline.assets.records import AnalysedTable
@@ -26,9 +27,14 @@ SCHEMA = TableSchema((Column("place", "int"), Column("kind", "string"), Column("
 RNG = np.random.default_rng(1)
 
 
+def in_blocks(statement: npt.NDArray[np.int64], block: npt.NDArray[np.int64]) -> LogBlocks:
+    """Each statement a condition and an observation of its own."""
+    return LogBlocks(statement, statement, block, statement, np.ones(len(statement)))
+
+
 def each_once(queries: int) -> LogBlocks:
     """Each query a statement of its own, and nothing kept apart."""
-    return LogBlocks(np.arange(queries), np.zeros(queries, dtype=np.int64))
+    return in_blocks(np.arange(queries), np.zeros(queries, dtype=np.int64))
 
 
 def _looked_up(name: str, value: str) -> Predicate:
@@ -116,7 +122,7 @@ def test_what_is_gathered_already_stays() -> None:
 
 
 def test_the_last_part_of_the_log_does_not_decide() -> None:
-    blocks = LogBlocks(np.arange(5), np.array([0, 0, 1, 2, 2]))
+    blocks = in_blocks(np.arange(5), np.array([0, 0, 1, 2, 2]))
     assert useful_statistics(_analysis(QUERIES), FILE, np.ones(len(QUERIES)), blocks, None) == (SORTED,)
 
 
@@ -125,7 +131,7 @@ def test_a_statement_that_is_asked_again_weighs_what_all_its_queries_do(times: i
     """What only one of two hundred statements skips by is worth gathering where it is asked forty times."""
     others = [_looked_up("flag", "N")] * 200
     statement = np.array([*range(200), *[200] * times])
-    blocks = LogBlocks(statement, np.zeros(len(statement), dtype=np.int64))
+    blocks = in_blocks(statement, np.zeros(len(statement), dtype=np.int64))
     analysis = _analysis([*others, *[_whole(SORTED.name)] * times])
     found = useful_statistics(analysis, FILE, np.ones(len(statement)), blocks, None)
     assert (SORTED in found) == kept

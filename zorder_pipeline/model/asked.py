@@ -1,0 +1,112 @@
+"""What was asked in some time: each statement once, its queries, and which of these are independent of each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+__all__ = ["Asked"]
+
+T = TypeVar("T")
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What was asked in some time: each statement once.
+
+    Attributes:
+        queries: indices of the queries, ascending.
+        statements: index of the first query of each statement then, ascending.
+        which: the place in ``statements`` of each query's, as long as ``queries``.
+        seen: the observation that each query belongs to, by its number, as long as ``queries``: queries of one are not
+            independent of each other (`zorder_pipeline.layout.blocks`).
+        weights: how many queries of what is to come each stands for, as long as ``queries``, 1 on average.
+        conditions: different ones among the statements.
+        repeats: share of the queries that filter by what was asked before, 0 to 1, and the share that they weigh.
+    """
+
+    queries: Ints
+    statements: Ints
+    which: Ints
+    seen: Ints
+    weights: Floats
+    conditions: int
+    repeats: tuple[float, float] = (0.0, 0.0)
+
+    @staticmethod
+    def of(
+        queries: Ints,
+        statement: Ints,
+        condition: Ints | None = None,
+        seen: Ints | None = None,
+        weights: Floats | None = None,
+    ) -> Asked:
+        """Some queries, by the numbers of each query's statement, condition and observation, and their weights.
+
+        Args:
+            queries: indices, ascending; the other arrays are of all queries of the log.
+            condition: as ``statement`` without it, and ``seen`` as ``condition``; ``weights`` are all 1 without them.
+        """
+        condition = statement if condition is None else condition
+        seen = condition if seen is None else seen
+        weights = np.ones(len(statement)) if weights is None else weights
+        _, first, which = np.unique(statement[queries], return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order))
+        _, number = np.unique(seen[queries], return_inverse=True)
+        return Asked(
+            queries,
+            queries[first[order]],
+            place[which.ravel()],
+            number.ravel(),
+            weights[queries],
+            len(np.unique(condition[queries])),
+        )
+
+    @staticmethod
+    def once(statements: int) -> Asked:
+        """So many statements of different conditions, each asked once.
+
+        >>> Asked.once(3).times.tolist()
+        [1.0, 1.0, 1.0]
+        """
+        every = np.arange(statements)
+        return Asked.of(every, every)
+
+    @property
+    def times(self) -> Floats:
+        """How often each statement is to be expected among as many queries, shape (statements,)."""
+        return self._by(self.which, len(self.statements), self.weights)
+
+    def each(self, values: Sequence[T]) -> list[T]:
+        """What is told of each statement: of its first query, out of what is told of all queries of the log."""
+        return [values[i] for i in self.statements]
+
+    def sums(self, values: Floats) -> Floats:
+        """What the queries of each statement come to, shape (statements,).
+
+        Args:
+            values: of all queries of the log, such as their weights.
+        """
+        return self._by(self.which, len(self.statements), values[self.queries])
+
+    def observed(self, values: Floats, weights: Floats | None = None) -> Floats:
+        """What each observation comes to, shape (observations,).
+
+        Args:
+            values: of each statement.
+            weights: of all queries of the log; `weights` without them.
+        """
+        by = self.weights if weights is None else weights[self.queries]
+        return self._by(self.seen, int(self.seen.max(initial=-1)) + 1, by * values[self.which])
+
+    @staticmethod
+    def _by(number: Ints, count: int, values: Floats) -> Floats:
+        return np.bincount(number, weights=values, minlength=count).astype(np.float64)
