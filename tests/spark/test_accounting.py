@@ -57,6 +57,11 @@ def test_later_queries_show_whether_a_promise_was_kept(
     before = asked("price", -60, 40)  # the log that it was learned from: says nothing about later ones
     (check,) = pipeline.check_promises(spark, state, path, before)
     assert (check.measured, check.kept, check.broken) == (None, None, False)
+    (check,) = pipeline.check_promises(spark, state, path, [*asked("part", 1, 1) * 40, *before])
+    assert check.measured is None, "one query says nothing, however often it is asked"
+    (check,) = pipeline.check_promises(spark, state, path, [*asked("part", 1, 5), *asked("price", 1, 1) * 15])
+    assert (check.queries, check.broken) == (20, True)
+    assert 0.2 < check.measured < 0.3, "three of four read all, word for word the same"
     (check,) = pipeline.check_promises(spark, state, path, [*before, *asked("part", 1, 40)])
     assert (check.queries, check.version, check.broken) == (40, version, False)
     assert check.kept == pytest.approx(1.0, abs=0.05), "what was appended since is not held against it"

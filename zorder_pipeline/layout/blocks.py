@@ -27,7 +27,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.asked import Asked, numbered
 from zorder_pipeline.model.workload import LoggedQuery
 
 __all__ = ["LogBlocks", "blocks_of", "split_log"]
@@ -103,7 +103,7 @@ class LogBlocks:
 
 def blocks_of(queries: Sequence[LoggedQuery]) -> LogBlocks:
     """The blocks of a log's queries; those that are alike word for word, and in their time zone, ask one statement."""
-    conditions = _numbered([(query.predicate, query.zone) for query in queries]).tolist()
+    conditions = numbered([(query.predicate, query.zone) for query in queries]).tolist()
     statements = [(one.table, one.template, one.columns, of) for one, of in zip(queries, conditions, strict=True)]
     return split_log(statements, [query.timestamp for query in queries], conditions)
 
@@ -131,8 +131,8 @@ def split_log(
     >>> split_log(list("ababab"), [None] * 6).apart
     False
     """
-    statement = _numbered(statements)
-    condition = statement if conditions is None else _numbered(conditions)
+    statement = numbered(statements)
+    condition = statement if conditions is None else numbered(conditions)
     block, seen = np.zeros(len(statement), dtype=np.int64), condition
     weights, repeats = np.ones(len(statement)), (0.0, 0.0)
     if len(np.unique(condition)) >= MIN_DISTINCT:
@@ -158,12 +158,6 @@ def split_log(
             again, new = repeats[1] / repeats[0], (1 - repeats[1]) / (1 - repeats[0])
             weights[block == 2] = np.where(asked < 2, again, new)
     return LogBlocks(statement, condition, block, seen, weights, repeats)
-
-
-def _numbered(things: Sequence[Hashable]) -> Ints:
-    """The number of each, by when it first came, equal for equal ones."""
-    numbers: dict[Hashable, int] = {}
-    return np.array([numbers.setdefault(one, len(numbers)) for one in things], dtype=np.int64)
 
 
 def _parts(moment: Ints, block: Ints) -> Ints:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Asked"]
+__all__ = ["Asked", "numbered"]
 
 T = TypeVar("T")
 Ints = npt.NDArray[np.int64]
@@ -71,6 +71,16 @@ class Asked:
         )
 
     @staticmethod
+    def alike(statements: Sequence[Hashable]) -> Asked:
+        """Queries of which those are one statement that are told by equal things.
+
+        >>> asked = Asked.alike(["a", "b", "a"])
+        >>> asked.statements, asked.which, asked.times
+        (array([0, 1]), array([0, 1, 0]), array([2., 1.]))
+        """
+        return Asked.of(np.arange(len(statements)), numbered(statements))
+
+    @staticmethod
     def once(statements: int) -> Asked:
         """So many statements of different conditions, each asked once.
 
@@ -110,3 +120,13 @@ class Asked:
     @staticmethod
     def _by(number: Ints, count: int, values: Floats) -> Floats:
         return np.bincount(number, weights=values, minlength=count).astype(np.float64)
+
+
+def numbered(things: Sequence[Hashable]) -> Ints:
+    """The number of each by when it first came, the same for equal ones, shape (things,).
+
+    >>> numbered(["b", "a", "b"])
+    array([0, 1, 0])
+    """
+    numbers: dict[Hashable, int] = {}
+    return np.array([numbers.setdefault(one, len(numbers)) for one in things], dtype=np.int64)

@@ -12,8 +12,10 @@ from typing import Any
 from zorder_pipeline.model.wording import counted
 
 from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
+from .ranges import Boxes, to_boxes
+from .schema import TableSchema
 
-__all__ = ["LoggedQuery", "QueryLog"]
+__all__ = ["LoggedQuery", "QueryLog", "boxes_of"]
 
 SHOWN, TOLD = 50, 5
 
@@ -147,3 +149,18 @@ class QueryLog:
         """Queries of the table that any of ``names`` calls, compared without case."""
         wanted = {name.lower() for name in names}
         return tuple(query for query in self.queries if query.table.lower() in wanted)
+
+
+def boxes_of(queries: Sequence[LoggedQuery], schema: TableSchema, *, solved: bool = False) -> tuple[Boxes, ...]:
+    """The ranges that each query asks for (`zorder_pipeline.model.ranges.to_boxes`), told once for equal conditions.
+
+    A log of a hundred thousand lines mostly repeats itself, and to type a literal takes longer than to find it again.
+    """
+    known: dict[tuple[Predicate, str], Boxes] = {}
+    found = []
+    for query in queries:
+        asked = query.predicate, query.zone
+        if (boxes := known.get(asked)) is None:
+            boxes = known[asked] = to_boxes(query.predicate, schema, query.zone, solved=solved)
+        found.append(boxes)
+    return tuple(found)

@@ -3,36 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
-from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
-from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pictures import KeptPromise
 from zorder_pipeline.relayout.ledger import Entry, Ledger
-from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
+from .comparing import compared
 from .costs import cost_model
 from .logs import ingest, names_of
 from .records import LogSource
 from .undoing import note_ends
-from .volumes import FileVolumes, present_volumes
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
 
-ENOUGH = 5
-"""Later queries without which nothing is said about a promise."""
 HORIZON = 30.0
 
 
@@ -137,15 +132,12 @@ def check_promises(
     note_ends(now, ledger, known)
     for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = [query for query in queries if version is not None or _later(query, entry)]
-        if len(chosen) < ENOUGH or len(chosen) == entry.measured_queries:
+        if len(chosen) == entry.measured_queries:
             continue
         # files are read for it, so only of what is in force, or was asked for
         pages = _pages_promised(entry) is not None and (version is not None or entry is known[-1])
-        try:
-            before, after = (_at(now, made, chosen, pages) for made in (entry.replaced_version, entry.version))
-        except TableError:
-            continue
-        ledger.measured(now.table_id, entry.version, _difference(before, after, chosen))
+        if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages)) is not None:
+            ledger.measured(now.table_id, entry.version, found)
     model = cost_model(spark, state)
     return [_check(entry, broken, model) for entry in ledger.entries(now.table_id)]
 
@@ -235,32 +227,6 @@ def _later(query: LoggedQuery, entry: Entry) -> bool:
     if entry.log_watermark is not None:
         since = min(since, entry.log_watermark)  # older plans may have been learned from lines of the future
     return query.timestamp is not None and query.timestamp > since
-
-
-def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
-    snapshot = now.at(version)
-    boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
-    found = present_volumes(snapshot, queries, boxes, pages)
-    return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
-
-
-def _difference(
-    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery]
-) -> dict[str, float | int | None]:
-    rate, source = observed_rate([query.timestamp for query in queries], len(queries))
-    values: dict[str, float | None] = {
-        "bytes_saved": None,  # of other queries than those: what was measured before says nothing
-        "page_bytes_saved": None,
-        "queries": len(queries),
-        "before": float(before.rows.mean()),
-        "after": float(after.rows.mean()),
-        "files_saved": float((before.files - after.files).mean()),
-    }
-    if before.weighed and after.weighed:  # else VACUUM has removed the files that were replaced
-        values["bytes_saved"] = float((before.bytes - after.bytes).mean())
-        if before.pages is not None and after.pages is not None:
-            values["page_bytes_saved"] = float((before.pages - after.pages).mean())
-    return values | ({"per_day": rate} if source == "observed" else {})
 
 
 def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:

@@ -12,9 +12,8 @@ from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.model.workload import QueryLog, boxes_of
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -71,7 +70,7 @@ def analyse(
     rows = int(snapshot.files().rows.sum())
     if not rows:
         raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
-    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
+    boxes = boxes_of(queries, snapshot.schema)
     filtered = {item.column for query in boxes for box in query for item in box}
     if not filtered and not statistics:
         raise TableError(f"no query of {snapshot.location} filters by a column that the table has")

@@ -13,6 +13,7 @@ from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
@@ -218,7 +219,9 @@ class _Spending:
     def __init__(self, analysis: TableAnalysis, chosen: Sequence[int], costs: CostModel) -> None:
         snapshot, sample = analysis.snapshot, analysis.sample
         boxes = [analysis.boxes[i] for i in chosen]
-        self.estimator = Estimator.build(sample.arrays, snapshot.schema, boxes, sample.rows)
+        asked = Asked.alike(boxes)
+        self.which = asked.which
+        self.estimator = Estimator.build(sample.arrays, snapshot.schema, asked.each(boxes), sample.rows)
         self.bytes = query_bytes(snapshot, [analysis.queries[i] for i in chosen])
         self.costs, self.table, self.rows = costs, snapshot.table_id, max(1, sample.rows)
 
@@ -228,7 +231,8 @@ class _Spending:
         if not len(some):
             return 0.0
         shares: Floats = self.estimator.rows_read(block, int(block.max()) + 1) / self.rows
-        return self.costs.scans(ScanWork(float(shares[some] @ self.bytes[some])), self.table).expected
+        read = float(shares[self.which[some]] @ self.bytes[some])
+        return self.costs.scans(ScanWork(read), self.table).expected
 
 
 def _price(analysis: TableAnalysis, columns: int, costs: CostModel) -> float:

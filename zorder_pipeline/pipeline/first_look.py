@@ -14,10 +14,9 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -170,7 +169,7 @@ def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -
     files = snapshot.files()
     rows = int(files.rows.sum())
     zone_map = files.zone_map()
-    hits = [zone_map.matching(to_boxes(query.predicate, snapshot.schema, query.zone)) for query in queries]
+    hits = [zone_map.matching(boxes) for boxes in boxes_of(queries, snapshot.schema)]
     read = float(np.mean([files.rows[hit].sum() for hit in hits])) / rows if hits and rows else None
     return TableTriage(
         table=name,
@@ -231,8 +230,7 @@ def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequenc
     mean = sum(sizes.values()) / len(sizes)
     names = ", ".join(columns)
     filtered = sum(
-        any(item.column in columns for box in to_boxes(q.predicate, snapshot.schema, q.zone) for item in box)
-        for q in queries
+        any(item.column in columns for box in boxes for item in box) for boxes in boxes_of(queries, snapshot.schema)
     )
     if not filtered:
         yield f"partitioned by {names}, by which no query filters: the partitions only make the files smaller"

@@ -10,9 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import boxes_of
 from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
@@ -56,26 +58,28 @@ def evaluate(
     queries = log.of_table([snapshot.location])
     if not queries:
         raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
-    boxes = [to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries]
+    asked = Asked.alike([(query.predicate, query.zone) for query in queries])  # each condition is told once
+    conditions = asked.each(queries)
+    boxes = boxes_of(conditions, snapshot.schema)
     files = snapshot.files()
     zone_map = files.zone_map()
     hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
-    say(f"tested {counted(len(boxes), 'query')} against {counted(len(files), 'file')}")
-    groups = _row_group_fraction(snapshot, boxes, hits > 0)
+    say(f"tested {counted(len(queries), 'query')} against {counted(len(files), 'file')}")
+    groups = _row_group_fraction(snapshot, boxes, hits > 0, asked.times)
     total, read = int(files.rows.sum()), hits @ files.rows
     matched = None
     if count_matches:
         # what the statistics do not see through, such as a year, tells the rows that match all the same
-        asked = [to_boxes(query.predicate, snapshot.schema, query.zone, solved=True) for query in queries]
+        solved = boxes_of(conditions, snapshot.schema, solved=True)
         with set_for_a_while(spark, COMPILED):
-            matched = matching_rows(snapshot.read(), asked, snapshot.paths, total, read, say)
+            matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
     return Evaluation(
         queries=len(queries),
         files=len(files),
         rows=total,
-        files_per_query=hits.sum(axis=1),
-        rows_per_query=read,
-        bytes_per_query=hits @ files.bytes,
+        files_per_query=hits.sum(axis=1)[asked.which],
+        rows_per_query=read[asked.which],
+        bytes_per_query=(hits @ files.bytes)[asked.which],
         matched_per_query=matched,
         row_groups_read_fraction=groups,
         unusable=sum(log.quarantined.values()),
@@ -83,8 +87,10 @@ def evaluate(
     )
 
 
-def _row_group_fraction(snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_]) -> float | None:
-    """Mean share of the table's row groups a query reads; None when some footer cannot be read from here."""
+def _row_group_fraction(
+    snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_], times: npt.NDArray[np.float64]
+) -> float | None:
+    """Mean share of the table's row groups that a query reads; None when some footer cannot be read from here."""
     footers = read_footers(snapshot.location, snapshot.files().path.tolist())
     if not footers.complete or not len(hits):
         return None
@@ -95,7 +101,8 @@ def _row_group_fraction(snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: n
         if leaf.column.name in used and not leaf.column.partition
     }
     zones, file = row_groups(footers, columns)
-    return float(np.mean([np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]))
+    read = [np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]
+    return float(np.average(read, weights=times))
 
 
 def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[str, Any]:

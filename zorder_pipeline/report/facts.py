@@ -10,9 +10,9 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.ledger import Entry, Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
@@ -64,7 +64,7 @@ def gather(
         state: folder of the state; None when there is none.
     """
     queries = log.of_table(names)
-    boxes = tuple(to_boxes(query.predicate, snapshot.schema, query.zone) for query in queries)
+    boxes = boxes_of(queries, snapshot.schema)
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
     applied = ledger.latest(snapshot.table_id) if ledger is not None else None
