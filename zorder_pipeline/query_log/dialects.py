@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from typing import Any
 
 import sqlglot
 from sqlglot import Dialect, exp
+from sqlglot.dialects.athena import Athena
 from sqlglot.dialects.databricks import Databricks
+from sqlglot.dialects.presto import Presto
 from sqlglot.dialects.spark import Spark
+from sqlglot.dialects.trino import Trino
 from sqlglot.tokenizer_core import Token, TokenType
 
 __all__ = ["dialect_of", "tokens_of"]
+
+NUMBER = re.compile(r"\d+(\.\d+)?", re.ASCII)
 
 
 def _between(parser: Any, this: exp.Expr | None) -> exp.Expr:
@@ -22,6 +28,22 @@ def _between(parser: Any, this: exp.Expr | None) -> exp.Expr:
     if len(given) != 3:
         parser.raise_error("between() takes three values")
     return exp.Between(this=given[0], low=given[1], high=given[2])
+
+
+def _with_decimals(tokens: list[Token]) -> list[Token]:
+    """``DECIMAL '10.5'`` as the number that it is: a cast to DECIMAL has no digits after the point."""
+    found: list[Token] = []
+    for token in tokens:
+        if (
+            token.token_type == TokenType.STRING
+            and found
+            and found[-1].token_type == TokenType.DECIMAL
+            and NUMBER.fullmatch(token.text)
+        ):
+            start = found.pop().start
+            token = Token(TokenType.NUMBER, token.text, token.line, token.col, start, token.end)
+        found.append(token)
+    return found
 
 
 class ZorderSpark(Spark):
@@ -52,6 +74,48 @@ class ZorderDatabricks(Databricks):
         STRING_ESCAPES = ["'", "\\"]  # noqa: RUF012 - as in the base class
 
 
+class ZorderPresto(Presto):
+    """Presto with the decimals that it writes as text."""
+
+    class Tokenizer(Presto.Tokenizer):
+        """See `ZorderPresto`."""
+
+        def tokenize(self, sql: str) -> list[Token]:
+            """The tokens of a text."""
+            return _with_decimals(super().tokenize(sql))
+
+
+class ZorderTrino(Trino):
+    """Trino with the decimals that it writes as text."""
+
+    class Tokenizer(Trino.Tokenizer):
+        """See `ZorderTrino`."""
+
+        def tokenize(self, sql: str) -> list[Token]:
+            """The tokens of a text."""
+            return _with_decimals(super().tokenize(sql))
+
+
+class ZorderAthena(Athena):
+    """Athena with the decimals that it writes as text."""
+
+    class Tokenizer(Athena.Tokenizer):
+        """See `ZorderAthena`."""
+
+        def tokenize(self, sql: str) -> list[Token]:
+            """The tokens of a text."""
+            return _with_decimals(super().tokenize(sql))
+
+
+OURS = {
+    "spark": ZorderSpark,
+    "databricks": ZorderDatabricks,
+    "presto": ZorderPresto,
+    "trino": ZorderTrino,
+    "athena": ZorderAthena,
+}
+
+
 def dialect_of(name: str) -> Dialect:
     """The dialect called ``name``.
 
@@ -61,7 +125,7 @@ def dialect_of(name: str) -> Dialect:
     >>> [token.text for token in dialect_of("spark").tokenize("'it''s'")]
     ["it's"]
     """
-    return Dialect.get_or_raise({"spark": ZorderSpark, "databricks": ZorderDatabricks}.get(name, name))
+    return Dialect.get_or_raise(OURS.get(name, name))
 
 
 def tokens_of(statement: str, dialect: str) -> list[Token] | None:

@@ -108,6 +108,14 @@ def test_new_literals_in_a_known_template_are_read_as_literals() -> None:
         assert parser.scans(statement) == expected
 
 
+def test_decimals_written_as_text_are_literals_of_a_template() -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS, dialect="trino"))
+    for value in ("10", "10.5", "3.25", "7"):
+        (scan,) = parser.scans(f"SELECT * FROM t WHERE p > DECIMAL '{value}'")
+        assert scan.predicate.to_sql() == f"p > {value}"
+    assert [type(known) for known in parser._known.values()] == [Template]
+
+
 def test_intervals_and_units_belong_to_the_template() -> None:
     parser = Parser(Catalog(ALIASES, SCHEMAS))
 
@@ -134,6 +142,10 @@ def test_intervals_and_units_belong_to_the_template() -> None:
             "SELECT * FROM t WHERE starts_with(c, 'ab') AND a BETWEEN 1 AND 2",
             "startswith(c, 'ab') AND a BETWEEN 1 AND 2",
         ),
+        ("trino", "SELECT * FROM t WHERE p > DECIMAL '10.5' AND a = 1", "p > 10.5 AND a = 1"),
+        ("presto", "SELECT * FROM t WHERE p * DECIMAL '2' < decimal '5'", "p < 2.5"),
+        ("athena", "SELECT * FROM t WHERE p BETWEEN DECIMAL '0.5' AND DECIMAL '1.50'", "p BETWEEN 0.5 AND 1.50"),
+        ("trino", "SELECT * FROM t WHERE p > CAST('10.0' AS DECIMAL) AND a = 1", "p > 10.0 AND a = 1"),
         (
             "snowflake",
             "SELECT * FROM T WHERE D >= DATEADD(day, -7, CURRENT_DATE()) AND A = 1",
