@@ -33,7 +33,7 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
     if node.find(*VARYING) or next(islice(node.walk(), MOST_NODES, None), None) is not None:
         return None
     try:
-        at = moment(node, clock)
+        at = _extreme(node, clock) if isinstance(node, exp.Least | exp.Greatest) else moment(node, clock)
         if at is not None:
             return _shown(at)
         if (instant := _instant(node, clock)) is not None:
@@ -42,6 +42,15 @@ def fold(node: exp.Expr, clock: Clock) -> Literal | None:
         return None if told.find(exp.Anonymous) else computed(told)
     except (SqlglotError, ValueError, OverflowError, ArithmeticError, AttributeError, TypeError, LookupError):
         return None
+
+
+def _extreme(node: exp.Expr, clock: Clock) -> dt.date | None:
+    """``least`` or ``greatest`` of dates; None of anything else."""
+    found = [fold(part, clock) for part in (node.this, *node.expressions)]
+    days = [dt.date.fromisoformat(literal.text) for literal in found if literal is not None and literal.kind == "date"]
+    if len(days) < len(found):
+        return None
+    return min(days) if isinstance(node, exp.Least) else max(days)
 
 
 def _shown(at: dt.date) -> Literal:

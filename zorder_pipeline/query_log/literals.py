@@ -98,6 +98,8 @@ def _number(node: exp.Expr) -> tuple[Decimal, int] | None:
         width = max(left[1], right[1]) if left[1] and right[1] else 0
         fits = _fits(value, width) if width else len(value.as_tuple().digits) < MOST_DIGITS
         return (value, width) if fits else None
+    if isinstance(node, exp.Least | exp.Greatest):
+        return _extreme(node)
     if isinstance(node, exp.Cast) and node.to.this in WIDTHS and not isinstance(node.this, exp.Literal):
         inner, width = _number(node.this), WIDTHS[node.to.this]
         return (inner[0], width) if inner is not None and inner[1] and _fits(inner[0], width) else None
@@ -109,6 +111,21 @@ def _number(node: exp.Expr) -> tuple[Decimal, int] | None:
         return value, WIDTHS.get(node.to.this, 0)
     whole = "." not in literal.text
     return value, next((width for width in (4, 8) if whole and _fits(value, width)), 0)
+
+
+def _extreme(node: exp.Expr) -> tuple[Decimal, int] | None:
+    """``least`` or ``greatest`` of numbers, in the type that holds them all."""
+    found = [_number(part) for part in (node.this, *node.expressions)]
+    known = [number for number in found if number is not None]
+    if len(known) < len(found):
+        return None
+    values, widths = [value for value, _ in known], [width for _, width in known]
+    value = min(values) if isinstance(node, exp.Least) else max(values)
+    if all(widths):
+        return value, max(widths)
+    with localcontext(prec=2 * MOST_DIGITS):
+        value += sum(Decimal(0).scaleb(int(each.as_tuple().exponent)) for each in values)  # keeps the most digits
+    return (value, 0) if len(value.as_tuple().digits) < MOST_DIGITS else None
 
 
 def _fits(value: Decimal, width: int) -> bool:
