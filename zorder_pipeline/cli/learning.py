@@ -122,7 +122,7 @@ def learn(
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
     apart = (
-        "queries that took no part in the search" if plan.promise.queries else "the log's few queries, none kept back"
+        "queries asked after those of the search" if plan.promise.queries else "the log's few queries, none kept back"
     )
     print_columns(
         f"Share of rows read by {apart}",

@@ -19,7 +19,7 @@ class TableTriage:
         files, rows, bytes: of its newest version.
         read_now: share of the rows that a query reads as the table lies.
         bound: share that no layout can beat: the rows that match, or the smallest file.
-        learned: share under a quickly learned layout, on queries that took no part in the search.
+        learned: share under a quickly learned layout, on queries asked after those of the search.
         baseline, baseline_read: the best layout a person would pick, and the share it reads.
         columns: columns worth clustering by, the most useful first.
         saved_bytes_per_day: bytes that queries would not read any more, at the rate seen in the log.

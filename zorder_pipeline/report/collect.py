@@ -179,7 +179,7 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
     parts: list[Picture | Table] = [
         Picture(
             drawing.layouts_compared(learned),
-            "What queries that took no part in the search would read under each layout.",
+            "What queries asked after those of the search would read under each layout.",
         )
     ]
     if plan.spec is not None:
