@@ -10,7 +10,7 @@ from typing import Any
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .catalog import OTHER_FORMATS, Catalog
@@ -19,7 +19,7 @@ from .plan_sources import source_filters
 from .plan_text import catalyst_filters
 from .recipe import Recipe
 
-__all__ = ["PlanScan", "counters_of", "scans_of"]
+__all__ = ["CHOSEN_FILES", "PlanScan", "counters_of", "scans_of"]
 
 SCAN = re.compile(r"(?:Gpu|Photon|Columnar|Native|Comet|Velox)?\s?(?:File|Batch|Delta)?Scan(?:Exec\w*)?\b", re.I)
 LOCATION = re.compile(r"\[([^\]]*)\]?")
@@ -29,6 +29,8 @@ THROUGH = re.compile(r"WholeStageCodegen|InputAdapter|ColumnarToRow|GpuColumnarT
 FORMATS = frozenset({"parquet", "delta", "orc", "csv", "json", "text", "avro", "ExistingRDD"})
 PLAIN_FILES = ("InMemoryFileIndex", "CatalogFileIndex")
 """Indexes of files that are no Delta table."""
+CHOSEN_FILES = "TahoeBatchFileIndex"
+"""Delta's index of files that a command or a stream has chosen, by whatever it asked before."""
 INTERNAL = re.compile(r"_tmp_metadata|__delta_internal|_metadata\b")
 MAX_DEPTH = 500
 
@@ -69,6 +71,9 @@ def _counters(node: Mapping[str, Any]) -> tuple[int | None, int | None]:
 
 def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[PlanScan]:
     """The scans of data in a plan. Reads of Delta's own log, and of what is cached in memory, are left out.
+
+    So is what reads all rows of files that were chosen before: OPTIMIZE, the second half of UPDATE and MERGE, a
+    stream, or a relayout of ours. No order of the rows makes that read less.
 
     Args:
         plan: ``sparkPlanInfo`` of an event.
@@ -131,6 +136,8 @@ def _scan(
     scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone)
     predicate = _without_inferred(scan.predicate, joined)
     predicate, guessed = _without_guesses(predicate)
+    if location.startswith(CHOSEN_FILES) and not any(comparisons(predicate)):
+        return None
     top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
     partial = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)

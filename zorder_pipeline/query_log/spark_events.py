@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .moments import asked_at
-from .plan_scans import PlanScan, counters_of, scans_of
+from .plan_scans import CHOSEN_FILES, PlanScan, counters_of, scans_of
 
 __all__ = ["Execution", "executions"]
 
@@ -38,7 +38,7 @@ class Execution:
     Attributes:
         position: line of the event that ended it.
         kind: why it has no scan of data: ``no_scan``, ``delta_log`` for Delta's own bookkeeping, ``maintenance`` for
-            OPTIMIZE and rewrites.
+            OPTIMIZE, rewrites and streams.
         timestamp: start, microseconds since 1970 UTC.
         failed: it ended with an error.
         damage: why there is no execution here: the log is damaged, or ends before the execution did.
@@ -175,6 +175,7 @@ class _Reader:
         rows, size = [[self.counts.pop(c, 0) for s in scans if (c := s.counters[i]) is not None] for i in (0, 1)]
         text = json.dumps(plan) if not scans else ""
         internal = "delta_log" if "_delta_log" in text or "Delta Table State" in text else "no_scan"
+        upkeep = upkeep or CHOSEN_FILES in text
         return Execution(
             number,
             kind="maintenance" if upkeep else internal,

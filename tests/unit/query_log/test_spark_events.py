@@ -160,16 +160,22 @@ def test_tables_match_by_location_and_by_catalog_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("location", "kind", "used"),
+    ("location", "kind", "filters", "ignored"),
     [
-        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", 1),
-        ("PreparedDeltaFileIndex(1 paths)[file:/lake/events]", "Parquet", 1),
-        ("InMemoryFileIndex(1 paths)[file:/lake/events]", "Parquet", 0),
-        ("InMemoryFileIndex(1 paths)[file:/landing/events]", "CSV", 0),
-        ("CatalogFileIndex(1 paths)[file:/lake/events]", "ORC", 0),
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(id#1 = 5)]", None),
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[]", "maintenance"),
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(__delta_internal_is_row_deleted#2 = 0)]",
+         "maintenance"),
+        ("PreparedDeltaFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(id#1 = 5)]", None),
+        ("PreparedDeltaFileIndex(1 paths)[file:/lake/events]", "Parquet", "[]", None),
+        ("InMemoryFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(id#1 = 5)]", "other_table"),
+        ("InMemoryFileIndex(1 paths)[file:/landing/events]", "CSV", "[(id#1 = 5)]", "other_table"),
+        ("CatalogFileIndex(1 paths)[file:/lake/events]", "ORC", "[(id#1 = 5)]", "other_table"),
     ],
-)
-def test_files_that_are_no_delta_table_count_for_none(location: str, kind: str, used: int, tmp_path: Path) -> None:
+)  # fmt: skip
+def test_reads_of_other_files_and_of_files_that_a_command_chose_count_for_none(
+    location: str, kind: str, filters: str, ignored: str | None, tmp_path: Path
+) -> None:
     scan = {
         "nodeName": f"Scan {kind.lower()} ",
         "simpleString": "FileScan",
@@ -178,8 +184,8 @@ def test_files_that_are_no_delta_table_count_for_none(location: str, kind: str, 
             "Location": location,
             "Format": kind,
             "ReadSchema": "struct<id:int>",
-            "DataFilters": "[(id#1 = 5)]",
-            "PushedFilters": "[EqualTo(id,5)]",
+            "DataFilters": filters,
+            "PushedFilters": "[]",
             "PartitionFilters": "[]",
         },
         "metrics": [],
@@ -202,5 +208,5 @@ def test_files_that_are_no_delta_table_count_for_none(location: str, kind: str, 
     }
     (tmp_path / "app-1").write_text("".join(json.dumps(event) + "\n" for event in (start, end)))
     found = ingest([str(tmp_path / "app-1")], log_format="spark-events", aliases={"events": "e"}, schemas={"e": EVENTS})
-    assert found.used == used
-    assert found.ignored == ({} if used else {"other_table": 1})
+    assert found.used == (ignored is None)
+    assert found.ignored == ({} if ignored is None else {ignored: 1})
