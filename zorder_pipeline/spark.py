@@ -6,6 +6,7 @@ import argparse
 import contextlib
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -27,6 +28,8 @@ __all__ = ["environment_conf", "quiet_conf", "session", "spark_conf"]
 
 VARIABLE = "ZORDER_SPARK_CONF"
 SECONDS_TO_CANCEL = 5.0
+DELTA = re.compile(r"\bdelta-(spark|core)_")
+"""A Delta among jars or packages; other artifacts of its, such as a log store, need one besides."""
 
 
 def _jar_folder() -> Path:
@@ -47,11 +50,18 @@ def quiet_conf() -> dict[str, str]:
 def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     """Complete configuration of a session: ours, overridden by ``extra`` (the ``spark.conf`` of tables.yaml).
 
-    Delta's jars come from the folder that ``make setup`` filled, else they are resolved as a package; a configuration
-    that names jars or packages of its own (a cluster that ships Delta) is left alone.
+    Delta's jars come from the folder that ``make setup`` filled, else they are resolved as a package, beside those that
+    ``spark.jars`` and ``spark.jars.packages`` name. One that names a Delta itself, or ``spark.driver.extraClassPath``
+    (a cluster that ships Delta), is left alone.
 
-    >>> spark_conf({"spark.jars.packages": "mine"})["spark.jars.packages"]
-    'mine'
+    >>> spark_conf({"spark.jars.packages": "io.delta:delta-spark_2.13:4.0.0"})["spark.jars.packages"]
+    'io.delta:delta-spark_2.13:4.0.0'
+    >>> found = spark_conf({"spark.jars": "/opt/mine.jar", "spark.jars.packages": "org.apache.hadoop:hadoop-aws:3.5.0"})
+    >>> (
+    ...     found["spark.jars"].startswith("/opt/mine.jar"),
+    ...     "delta-spark" in found["spark.jars"] + found["spark.jars.packages"],
+    ... )
+    (True, True)
     """
     conf = {
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
@@ -70,9 +80,11 @@ def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
         **quiet_conf(),
     }
     given = dict(extra or {})
-    if not {"spark.jars", "spark.jars.packages", "spark.driver.extraClassPath"} & given.keys():
+    named = given.get("spark.jars", ""), given.get("spark.jars.packages", "")
+    if "spark.driver.extraClassPath" not in given and not DELTA.search(" ".join(named)):
         jars = sorted(str(path) for path in _jar_folder().glob("*.jar"))
-        conf |= {"spark.jars": ",".join(jars)} if jars else {"spark.jars.packages": delta_package()}
+        key, ours = ("spark.jars", jars) if jars else ("spark.jars.packages", [delta_package()])
+        given[key] = ",".join([*filter(None, [given.get(key)]), *ours])
     if "spark.master" in given and not given["spark.master"].startswith("local"):
         del conf["spark.driver.host"], conf["spark.driver.bindAddress"]
     return conf | given

@@ -109,7 +109,6 @@ class Relayout:
         promised: share of rows that the plan promised to save per query, or None when nothing was promised.
         promised_low: lower end of its 95% interval.
         target_file_rows: rows per file that the plan aimed for.
-        weights: how many queries of what is to come each stands for, as in the promise; alike without it.
     """
 
     result: ApplyResult
@@ -119,7 +118,6 @@ class Relayout:
     promised: float | None
     promised_low: float = 0.0
     target_file_rows: int = 0
-    weights: Floats | None = None
 
     @property
     def measured(self) -> float:
@@ -131,5 +129,4 @@ class Relayout:
         """Share of rows that a query read on average, and reads."""
         if not len(self.read_after):
             return 0.0, 0.0
-        before, after = (float(np.average(each, weights=self.weights)) for each in (self.read_before, self.read_after))
-        return before, after
+        return float(self.read_before.mean()), float(self.read_after.mean())

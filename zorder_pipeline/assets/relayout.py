@@ -194,7 +194,6 @@ def _measured(
         promised=(promise.before - promise.after) * judged.credited if promise.queries else None,
         promised_low=promise.low * judged.credited,
         target_file_rows=plan.target_file_rows,
-        weights=unseen.weights,
     )
 
 

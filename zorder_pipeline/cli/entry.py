@@ -10,7 +10,7 @@ import click
 
 from zorder_pipeline import __version__
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.java import reason_of
+from zorder_pipeline.java import no_connector, reason_of
 
 from .common import err
 from .costs import calibrate, savings
@@ -80,6 +80,8 @@ def main() -> None:
     except Exception as error:
         if os.environ.get("ZORDER_DEBUG"):
             raise
+        if (missing := no_connector(error)) is not None:
+            _fail(missing, 1)
         _fail(f"unexpected {type(error).__name__}: {reason_of(error)} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
 
 

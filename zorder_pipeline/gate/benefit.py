@@ -87,7 +87,7 @@ def promise(
         before, after: share of rows per statement now and under the layout, by the same estimator, shape (n,).
         query_bytes: bytes of the whole table in the columns each statement reads, shape (n,).
         asked: the queries, by their n statements; each once without it. Intervals are by observation
-            (`zorder_pipeline.model.bootstrap`).
+            (`zorder_pipeline.model.bootstrap`), and their lower ends at most those of what a later time may ask.
         rate: from `observed_rate`, or the configured rate with ``configured``.
         seed: of the bootstrap.
         volumes: bytes and files by virtual files; without them bytes follow the shares of rows.
@@ -113,17 +113,18 @@ def promise(
     if volumes.pages_before is not None and volumes.pages_after is not None:
         saved["pages"] = volumes.pages_before - volumes.pages_after
         pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
-    observed = [asked.observed(each) for each in (np.ones(len(before)), *saved.values())]
-    drawn = resampled_sums(np.array(observed), np.random.default_rng(seed))
-    ends = np.quantile(drawn[1:] / drawn[0], [0.025, 0.975], axis=1).tolist()
-    low, high = (dict(zip(saved, some, strict=True)) for some in ends)
+    values = [np.ones(len(before)), *saved.values()]
+    drawn = resampled_sums(
+        np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values]),
+        np.random.default_rng(seed),
+    )
+    now, later = (np.quantile(some[1:] / some[0], [0.025, 0.975], axis=1) for some in np.split(drawn, 2))
+    low, high = (dict(zip(saved, some, strict=True)) for some in (np.minimum(now, later)[0].tolist(), now[1].tolist()))
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
         queries=len(asked.queries),
         statements=asked.conditions,
-        repeats=asked.repeats[0],
-        repeats_ahead=asked.repeats[1],
         before=mean(before),
         after=mean(after),
         low=low["rows"],
@@ -149,20 +150,13 @@ def promise(
 
 
 def later_queries(promised: Promise) -> str:
-    """The queries that it was proved on, how many are different, and how many will be asked again.
+    """The queries that it was proved on, and how many are different.
 
-    >>> later_queries(Promise(queries=1400, statements=90, repeats=0.9, repeats_ahead=0.8))
-    '1,400 later queries (90 different; 90% asked before, of those to come 80%)'
-    >>> later_queries(Promise(queries=40, statements=40))
-    '40 later queries'
+    >>> later_queries(Promise(queries=1400, statements=90)), later_queries(Promise(queries=40, statements=40))
+    ('1,400 later queries (90 different)', '40 later queries')
     """
-    told = []
-    if 0 < promised.statements < promised.queries:
-        told.append(f"{promised.statements:,} different")
-    now, ahead = f"{promised.repeats:.0%}", f"{promised.repeats_ahead:.0%}"
-    if promised.repeats:
-        told.append(f"{now} asked before" + (f", of those to come {ahead}" if now != ahead else ""))
-    return f"{promised.queries:,} later queries" + (f" ({'; '.join(told)})" if told else "")
+    different = f" ({promised.statements:,} different)" if 0 < promised.statements < promised.queries else ""
+    return f"{promised.queries:,} later queries{different}"
 
 
 def saving(

@@ -281,8 +281,6 @@ def _assumptions(proposal: Proposal, settings: GateSettings, rate: float, cost: 
         "relayouts_measured": len(costs.relayouts),
         "promise_queries": proposal.plan.promise.queries,
         "promise_statements": proposal.plan.promise.statements,
-        "promise_repeats": proposal.plan.promise.repeats,
-        "promise_repeats_ahead": proposal.plan.promise.repeats_ahead,
     }
 
 

@@ -15,19 +15,21 @@ All its queries in the block are one observation, and so are the tiles of a page
 before is known to come back, as dashboards do: its queries in each of `PARTS` parts of the block's time are one, so
 that a gain by few dashboards, which are most of the queries, can be proved.
 
-**What is to come.** Dashboards are born and given up, so of the queries of next month fewer repeat what is known today
-than of those of a block that follows it at once. The promise block's queries weigh by that: see `_repeats`.
+**What a later time may ask.** Dashboards are born and given up, so of the queries of next month fewer repeat what is
+known today than of those of a block that follows it at once. `_later` tells how many, and the lower end of a promise's
+interval reckons with that.
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.asked import Asked, numbered
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 
 __all__ = ["LogBlocks", "blocks_of", "split_log"]
@@ -36,10 +38,11 @@ SHARES = (0.5, 0.25, 0.25)
 MIN_DISTINCT = 6
 """Fewer distinct queries than this cannot be split: nothing could be proved on unseen ones."""
 PARTS = 7
-"""Of the block's time, each of which shows once more whether what is known comes back: days, in a log of four weeks."""
-SCALE = 1_000
+"""Of a block's time, each of which shows once more whether what is known comes back; none is shorter than a day."""
+UNTIMED = 1_000
+"""What a log without times takes for a moment: so much of what a statement that is asked once weighs."""
 AHEAD = 4
-"""Times the promise block's time that is to come: as long as the whole log."""
+"""Times the promise block's time that a later time is long: as the whole log is."""
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -54,16 +57,14 @@ class LogBlocks:
         condition: number of its condition: what it filters by.
         block: 0 to learn from, 1 to choose by, 2 to promise by; 0 for all where `apart` is False.
         seen: number of the observation that it belongs to.
-        weights: what it weighs in a promise.
-        repeats: see `Asked`, of the promise block.
+        later: how many queries of a later time it may stand for, 1 but in the promise block.
     """
 
     statement: Ints
     condition: Ints
     block: Ints
     seen: Ints
-    weights: Floats
-    repeats: tuple[float, float] = (0.0, 0.0)
+    later: Floats
 
     @property
     def apart(self) -> bool:
@@ -88,17 +89,17 @@ class LogBlocks:
     @property
     def promise(self) -> Asked:
         """What it promises by; nothing where nothing is kept apart."""
-        return replace(self._in(2), repeats=self.repeats)
+        return self._in(2)
 
     def twice(self) -> LogBlocks:
         """The log with each query asked once more, as another statement of the same observation."""
         other = np.concatenate([self.statement, self.statement + self.statement.max(initial=-1) + 1])
         condition, block, seen = (np.tile(each, 2) for each in (self.condition, self.block, self.seen))
-        return LogBlocks(other, condition, block, seen, np.tile(self.weights, 2), self.repeats)
+        return LogBlocks(other, condition, block, seen, np.tile(self.later, 2))
 
     def _in(self, *blocks: int) -> Asked:
         some = np.flatnonzero(np.isin(self.block, blocks))
-        return Asked.of(some, self.statement, self.condition, self.seen, self.weights)
+        return Asked.of(some, self.statement, self.condition, self.seen, self.later)
 
 
 def blocks_of(queries: Sequence[LoggedQuery]) -> LogBlocks:
@@ -134,7 +135,7 @@ def split_log(
     statement = numbered(statements)
     condition = statement if conditions is None else numbered(conditions)
     block, seen = np.zeros(len(statement), dtype=np.int64), condition
-    weights, repeats = np.ones(len(statement)), (0.0, 0.0)
+    later = np.ones(len(statement))
     if len(np.unique(condition)) >= MIN_DISTINCT:
         moments: list[int] = []
         for told in times:
@@ -145,43 +146,54 @@ def split_log(
         mass = ((1 + np.log(np.maximum(count, 1))) / np.maximum(count, 1))[condition[order]]
         middle = np.cumsum(mass) - mass / 2
         block[order] = np.searchsorted(np.cumsum(SHARES)[:2] * mass.sum(), middle, side="left")
+        shortest = DAY
         if moment[order[0]] == moment[order[-1]]:  # no time is known: what was asked takes its place
-            moment[order] = middle * SCALE
+            moment[order], shortest = middle * UNTIMED, 1
         first = np.full(len(count), len(SHARES))
         np.minimum.at(first, condition, block)
-        part = np.where(first[condition] < block, _parts(moment, block), 0)
-        _, number = np.unique(np.stack([condition, block, part]), axis=1, return_inverse=True)
-        seen = number.ravel()
-        asked = first[condition][block == 2]
-        repeats = _repeats(asked)
-        if 0 < repeats[0] < 1:
-            again, new = repeats[1] / repeats[0], (1 - repeats[1]) / (1 - repeats[0])
-            weights[block == 2] = np.where(asked < 2, again, new)
-    return LogBlocks(statement, condition, block, seen, weights, repeats)
+        part = _parts(moment, block, shortest)
+        _, seen = np.unique(
+            np.stack([condition, block, np.where(first[condition] < block, part, 0)]), axis=1, return_inverse=True
+        )
+        last = block == 2
+        later[last] = _later(first[condition[last]], condition[last], part[last])
+    return LogBlocks(statement, condition, block, seen.ravel(), later)
 
 
-def _parts(moment: Ints, block: Ints) -> Ints:
+def _parts(moment: Ints, block: Ints, shortest: int) -> Ints:
     """The part of its block's time that each query was asked in, 1 to `PARTS`."""
     part = np.zeros(len(block), dtype=np.int64)
     for some in (block == number for number in range(len(SHARES))):
         if some.any():
-            begin, end = moment[some].min(), moment[some].max()
-            part[some] = 1 + np.minimum((moment[some] - begin) * PARTS // max(1, int(end - begin)), PARTS - 1)
+            begin, end = int(moment[some].min()), int(moment[some].max())
+            part[some] = 1 + np.minimum((moment[some] - begin) // max(shortest, (end - begin) // PARTS + 1), PARTS - 1)
     return part
 
 
-def _repeats(first: Ints) -> tuple[float, float]:
-    """Share of the promise block's queries that repeat what was asked before it, and the share of those to come.
+def _later(first: Ints, condition: Ints, part: Ints) -> Floats:
+    """How many queries of a later time each of the promise block's may stand for.
 
-    Of these queries a share k was asked before the block began, and a smaller one, j, before the select block did,
-    which is a block's time earlier: so much, j / k, of what is known is still asked a block's time later. In a time of
-    `AHEAD` blocks it is the mean of its powers.
+    Of these queries a share k repeats what was asked before the block began, and a smaller one, j, what was asked
+    before the select block did, which is a block's time earlier: so much, j / k, of what is known is still asked a
+    block's time later, and in the `AHEAD` blocks' time after this one the mean of its powers. What the known lose goes
+    to those that are born meanwhile, as many as in this block at most: new conditions that were asked in two parts of
+    it. What is asked once stays as it is, and so does everything where nothing is born.
 
     Args:
         first: the block in which each query's condition was first asked, shape (queries of the promise block,).
+        condition, part: numbers of its condition and its part of the block's time.
 
-    >>> _repeats(np.array([0, 1, 2, 2]))
-    (0.5, 0.234375)
+    >>> first, condition = np.array([0, 0, 1, 1, 2, 2, 2, 2]), np.array([0, 0, 1, 1, 2, 2, 3, 4])
+    >>> _later(first, condition, np.array([1, 2, 1, 2, 1, 2, 1, 1])).tolist()
+    [0.234375, 0.234375, 0.234375, 0.234375, 2.53125, 2.53125, 1.0, 1.0]
     """
-    known, old = (float(np.mean(first < block)) for block in (2, 1))
-    return (known, known * float(np.mean((old / known) ** np.arange(AHEAD)))) if 0 < known < 1 else (known, known)
+    later = np.ones(len(first))
+    pairs = np.unique(np.stack([condition, part]), axis=1)[0]
+    twice = np.bincount(pairs, minlength=int(condition.max(initial=0)) + 1) > 1
+    known, born = first < 2, (first == 2) & twice[condition]
+    if known.any() and born.any():
+        kept = float(np.mean((np.sum(first < 1) / known.sum()) ** np.arange(1, AHEAD + 1)))
+        given = min((1 - kept) * known.sum(), (AHEAD - 1) * born.sum())
+        later[known] -= given / known.sum()
+        later[born] += given / born.sum()
+    return later

@@ -256,7 +256,7 @@ def _choose(
 
     def gain(now: npt.NDArray[np.float64], then: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
         """What each observation gains."""
-        return select.asked.observed(now - then, weights)
+        return select.asked.observed(now - then, weights[select.asked.queries])
 
     own = [name for name in per_query if name in OWN]
     if not own or not len(select.weights):

@@ -26,18 +26,16 @@ class Asked:
         which: the place in ``statements`` of each query's, as long as ``queries``.
         seen: the observation that each query belongs to, by its number, as long as ``queries``: queries of one are not
             independent of each other (`zorder_pipeline.layout.blocks`).
-        weights: how many queries of what is to come each stands for, as long as ``queries``, 1 on average.
+        later: how many queries of a later time each may stand for, as long as ``queries``, 1 on average.
         conditions: different ones among the statements.
-        repeats: share of the queries that filter by what was asked before, 0 to 1, and the share that they weigh.
     """
 
     queries: Ints
     statements: Ints
     which: Ints
     seen: Ints
-    weights: Floats
+    later: Floats
     conditions: int
-    repeats: tuple[float, float] = (0.0, 0.0)
 
     @staticmethod
     def of(
@@ -45,17 +43,17 @@ class Asked:
         statement: Ints,
         condition: Ints | None = None,
         seen: Ints | None = None,
-        weights: Floats | None = None,
+        later: Floats | None = None,
     ) -> Asked:
-        """Some queries, by the numbers of each query's statement, condition and observation, and their weights.
+        """Some queries, by the numbers of each query's statement, condition and observation.
 
         Args:
             queries: indices, ascending; the other arrays are of all queries of the log.
-            condition: as ``statement`` without it, and ``seen`` as ``condition``; ``weights`` are all 1 without them.
+            condition: as ``statement`` without it, and ``seen`` as ``condition``; ``later`` is 1 without it.
         """
         condition = statement if condition is None else condition
         seen = condition if seen is None else seen
-        weights = np.ones(len(statement)) if weights is None else weights
+        later = np.ones(len(statement)) if later is None else later
         _, first, which = np.unique(statement[queries], return_index=True, return_inverse=True)
         order = np.argsort(first)
         place = np.empty_like(order)
@@ -66,7 +64,7 @@ class Asked:
             queries[first[order]],
             place[which.ravel()],
             number.ravel(),
-            weights[queries],
+            later[queries],
             len(np.unique(condition[queries])),
         )
 
@@ -92,8 +90,8 @@ class Asked:
 
     @property
     def times(self) -> Floats:
-        """How often each statement is to be expected among as many queries, shape (statements,)."""
-        return self._by(self.which, len(self.statements), self.weights)
+        """How often each statement was asked, shape (statements,)."""
+        return self._by(self.which, len(self.statements), np.ones(len(self.queries)))
 
     def each(self, values: Sequence[T]) -> list[T]:
         """What is told of each statement: of its first query, out of what is told of all queries of the log."""
@@ -112,10 +110,10 @@ class Asked:
 
         Args:
             values: of each statement.
-            weights: of all queries of the log; `weights` without them.
+            weights: of its queries; 1 without them.
         """
-        by = self.weights if weights is None else weights[self.queries]
-        return self._by(self.seen, int(self.seen.max(initial=-1)) + 1, by * values[self.which])
+        each = values[self.which] if weights is None else weights * values[self.which]
+        return self._by(self.seen, int(self.seen.max(initial=-1)) + 1, each)
 
     @staticmethod
     def _by(number: Ints, count: int, values: Floats) -> Floats:

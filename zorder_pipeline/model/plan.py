@@ -39,9 +39,6 @@ class Promise:
     Attributes:
         queries: queries in the promise block; 0 when there was no log (a layout given by hand).
         statements: different ones among them, by what they filter; 0 in plans of older versions.
-        repeats: share of them that filter by what was asked before these queries, 0 to 1.
-        repeats_ahead: the share that such queries have of those to come, as dashboards are given up, and in the
-            promise.
         before: mean share of rows they read as the table lies now, 0 to 1.
         after: mean share under the layout, by the same estimator.
         low, high: 95% bootstrap interval of the saved share (before - after).
@@ -82,8 +79,6 @@ class Promise:
     page_bytes_low: float | None = None
     page_bytes_high: float | None = None
     statements: int = 0
-    repeats: float = 0.0
-    repeats_ahead: float = 0.0
 
     @property
     def proven_on(self) -> int:

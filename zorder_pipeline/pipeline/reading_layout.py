@@ -159,7 +159,7 @@ def for_reading(
     winner = min(cost, key=cost.__getitem__)
     if kept is not None:
         gained = mixed(None, kept) * (1 - MIN_GAIN) - mixed(candidates[winner], stored)
-        if not surely(select.observed(gained, weights), np.random.default_rng(settings.seed)):
+        if not surely(select.observed(gained, weights[select.queries]), np.random.default_rng(settings.seed)):
             return None, {}
     file, _ = sampled.blocks(candidates[winner], stored)
     useful = useful_statistics(analysis, file, weights, blocks, candidates[winner])

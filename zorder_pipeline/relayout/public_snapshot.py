@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.java import reason_of
+from zorder_pipeline.java import no_connector, reason_of
 
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
@@ -139,6 +139,5 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
                 f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE "
                 "... DROP FEATURE"
             ) from error
-        raise TableError(
-            f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
-        ) from error
+        advice = no_connector(error) or f"{first}; give a folder with a slash, or a catalog name"
+        raise TableError(f"table {table} cannot be opened: {advice}") from error

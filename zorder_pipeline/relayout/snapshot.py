@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
-from zorder_pipeline.java import has_jvm, items, nothing, reason_of, scala_object, sequence
+from zorder_pipeline.java import has_jvm, items, no_connector, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.versions import check_pair
 
@@ -299,6 +299,8 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
     except Py4JJavaError as error:
         if "non-existent version" in str(error.java_exception.getMessage()):
             raise TableError(f"table {table} has no version {version}; the newest is {newest.version()}") from error
+        if (missing := no_connector(error)) is not None:
+            raise TableError(f"table {table} cannot be opened: {missing}") from error
         if "UnsupportedTableFeature" not in error.java_exception.getClass().getName():
             raise TableError(
                 f"table {table} cannot be opened: {reason_of(error).rstrip('.')}; see that its Delta log is whole and "

@@ -89,6 +89,26 @@ def test_a_statement_counts_as_often_as_it_was_asked() -> None:
         assert getattr(told, name) == pytest.approx(getattr(one_by_one, name))
 
 
+def test_tiles_of_one_condition_count_once_among_those_that_prove() -> None:
+    statement = np.arange(12)
+    tiles = Asked.of(statement, statement, statement // 4)
+    told = promise(np.ones(12), np.zeros(12), np.ones(12), (1.0, "observed"), asked=tiles)
+    assert (told.queries, told.statements, told.proven_on) == (12, 3, 3)
+
+
+def test_the_lower_end_is_that_of_a_later_time_where_it_is_less() -> None:
+    """Half of the queries save all; later it will be a fifth, or four fifths."""
+    every, after = np.arange(400), np.repeat([0.0, 1.0], 200)
+    ends = {}
+    for share in (0.2, 0.5, 0.8):
+        later = np.repeat([2 * share, 2 * (1 - share)], 200)
+        told = promise(np.ones(400), after, np.ones(400), (1.0, "observed"), asked=Asked.of(every, every, later=later))
+        assert told.after == pytest.approx(0.5)
+        ends[share] = told.low, told.bytes_low, told.high
+    assert ends[0.2][0] == ends[0.2][1] == pytest.approx(0.17, abs=0.02)
+    assert ends[0.5] == ends[0.8] == pytest.approx((0.45, 0.45, 0.55), abs=0.02)
+
+
 def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
     """A hundred queries save little, one of three thousand repeats everything: who knows what is asked tomorrow?"""
     before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)

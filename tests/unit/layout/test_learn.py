@@ -1,8 +1,12 @@
 """The search and the choice on small planted tables."""
 
+from dataclasses import replace
+from typing import Any, cast
+
 import numpy as np
 import pytest
 
+from zorder_pipeline.layout import learn as learning
 from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.draft import Draft, SampledTable
@@ -12,6 +16,7 @@ from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings, key_bits, search
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -210,3 +215,14 @@ def test_what_queries_cost_decides_between_layouts() -> None:
         ).spec.allocation()
     assert bits["a"]["a"] > bits["a"].get("b", 0)
     assert bits["b"]["b"] > bits["b"].get("a", 0)
+
+
+def test_what_queries_weigh_decides_whether_a_gain_is_sure() -> None:
+    """Twenty light queries gain what three heavy ones lose."""
+    weights = np.array([1.0] * 20 + [10.0] * 3)
+    asked = Asked.once(23)
+    select = learning._Part([], cast(Any, None), asked.sums(weights), asked)
+    stored, read = np.full(23, 0.5), np.array([0.0] * 20 + [1.0] * 3)
+    for weigh, name in ((np.ones(23), "learned"), (weights, "stored")):
+        part = replace(select, weights=asked.sums(weigh))
+        assert learning._choose({"learned": read}, stored, weigh, part, np.random.default_rng(0)) == name

@@ -20,6 +20,7 @@ from zorder_pipeline.model.predicate import (
 from zorder_pipeline.model.ranges import MAX_BOXES, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 
 SCHEMA = TableSchema((Column("i", "int"), Column("s", "string"), Column("d", "double"), Column("dec", "decimal(10,2)")))
 
@@ -204,3 +205,13 @@ def test_many_alternatives_are_told_by_what_they_have_in_common() -> None:
     boxes = to_boxes(And((some, few)), SCHEMA)
     assert len(boxes) == 9
     assert {len(box) for box in boxes} == {2}, "neither side is given up"
+
+
+def test_equal_conditions_are_typed_once_and_those_of_other_zones_apart() -> None:
+    schema = TableSchema((Column("ts", "timestamp"),))
+    noon = Comparison("ts", ">", (Literal("string", "2024-01-01 12:00:00"),))
+    queries = [LoggedQuery("t", noon, zone=zone) for zone in ("UTC", "Asia/Tokyo", "UTC")]
+    found = boxes_of(queries, schema)
+    assert found == tuple(to_boxes(noon, schema, query.zone) for query in queries)
+    assert found[0] is found[2]
+    assert found[0] != found[1]
