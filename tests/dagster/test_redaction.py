@@ -92,7 +92,9 @@ def test_no_literal_is_told_by_a_night(spark: SparkSession, tmp_path: Path) -> N
     lines = []
     for i in range(120):
         name = NAMES[rng.integers(0, 6)]
-        condition = (f"note LIKE '%{name}%'", f"note LIKE '%{name}%' OR a * 3 < 0.0123{i % 4}", f"day = {i}")[i % 3]
+        condition = (f"note LIKE '%{name}%'", f"note LIKE '%{name}%' OR a * 3 < 0.0123{i % 4}", f"b * 2 < 0.1{i % 9}")[
+            i % 3
+        ]
         stamp = f"2026-01-{1 + i // 24:02d}T{i % 24:02d}:00:00Z"
         lines.append({"statement": f"SELECT count(*) FROM calls WHERE {condition}", "timestamp": stamp, "user": "ann"})
     write_log(tmp_path / "log.jsonl", lines)

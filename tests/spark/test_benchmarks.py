@@ -51,7 +51,7 @@ def test_rows_scanned_are_those_of_the_files_that_were_read(spark: SparkSession,
 def test_nights_of_new_days_are_measured_beside_full_relayouts(spark: SparkSession, tmp_path: Path) -> None:
     source, folder = tmp_path / "lineitem", tmp_path / "work"
     lineitem_table(spark, source, 0.002, 4)
-    records, later = tpch_logs(40, 40, 0, scale=0.002)
+    records, later = tpch_logs(160, 40, 0, scale=0.002)
     settings = LearnSettings(trials=10, target_file_rows=1000)
     said: list[str] = []
     found = after_appends(
@@ -60,7 +60,7 @@ def test_nights_of_new_days_are_measured_beside_full_relayouts(spark: SparkSessi
     assert found["appends"] == 4
     assert 0.5 < found["rows_read_to_full_after_appends"] < 2
     assert 0.5 < (found["rows_read_to_new_layout_after_appends"] or 0.0) < 2, "a layout was learned"
-    assert 1 < found["bytes_rewritten_per_byte_after_appends"] < 5
+    assert 0.8 < found["bytes_rewritten_per_byte_after_appends"] < 5, found
     assert 6 <= found["files_after_appends"] <= 24
     assert said[0] == "4 of 4 nights of new days"
     assert not folder.exists()
