@@ -34,10 +34,13 @@ def moved_to(spark: SparkSession, spool: Path, place: str) -> int:
     files = sorted(spool.glob("*.jsonl"))
     if files:
         filesystem.mkdirs(folder)
+        conf = spark.sparkContext._jsc.hadoopConfiguration()
+        local = java_class(spark, "org.apache.hadoop.fs.FileSystem").getLocal(conf)
+        copy = java_class(spark, "org.apache.hadoop.fs.FileUtil").copy
     for file in files:
         source = path(file.as_uri())
         hidden, target = (path(folder, name) for name in (f"_{file.name}", file.name))
-        filesystem.copyFromLocalFile(False, True, source, hidden)
+        copy(local, source, filesystem, hidden, False, True, conf)  # as a stream, in which form tables are written, too
         if filesystem.exists(target):
             filesystem.delete(hidden, False)
         elif not filesystem.rename(hidden, target):  # some filesystems say so instead of failing
