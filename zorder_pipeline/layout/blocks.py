@@ -104,7 +104,7 @@ class LogBlocks:
 
 def blocks_of(queries: Sequence[LoggedQuery]) -> LogBlocks:
     """The blocks of a log's queries; those that are alike word for word, and in their time zone, ask one statement."""
-    conditions = numbered([(query.predicate, query.zone) for query in queries]).tolist()
+    conditions = numbered([query.condition for query in queries]).tolist()
     statements = [(one.table, one.template, one.columns, of) for one, of in zip(queries, conditions, strict=True)]
     return split_log(statements, [query.timestamp for query in queries], conditions)
 
@@ -136,14 +136,14 @@ def split_log(
     condition = statement if conditions is None else numbered(conditions)
     block, seen = np.zeros(len(statement), dtype=np.int64), condition
     later = np.ones(len(statement))
-    if len(np.unique(condition)) >= MIN_DISTINCT:
+    count = np.bincount(condition)
+    if len(count) >= MIN_DISTINCT:
         moments: list[int] = []
         for told in times:
             moments.append((moments or [0])[-1] if told is None else told)  # without one: that of the query before it
         moment = np.array(moments, dtype=np.int64)
         order = np.argsort(moment, kind="stable")
-        count = np.bincount(condition)
-        mass = ((1 + np.log(np.maximum(count, 1))) / np.maximum(count, 1))[condition[order]]
+        mass = ((1 + np.log(count)) / count)[condition[order]]
         middle = np.cumsum(mass) - mass / 2
         block[order] = np.searchsorted(np.cumsum(SHARES)[:2] * mass.sum(), middle, side="left")
         shortest = DAY

@@ -69,14 +69,15 @@ class Asked:
         )
 
     @staticmethod
-    def alike(statements: Sequence[Hashable]) -> Asked:
-        """Queries of which those are one statement that are told by equal things.
+    def alike(statements: Sequence[Hashable], conditions: Sequence[Hashable] | None = None) -> Asked:
+        """Queries of which those are one statement, or filter by one condition, that are told by equal things.
 
         >>> asked = Asked.alike(["a", "b", "a"])
         >>> asked.statements, asked.which, asked.times
         (array([0, 1]), array([0, 1, 0]), array([2., 1.]))
         """
-        return Asked.of(np.arange(len(statements)), numbered(statements))
+        condition = None if conditions is None else numbered(conditions)
+        return Asked.of(np.arange(len(statements)), numbered(statements), condition)
 
     @staticmethod
     def once(statements: int) -> Asked:

@@ -11,6 +11,7 @@ from typing import Any
 
 from zorder_pipeline.model.wording import counted
 
+from .asked import Asked
 from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
 from .ranges import Boxes, to_boxes
 from .schema import TableSchema
@@ -57,6 +58,11 @@ class LoggedQuery:
         """Hash of table, template and literals: equal for a statement asked again word for word."""
         text = json.dumps([self.table, self.template, predicate_to_json(self.predicate)])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    @property
+    def condition(self) -> tuple[Predicate, str]:
+        """What it filters by: its predicate, and the time zone in which that is read."""
+        return self.predicate, self.zone
 
     @property
     def usable(self) -> bool:
@@ -156,11 +162,6 @@ def boxes_of(queries: Sequence[LoggedQuery], schema: TableSchema, *, solved: boo
 
     A log of a hundred thousand lines mostly repeats itself, and to type a literal takes longer than to find it again.
     """
-    known: dict[tuple[Predicate, str], Boxes] = {}
-    found = []
-    for query in queries:
-        asked = query.predicate, query.zone
-        if (boxes := known.get(asked)) is None:
-            boxes = known[asked] = to_boxes(query.predicate, schema, query.zone, solved=solved)
-        found.append(boxes)
-    return tuple(found)
+    asked = Asked.alike([query.condition for query in queries])
+    told = [to_boxes(query.predicate, schema, query.zone, solved=solved) for query in asked.each(queries)]
+    return tuple(told[place] for place in asked.which)

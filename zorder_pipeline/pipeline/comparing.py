@@ -34,9 +34,10 @@ def compared(
         versions: the one that was replaced, and the one that was made.
         pages: tell by Parquet's pages, too, for which files are read.
     """
-    asked = Asked.alike([(query.predicate, query.zone, query.columns) for query in queries])
+    conditions = [query.condition for query in queries]
+    asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
     statements = asked.each(queries)
-    if len({(query.predicate, query.zone) for query in statements}) < ENOUGH:
+    if asked.conditions < ENOUGH:
         return None
     try:
         before, after = (_at(now, version, statements, pages) for version in versions)

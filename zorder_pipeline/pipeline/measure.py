@@ -58,7 +58,7 @@ def evaluate(
     queries = log.of_table([snapshot.location])
     if not queries:
         raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
-    asked = Asked.alike([(query.predicate, query.zone) for query in queries])  # each condition is told once
+    asked = Asked.alike([query.condition for query in queries])  # each condition is told once
     conditions = asked.each(queries)
     boxes = boxes_of(conditions, snapshot.schema)
     files = snapshot.files()
