@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 import sqlglot
-from sqlglot import Dialect, exp
+from sqlglot import Dialect, Tokenizer, exp
 from sqlglot.dialects.athena import Athena
 from sqlglot.dialects.databricks import Databricks
 from sqlglot.dialects.presto import Presto
@@ -46,6 +46,14 @@ def _with_decimals(tokens: list[Token]) -> list[Token]:
     return found
 
 
+class _Decimals(Tokenizer):
+    """A tokenizer that reads decimals written as text."""
+
+    def tokenize(self, sql: str) -> list[Token]:
+        """The tokens of a text."""
+        return _with_decimals(super().tokenize(sql))
+
+
 class ZorderSpark(Spark):
     """Spark 4: a quote inside a string is written as two (Spark 3 read ``'it''s'`` as two strings, ``its``)."""
 
@@ -77,34 +85,22 @@ class ZorderDatabricks(Databricks):
 class ZorderPresto(Presto):
     """Presto with the decimals that it writes as text."""
 
-    class Tokenizer(Presto.Tokenizer):
+    class Tokenizer(_Decimals, Presto.Tokenizer):
         """See `ZorderPresto`."""
-
-        def tokenize(self, sql: str) -> list[Token]:
-            """The tokens of a text."""
-            return _with_decimals(super().tokenize(sql))
 
 
 class ZorderTrino(Trino):
     """Trino with the decimals that it writes as text."""
 
-    class Tokenizer(Trino.Tokenizer):
+    class Tokenizer(_Decimals, Trino.Tokenizer):
         """See `ZorderTrino`."""
-
-        def tokenize(self, sql: str) -> list[Token]:
-            """The tokens of a text."""
-            return _with_decimals(super().tokenize(sql))
 
 
 class ZorderAthena(Athena):
     """Athena with the decimals that it writes as text."""
 
-    class Tokenizer(Athena.Tokenizer):
+    class Tokenizer(_Decimals, Athena.Tokenizer):
         """See `ZorderAthena`."""
-
-        def tokenize(self, sql: str) -> list[Token]:
-            """The tokens of a text."""
-            return _with_decimals(super().tokenize(sql))
 
 
 OURS = {
