@@ -26,7 +26,6 @@ __all__ = [
     "items",
     "java_class",
     "jvm",
-    "no_connector",
     "nothing",
     "reason_in",
     "reason_of",
@@ -42,15 +41,6 @@ CALLING = "An error occurred while calling "
 RAISED = re.compile(r"^(?:: |Caused by: )(?:[\w$]+\.)+(?P<name>[\w$]+)(?:: (?P<said>.*\S))?", re.MULTILINE)
 WORKER = re.compile(r"^Traceback \(most recent call last\):\n(?:[ \t].*\n|\n)*(?P<said>\S.*)", re.MULTILINE)
 """How Spark tells what a Python worker raised."""
-
-CONNECTOR = re.compile(r"Class \S+\.(?P<name>\w+) not found|No FileSystem for scheme \"?(?P<scheme>\w+)")
-"""How Hadoop says that a file system's jar is missing."""
-CONNECTORS = {
-    "S3AFileSystem": ("s3a", "org.apache.hadoop:hadoop-aws"),
-    "AzureBlobFileSystem": ("abfs", "org.apache.hadoop:hadoop-azure"),
-    "SecureAzureBlobFileSystem": ("abfss", "org.apache.hadoop:hadoop-azure"),
-    "GoogleHadoopFileSystem": ("gs", "org.apache.hadoop:hadoop-gcp"),
-}
 
 _namer: tuple[Any, Any] = (None, None)
 """A connection to a JVM, and what tells class names there: to look that up is a call of its own."""
@@ -168,21 +158,6 @@ def reason_in(text: str, most: int = 300) -> str:
         return first_line(raised[-1]["said"] or raised[-1]["name"], most)
     told = list(WORKER.finditer(text))
     return first_line(told[-1]["said"] if told else text, most)
-
-
-def no_connector(error: BaseException) -> str | None:
-    """The way out where Spark has no connector for an object store; None of any other failure.
-
-    >>> no_connector(ValueError("Class org.apache.hadoop.fs.s3a.S3AFileSystem not found"))
-    'Spark has no connector for s3a:// here; name org.apache.hadoop:hadoop-aws in spark.jars.packages (docs/cluster.md)'
-    >>> no_connector(ValueError('No FileSystem for scheme "oss"'))
-    'Spark has no connector for oss:// here; name its package in spark.jars.packages (docs/cluster.md)'
-    """
-    found = CONNECTOR.search(reason_of(error))
-    if found is None or not (found["scheme"] or found["name"] in CONNECTORS):
-        return None
-    scheme, package = CONNECTORS.get(found["name"], (found["scheme"], "its package"))
-    return f"Spark has no connector for {scheme}:// here; name {package} in spark.jars.packages (docs/cluster.md)"
 
 
 def reason_of(error: BaseException, most: int = 300) -> str:

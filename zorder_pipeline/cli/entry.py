@@ -9,8 +9,9 @@ from typing import NoReturn
 import click
 
 from zorder_pipeline import __version__
+from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.java import no_connector, reason_of
+from zorder_pipeline.java import reason_of
 
 from .common import err
 from .costs import calibrate, savings

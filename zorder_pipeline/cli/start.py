@@ -23,7 +23,7 @@ __all__ = ["init"]
 
 CONFIG = """\
 # Every key is explained in docs/configuration.md; relative paths start at this folder.
-state: state
+{spark}state: state
 query_logs:
   - path: {log}
     dialect: {dialect}
@@ -31,6 +31,26 @@ tables:
   - name: {name}
     location: {location}
 """
+CONNECTOR = """\
+spark:
+  conf:   # credentials: docs/cluster.md; where Spark reaches {scheme}:// without it (EMR, Dataproc, ...), remove this
+    spark.jars.packages: {package}
+"""
+
+
+def _there(context: click.Context, option: click.Parameter, log: str) -> str:
+    """A log on this machine must be there; one elsewhere is looked at by the first run."""
+    if (local := local_path(log)) is not None:
+        click.Path(exists=True).convert(local, option, context)
+    return log
+
+
+def _connecting(place: str) -> str:
+    """Spark's settings for a table in an object store, as far as they can be known; none for other tables."""
+    from zorder_pipeline.connectors import connector_of
+
+    package = connector_of(place)
+    return "" if package is None else CONNECTOR.format(scheme=place.partition(":")[0], package=json.dumps(package))
 
 
 @command
@@ -42,7 +62,9 @@ tables:
     help="Column to partition the new table by, instead of those in the paths of the Parquet; may be repeated.",
 )
 @click.option("--table", help="Folder (or s3a://, abfss://, …) of a Delta table that there is, instead of --parquet.")
-@click.option("--log", required=True, type=click.Path(exists=True), help="Query log: a file or a folder.")
+@click.option(
+    "--log", required=True, callback=_there, help="Query log: a file or a folder (or s3://, gs://, …)."
+)
 @click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log.")
 @click.option("--name", help="What statements call the table; by default the name of its folder or Parquet file.")
 def init(
@@ -88,13 +110,13 @@ def init(
             shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
     written = folder / "tables.yaml"
     paths = {
-        "log": json.dumps(str(Path(log).absolute())),
+        "log": json.dumps(log if is_uri(log) else str(Path(log).absolute())),
         "location": json.dumps(place),
         "name": json.dumps(called),
     }  # quoted as YAML wants it
     other = f"    aliases: [{json.dumps(stem)}]   # what the log may call it\n" if not name and stem != called else ""
     with _writing(folder):
-        written.write_text(CONFIG.format(dialect=dialect, **paths) + other, encoding="utf-8")
+        written.write_text(CONFIG.format(dialect=dialect, spark=_connecting(place), **paths) + other, encoding="utf-8")
     try:
         load_config(written)
     except ConfigError:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
+from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import TableError, UnsupportedTableError
-from zorder_pipeline.java import no_connector, reason_of
+from zorder_pipeline.java import reason_of
 
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
 
+from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
-from zorder_pipeline.java import has_jvm, items, no_connector, nothing, reason_of, scala_object, sequence
+from zorder_pipeline.java import has_jvm, items, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.versions import check_pair
 
