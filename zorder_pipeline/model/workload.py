@@ -99,7 +99,6 @@ class QueryLog:
         used: statements from which at least one `LoggedQuery` came.
         ignored: statements that read no table (DDL, SET, INSERT VALUES, ...), by kind.
         quarantined: statements that could not be used, by reason.
-        quarantine: the single lines: (source, position, reason, statement text).
         unmatched: statements by the table that they read and that is not known: what a user may want to configure.
     """
 
@@ -108,7 +107,6 @@ class QueryLog:
     used: int
     ignored: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
-    quarantine: tuple[tuple[str, int, str, str], ...] = ()
     unmatched: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
@@ -127,7 +125,6 @@ class QueryLog:
             used=sum(part.used for part in parts),
             ignored=dict(ignored),
             quarantined=dict(quarantined),
-            quarantine=tuple(line for part in parts for line in part.quarantine),
             unmatched=dict(unmatched),
         )
 
