@@ -12,7 +12,7 @@ from typing import Any
 from zorder_pipeline.model.wording import counted
 
 from .asked import Asked
-from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
+from .predicate import Predicate, comparisons, predicate_to_json
 from .ranges import Boxes, to_boxes
 from .schema import TableSchema
 
@@ -68,25 +68,6 @@ class LoggedQuery:
     def usable(self) -> bool:
         """Whether at least one comparison restricts a column."""
         return any(True for _ in comparisons(self.predicate))
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready form with the format's version."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "predicate"}
-        return {"v": FORMAT, **data, "columns": list(self.columns), "predicate": predicate_to_json(self.predicate)}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> LoggedQuery:
-        """The query that `to_json` wrote.
-
-        Raises:
-            ValueError: another format version.
-        """
-        fields = dict(data)
-        if (version := fields.pop("v", None)) != FORMAT:
-            raise ValueError(f"logged query of format {version}, this version reads {FORMAT}")
-        fields["predicate"] = predicate_from_json(fields["predicate"])
-        fields["columns"] = tuple(fields["columns"])
-        return LoggedQuery(**fields)
 
 
 @dataclass(frozen=True)
