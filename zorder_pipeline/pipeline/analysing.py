@@ -90,5 +90,4 @@ def analyse(
     sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
     features = analyse_features(queries, snapshot.schema, sample, wanted_features, scanned_shares(snapshot, boxes))
-    unusable = sum(log.quarantined.values())
-    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes, named)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named)

@@ -97,7 +97,6 @@ class TableAnalysis:
         queries: its queries, unusable ones included.
         sample: rows of the columns that the queries filter by.
         features: candidates, correlations, and the columns that the search may use.
-        unusable: statements of the log that could not be used.
         boxes: the ranges that each query asks for, in the order of ``queries``.
         columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
             among them their own names; empty unless scans through ``reading/`` are expected.
@@ -107,7 +106,6 @@ class TableAnalysis:
     queries: tuple[LoggedQuery, ...]
     sample: Sample
     features: Analysis
-    unusable: int = 0
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
 

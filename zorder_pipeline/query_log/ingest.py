@@ -155,7 +155,7 @@ def ingest(
     unmatched: Counter[str] = Counter()
     lines = used = 0
     for log in (log for path in paths for log in list_logs(path, log_format)):
-        for line, found in interpreter.log(log):
+        for _, found in interpreter.log(log):
             lines += 1
             if isinstance(found, Unusable):
                 (ignored if found.ignored else quarantined)[found.reason] += 1
