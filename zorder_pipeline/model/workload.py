@@ -31,7 +31,8 @@ class LoggedQuery:
         columns: columns the scan reads, filtered ones included; empty when unknown.
         template: hash of the statement without its literals; equal for statements that differ only in literals.
         timestamp: microseconds since 1970 UTC, or None when the log has no time.
-        duration_ms: logged duration, or None.
+        duration_ms: logged duration, or None; it and what was read are kept in the state for people to ask, and weigh
+            nothing: that would feed the present layout back into the next one.
         user: who asked, or None.
         source: file and position in it, for messages.
         zone: session time zone, in which timestamps without an offset are read.

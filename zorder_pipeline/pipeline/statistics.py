@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.errors import TableError, ZorderError
-from zorder_pipeline.features.candidates import query_weights
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
@@ -53,7 +52,7 @@ __all__ += ["without_statistics"]
 
 def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[Feature, ...]:
     """What statistics of the table's files should be kept of, told from its queries, in the session's time zone."""
-    weights = query_weights(queries, None, "queries")
+    weights = [1.0] * len(queries)
     schema = comparable(snapshot)
     expressions = expression_candidates(queries, weights, schema)
     predicates = predicate_candidates(queries, weights, schema, ())
