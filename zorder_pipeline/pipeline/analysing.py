@@ -34,7 +34,7 @@ READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
 
 
 def analyse(
-    spark: SparkSession,
+    spark: SparkSession,  # noqa: ARG001 - every public step of the chain is asked with the session first
     snapshot: TableSnapshot,
     log: QueryLog,
     names: Sequence[str],
@@ -86,7 +86,7 @@ def analyse(
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     # a layout's own form fails on no row; the log's might, and its column would be missing
     more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
-    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
+    sample = take_sample(snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
     features = analyse_features(
         queries,
         snapshot.schema,
