@@ -117,11 +117,10 @@ def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[s
     """
     snapshot = open_table(spark, table, committer=committer)
     files = snapshot.files()
-    layouts = files.layouts()  # layout id per file, "" where the file is none of ours
     zones = files.zone_map()
     rows = int(files.rows.sum())
-    ours = sum(int(count) for name, count in zip(layouts, files.rows, strict=True) if name)
-    counts = Counter(name for name in layouts if name)
+    ours = sum(int(count) for name, count in zip(files.layout, files.rows, strict=True) if name)
+    counts = Counter(name for name in files.layout if name)
     depth = {
         column.name: overlap_depth(zones.columns[column.name])
         for column in snapshot.schema.columns
