@@ -15,13 +15,14 @@ from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.java import java_class
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.relayout.timings import Timing, Timings
 
 from .by_hand import layout_by_hand
 from .costs import cost_model, relayout_work
-from .records import LearnSettings, Progress, silent
+from .records import LearnSettings
 from .rewriting import apply
 from .sizes import column_bytes, target_rows
 

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.wording import counted
@@ -24,7 +25,7 @@ from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .nothing_asked import why_nothing
-from .records import LogSource, Progress, silent
+from .records import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
@@ -16,14 +16,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["LearnSettings", "LogSource", "PartitionPreview", "Preview", "Progress", "TableAnalysis", "silent"]
-
-Progress = Callable[[str], None]
-"""Called with a sentence about what is being done."""
-
-
-def silent(text: str) -> None:
-    """Progress that nobody wants to see."""
+__all__ = ["LearnSettings", "LogSource", "PartitionPreview", "Preview", "TableAnalysis"]
 
 
 @dataclass(frozen=True)

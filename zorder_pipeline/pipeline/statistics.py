@@ -19,6 +19,7 @@ from zorder_pipeline.features.statistics import features_of
 from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import Value
@@ -34,7 +35,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import comparable, current
 from .logs import ingest, names_of
-from .records import LogSource, Progress, TableAnalysis, silent
+from .records import LogSource, TableAnalysis
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
