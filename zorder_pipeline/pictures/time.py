@@ -9,13 +9,15 @@ import numpy as np
 from matplotlib.dates import ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator
 
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 
 from .canvas import COLUMNS, GREY, LIGHT, figure_of, plain_axes, short, to_png
 
 __all__ = ["condition_forms", "queries_over_time"]
 
-BINS, HOUR, DAY = 60, 3_600_000_000, 86_400_000_000
+BINS = 60
+HOUR = DAY // 24
 NAMED = 6
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "")
 

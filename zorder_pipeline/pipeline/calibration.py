@@ -24,7 +24,7 @@ from .by_hand import layout_by_hand
 from .costs import cost_model, relayout_work
 from .records import LearnSettings
 from .rewriting import apply
-from .sizes import column_bytes, target_rows
+from .sizes import table_column_bytes, target_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -179,7 +179,7 @@ def _scans(spark: SparkSession, path: str, table_id: str) -> list[Timing]:
     from pyspark.sql import functions as F
 
     snapshot = open_table(spark, path)
-    sizes, names = column_bytes(snapshot), list(snapshot.struct.names)
+    sizes, names = table_column_bytes(snapshot), list(snapshot.struct.names)
     timings = []
     for chosen in (names, names[::2], names[:1]):
         rows = snapshot.read().select(*(F.col(column_sql((name,))) for name in chosen))
