@@ -14,6 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.java import java_class
+from zorder_pipeline.model.choices import COPY_BYTES
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
@@ -29,10 +30,8 @@ from .sizes import table_column_bytes, target_rows
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["COPY_BYTES", "calibrate"]
+__all__ = ["calibrate"]
 
-COPY_BYTES = 256 << 20
-"""Bytes of the largest copy; it is copied three times, whole, two fifths and a seventh of it."""
 SIZES = (1.0, 0.4, 0.15)
 MOST_FEATURES = 4
 KEY_BITS = 10

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis
+from zorder_pipeline.model.choices import SAMPLE_ROWS, TRIALS, Cost, Sampler
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
@@ -60,17 +61,17 @@ class LearnSettings:
         redact_literals: whether names of expressions and predicates must not tell literals.
     """
 
-    trials: int = 600
+    trials: int = TRIALS
     seed: int = 0
     seconds: float | None = None
-    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    sampler: Sampler = "moves"
     workers: int = 1
     study: str | None = None
-    cost: Literal["rows", "filtered", "bytes"] = "rows"
+    cost: Cost = "rows"
     half_life_days: float | None = None
     confirm: bool = True
     always_search: bool = False
-    sample_rows: int = 100_000
+    sample_rows: int = SAMPLE_ROWS
     target_file_rows: int | None = None
     target_file_bytes: int | None = None
     smaller_files: bool = True
