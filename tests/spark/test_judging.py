@@ -62,7 +62,7 @@ def test_without_the_gate_the_plan_s_own_layout_is_applied(spark: SparkSession, 
     plan = replace(plan, candidates=(other,))
     assert pipeline.judge_table(spark, path, plan, gate=BUSY).plan.spec == better.spec, "the gate would take the other"
     assert pipeline.apply(spark, path, plan, force=True, gate=BUSY).decision == "applied"
-    assert set(open_table(spark, path).files().layouts()) == {plan.spec.layout_id}
+    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}
 
 
 @pytest.mark.slow

@@ -6,9 +6,9 @@ import contextlib
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
 from dagster import (
     AssetCheckSeverity,
@@ -29,6 +29,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 
 from .budget import BUDGET
@@ -42,7 +43,6 @@ from .upstream import missing_partitions
 
 __all__ = ["ChainRun", "TableOutcome", "instance_at_hand", "quiet_dagster", "run_job", "run_tables"]
 
-Progress: TypeAlias = Callable[[str], None]
 LISTENER = "progress"
 
 LAST = STAGES[-1].__name__

@@ -7,7 +7,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -17,6 +17,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.choices import SAMPLE_ROWS, CommitterName, Dialect, LogFormat
 
 from .numbers import json_line
 
@@ -51,8 +52,7 @@ __all__ = [
 Payload = dict[str, Any]
 """What a command found, as the JSON object that it prints."""
 
-DIALECTS = click.Choice(["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"])
-LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
+DIALECTS = click.Choice(get_args(Dialect))
 
 
 SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"} | dict.fromkeys(range(127, 160), 0xFFFD)
@@ -144,7 +144,7 @@ alias_option = click.option("--alias", "aliases", multiple=True, help="Another n
 
 committer_option = click.option(
     "--committer",
-    type=click.Choice(["auto", "transaction", "public"]),
+    type=click.Choice(get_args(CommitterName)),
     default="auto",
     show_default=True,
     help="Rewrite by Delta's transaction, or whole partitions by public API, which any Delta version has.",
@@ -200,7 +200,11 @@ def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Call
         ),
         click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log."),
         click.option(
-            "--log-format", type=LOG_FORMATS, default="auto", show_default=True, help="How the log is written."
+            "--log-format",
+            type=click.Choice(get_args(LogFormat)),
+            default="auto",
+            show_default=True,
+            help="How the log is written.",
         ),
         click.option("--log", "logs", multiple=True, required=required, help="Query log: a file or a folder."),
     )
@@ -230,7 +234,9 @@ def file_size_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`file_size_options` and the size of the sample."""
     rows = click.IntRange(1000)
-    sample = click.option("--sample-rows", type=rows, default=100_000, show_default=True, help="Rows to learn from.")
+    sample = click.option(
+        "--sample-rows", type=rows, default=SAMPLE_ROWS, show_default=True, help="Rows to learn from."
+    )
     return file_size_options(sample(function))
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.choices import TRIALS, Cost, Sampler
 
 from .common import (
     Payload,
@@ -51,12 +52,12 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @table_option
 @log_options()
 @alias_option
-@click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
+@click.option("--trials", type=click.IntRange(1), default=TRIALS, show_default=True, help="Layouts to evaluate.")
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Time budget of the search.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
 @click.option(
     "--sampler",
-    type=click.Choice(["moves", "cma-es", "tpe"]),
+    type=click.Choice(get_args(Sampler)),
     default="moves",
     show_default=True,
     help="What proposes layouts: moves on the bits alone, or half of the trials by an Optuna sampler.",
@@ -70,7 +71,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 )
 @click.option(
     "--cost",
-    type=click.Choice(["rows", "filtered", "bytes"]),
+    type=click.Choice(get_args(Cost)),
     default="rows",
     show_default=True,
     help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",

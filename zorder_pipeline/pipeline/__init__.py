@@ -7,6 +7,7 @@ the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, 
 """
 
 from zorder_pipeline.gate.decision import judge
+from zorder_pipeline.model.progress import Progress, silent
 
 from .accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
 from .analysing import analyse
@@ -25,7 +26,7 @@ from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
 from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
 from .recording import record
-from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
+from .records import LearnSettings, LogSource, TableAnalysis
 from .rewriting import apply, carry_out, dry_result
 from .scanning import explain, scan, sql
 from .sizes import target_rows

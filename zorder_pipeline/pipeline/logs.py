@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.catalog import Catalog
@@ -19,7 +20,7 @@ from zorder_pipeline.query_log.stored import StoredLog
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .records import LogSource, Progress, silent
+from .records import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -21,13 +21,13 @@ TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": 
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
-NUMBER, DAY = r"-?\d+", r"\d{4}-\d\d-\d\d"
+NUMBER, DATE = r"-?\d+", r"\d{4}-\d\d-\d\d"
 KINDS = (
     (pa.int32(), NUMBER),
     (pa.int64(), NUMBER),
     (pa.float64(), r"-?(\d{1,9}|\d*\.\d+)"),
-    (pa.date32(), DAY),
-    (pa.timestamp("us"), rf"{DAY}( \d\d:\d\d:\d\d(\.\d)?)?"),
+    (pa.date32(), DATE),
+    (pa.timestamp("us"), rf"{DATE}( \d\d:\d\d:\d\d(\.\d)?)?"),
 )
 """What the values of paths may be, in the order in which Spark tries it; what is none of it is text."""
 

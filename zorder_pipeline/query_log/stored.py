@@ -118,4 +118,4 @@ def log_of(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -
         ignored.update(item["ignored"])
         quarantined.update(item["quarantined"])
         unmatched.update(item["unmatched"])
-    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), unmatched=dict(unmatched))
+    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), dict(unmatched))

@@ -23,7 +23,7 @@ from zorder_pipeline.versions import supported_text
 from .committer import Replacement, Written
 from .failures import of_constraints
 from .history import USER_METADATA, history_of, made_as, told_with
-from .restoring import LOOKED_AT
+from .restoring import COMMITS_SEARCHED
 from .session_conf import set_for_a_while
 from .sessions import activate, encoders
 from .snapshot import TableSnapshot, snapshot_of
@@ -218,7 +218,9 @@ class Transaction:
         try:
             if not self._in_log():
                 return None
-            rows = [row for row in history_of(self.current, LOOKED_AT) if int(row["version"]) > self.read_version]
+            rows = [
+                row for row in history_of(self.current, COMMITS_SEARCHED) if int(row["version"]) > self.read_version
+            ]
         except Exception:
             raise VerificationError(
                 f"whether {location} was rewritten is not known ({reason_of(error)}): {_shown(label)} if it was"

@@ -120,10 +120,6 @@ class FileList:
         """Which files lie by a layout of ours, whichever, shape (files,)."""
         return np.array([bool(layout) for layout in self.layout], dtype=np.bool_)
 
-    def layouts(self) -> tuple[str, ...]:
-        """Layout id per file, "" where the file is none of ours."""
-        return self.layout
-
     def zone_map(self) -> ZoneMap:
         """Zone maps of the files with Delta's skipping semantics."""
         return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted, all_or_none=True)
