@@ -18,12 +18,12 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.previews import cutter_of
-from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.ledger import Ledger
 
 BUSY = GateSettings(queries_per_day=1e7, costs=CostModel(per_opened_file=0.0))
 SETTINGS = pipeline.LearnSettings(trials=40, target_file_rows=500)

@@ -191,6 +191,23 @@ def test_a_rewrite_by_hand_obeys_the_configuration_at_hand(
     assert (given["rules"], started[command]) == (pipeline.Rules(), {})
 
 
+def test_spark_of_any_command_has_the_settings_at_hand(
+    tmp_path: Path, started: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table in an object store is reached by these alone."""
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda settings, _: asked.append(settings))
+    common.start_spark("inspect")
+    (tmp_path / "tables.yaml").write_text("tables: 3")
+    said = io.StringIO()
+    monkeypatch.setattr("zorder_pipeline.cli.configured.err", Console(file=said, width=200))
+    common.start_spark("inspect")
+    assert "spark.conf of the configuration at hand is not used: " in said.getvalue()
+    monkeypatch.delenv("ZORDER_CONFIG")
+    common.start_spark("inspect")
+    assert asked == [{"spark.hadoop.fs.s3a.endpoint": "here"}, {}, {}]
+
+
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"statement": "SELECT 1"}\n{}\n')
     for path in (tmp_path / "log.jsonl", tmp_path):

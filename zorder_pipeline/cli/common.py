@@ -124,13 +124,16 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSes
     """A Spark session for the command ``app``.
 
     Args:
-        settings: of Spark, by full name.
+        settings: of Spark, by full name; None takes those of the configuration at hand, but not its master.
 
     Raises:
         ZorderError: Spark cannot be started.
     """
     from zorder_pipeline.spark import session
 
+    from .configured import settings_at_hand
+
+    settings = settings_at_hand() if settings is None else settings
     err.print(f"starting Spark for {app}", style="dim")
     return session(settings, f"zorder {app}")
 

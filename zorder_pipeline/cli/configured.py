@@ -1,4 +1,4 @@
-"""What the commands take from the configuration at hand: its kill switch, and how Spark reaches its state."""
+"""What the commands take from the configuration at hand: its kill switch, and how Spark reaches tables and state."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ConfigError
 
+from .common import err
 from .states import existing
 
 if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
     from zorder_pipeline.pipeline import Rules
 
-__all__ = ["kill_switch", "state_of"]
+__all__ = ["kill_switch", "settings_at_hand", "state_of"]
 
 MASTER = "spark.master"
 
@@ -33,6 +34,22 @@ def _at_hand() -> PipelineConfig | None:
     return load_config(place, check_paths=False)
 
 
+def settings_at_hand() -> dict[str, str]:
+    """Spark's settings of the configuration at hand for a command by hand, which runs on this machine: no master.
+
+    A wrong configuration is told on stderr and not used: most commands need nothing of it.
+    """
+    try:
+        return _by_hand(_at_hand())
+    except ConfigError as error:
+        err.print(f"spark.conf of the configuration at hand is not used: {error}", soft_wrap=True)
+        return {}
+
+
+def _by_hand(config: PipelineConfig | None) -> dict[str, str]:
+    return {} if config is None else {name: text for name, text in config.spark.settings.items() if name != MASTER}
+
+
 def kill_switch() -> tuple[Rules, dict[str, str]]:
     """What stops a rewrite by hand, and the Spark settings by which the state that may say so is reached.
 
@@ -44,8 +61,7 @@ def kill_switch() -> tuple[Rules, dict[str, str]]:
     config = _at_hand()
     if config is None:
         return Rules(), {}
-    settings = {name: value for name, value in config.spark.settings.items() if name != MASTER}
-    return Rules(stop=config.stop, stop_state=config.state), settings
+    return Rules(stop=config.stop, stop_state=config.state), _by_hand(config)
 
 
 def state_of(state: str | None, config_path: str | None) -> tuple[str, dict[str, str]]:

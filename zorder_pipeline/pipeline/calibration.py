@@ -19,7 +19,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.relayout.timings import Timing, Timings
+from zorder_pipeline.state.timings import Timing, Timings
 
 from .by_hand import layout_by_hand
 from .costs import cost_model, relayout_work

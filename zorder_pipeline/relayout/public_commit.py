@@ -10,9 +10,10 @@ from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableEr
 from zorder_pipeline.java import first_line
 from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.state.conflicts import lost_races
 
 from .committer import Replacement, Written
-from .failures import answered, lost_races, of_constraints
+from .failures import answered, of_constraints
 from .history import history_of, made_as, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import COMMITS_SEARCHED, restore, restore_sql

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.state.delta_tables import sql_name
+
 from .history import history_of
 from .session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
-from .sessions import sql_name
 
 if TYPE_CHECKING:
     from .snapshot import TableSnapshot

@@ -13,13 +13,14 @@ from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableEr
 from zorder_pipeline.java import has_jvm, items, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.choices import CommitterName
 from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.state.delta_tables import is_delta_table, is_path, sql_name
 from zorder_pipeline.versions import check_pair
 
 from .add_files import AddFiles
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .sessions import activate, is_delta_table, is_path, no_table, session_versions, sql_name
+from .sessions import activate, no_table, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
