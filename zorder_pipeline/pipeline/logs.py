@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
@@ -174,7 +173,7 @@ def names_of(table: str, snapshot: TableSnapshot | Unopened, aliases: Sequence[s
     Args:
         table: path or catalog name that the snapshot was opened by.
     """
-    bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", snapshot.location)  # as recorders and event logs name it
+    bare = without_root(snapshot.location)  # as recorders and event logs name it
     folders = [part for part in bare.split("/") if part]
     catalog = [] if "/" in table else [table]
     last = table.rsplit(".", 1)[-1] if catalog else table.rstrip("/").rsplit("/", 1)[-1]
