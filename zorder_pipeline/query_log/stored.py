@@ -32,6 +32,7 @@ RECORD = {
     "replaces": "string",
     "modified": "bigint",
     "table_id": "string",
+    "places": "string",
 }
 """Its columns and their types."""
 NOTHING: dict[str, Any] = {"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}}
