@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.places import local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
@@ -17,21 +18,25 @@ from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.store import LogStore
 from zorder_pipeline.query_log.stored import StoredLog
 from zorder_pipeline.reading.file_stats import FileStats
-from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .records import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Tables", "Unopened", "ingest", "ingest_into", "names_and_schemas", "names_of", "purge", "stored_log"]
+    from zorder_pipeline.config import PipelineConfig
+
+__all__ = ["Tables", "Unopened", "configured_tables", "ingest", "ingest_into", "names_and_schemas", "names_of"]
+__all__ += ["purge", "stored_log"]
 
 
 @dataclass(frozen=True)
 class Unopened:
     """A table that cannot be opened now: its queries are known by its names, without its columns.
 
-    A night without it would be one of another configuration, and all logs would be read again, twice.
+    A night without it would be one of another configuration, and all logs would be read again, twice; so would one
+    without the names that follow from where it lies.
 
     Attributes:
         location: URI of the table's folder.
@@ -53,6 +58,30 @@ class Unopened:
 
 Tables = Mapping[str, tuple[TableSnapshot | Unopened, Sequence[str]]]
 """By table name, its snapshot and the names statements call it by."""
+
+
+def configured_tables(spark: SparkSession, config: PipelineConfig, warn: Progress = silent) -> Tables:
+    """The tables of a configuration, as queries are read with. One that cannot be opened is known by where it lies.
+
+    One that is configured by its catalog name is known by where it lay when a log was last read with it; it is left
+    out when none was, and then the logs are read again as soon as it can be opened.
+
+    Args:
+        warn: told of each table that cannot be opened.
+    """
+    known: dict[str, tuple[TableSnapshot | Unopened, Sequence[str]]] = {}
+    for table in config.tables:
+        found: TableSnapshot | Unopened
+        try:
+            found = open_table(spark, table.table, committer=table.layout.committer)
+        except TableError as error:
+            warn(f"{table.name}: {error}")
+            place = table.location or LogStore(spark, config.state).places().get(table.name)
+            if place is None:
+                continue
+            found = Unopened.at(place)
+        known[table.name] = (found, names_of(table.table, found, table.names))
+    return known
 
 
 def ingest(
@@ -104,11 +133,12 @@ def ingest_into(
         LostRaceError: another ingestion ran at the same time; nothing was doubled.
     """
     aliases, schemas = names_and_schemas(tables)
+    lying = {name: found.location for name, (found, _) in (tables or {}).items()}
     store, added = LogStore(spark, state), []
     logs = [_source(source) for source in sources]
     places = [*beside, *(source.path for source in logs)]
     for source in logs:
-        catalog = Catalog.of(aliases, schemas, views or {}, source.dialect)
+        catalog = Catalog.of(aliases, schemas, views or {}, source.dialect, lying)
         inside = [place for place in places if place.rstrip("/").startswith(source.path.rstrip("/") + "/")]
         options = {"log_format": source.log_format, "zone": source.zone}
         added.append(store.ingest(source.path, catalog, progress=progress, without=inside, **options))

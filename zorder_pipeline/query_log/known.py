@@ -31,6 +31,7 @@ class Known:
         mark: of what was read.
         since: lines of this time or earlier ones were left out.
         modified: when the file was changed last, microseconds since 1970 UTC.
+        table_id: of a log that is a Delta table; "" where it is not known.
     """
 
     log: str
@@ -43,6 +44,7 @@ class Known:
     mark: Mark | None = None
     since: int | None = None
     modified: int | None = None
+    table_id: str = ""
 
     @property
     def latest(self) -> int | None:
@@ -107,4 +109,5 @@ def known_of(row: Row, generation: str) -> Known:
         mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
         since=row["since"],
         modified=row["modified"],
+        table_id=row["table_id"] or "",
     )

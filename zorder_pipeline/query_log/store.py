@@ -82,16 +82,32 @@ class LogStore:
         generation = generation_of(catalog, zone)
         intake = find_new(path, log_format, zone, self._known(generation), without)
         added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
-        for batch in batches(intake.parts):
+        left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
+        version: list[Record] = []
+        if intake.version is not None:
+            told = {"delta_version": intake.version.number, "table_id": intake.version.table_id}
+            record = {"log": intake.table, "source": path.rstrip("/"), "size": 0, "position": 0}
+            version = [record | told | {"counts": json.dumps(NOTHING)}]
+        for i, batch in enumerate(left, 1):
             if progress is not None:
-                size = sum(max(part.log.size, 0) for part in batch)
+                size = sum(part.log.size for part in batch)
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
-            added.append(self._add(batch, catalog, generation))
-        if intake.parts and intake.delta_version is not None:
-            version: Record = {"log": intake.parts[0].name, "source": path.rstrip("/"), "size": 0, "position": 0}
-            version |= {"delta_version": intake.delta_version, "counts": json.dumps(NOTHING)}
-            self._commit(uuid.uuid4().hex, generation, [version])
+            added.append(self._add(batch, catalog, generation, version if i == len(left) else []))
+        if not left:
+            self._commit(uuid.uuid4().hex, generation, catalog, version)
         return StoredLog.merged(added)
+
+    def places(self) -> dict[str, str]:
+        """Where each table lay when a log was last read with it, as URI by the table's name."""
+        from pyspark.sql import functions as F
+
+        if not self._exists("log_files") or "places" not in (files := self._read("log_files")).columns:
+            return {}
+        told = files.where(F.col("places").isNotNull()).groupBy("places").agg(F.max("batch").alias("last"))
+        found: dict[str, str] = {}
+        for row in told.orderBy("last").collect():
+            found |= json.loads(row["places"])
+        return found
 
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
         """The stored queries.
@@ -170,8 +186,8 @@ class LogStore:
                 table.delete(condition)
         return deleted
 
-    def _add(self, parts: list[Part], catalog: Catalog, generation: str) -> StoredLog:
-        """Read one batch on Spark and commit it."""
+    def _add(self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record]) -> StoredLog:
+        """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
         from pyspark import StorageLevel
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -190,21 +206,23 @@ class LogStore:
             for share in counted:
                 shares.setdefault(share["source"], []).append(share)
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
-            self._commit(run, generation, [record_of(part, shares[part.log.source]) for part in found])
+            records = [record_of(part, shares[part.log.source]) for part in found]
+            self._commit(run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
         totals = [share["counts"] for share in counted if share["source"] not in moved]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
         return StoredLog(log_of(totals, ()), dict(tables), len(found))
 
-    def _commit(self, run: str, generation: str, records: list[Record]) -> None:
+    def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""
         from pyspark.sql import functions as F
 
         if not records:
             return
         number = self._next_batch()
-        named = [record | {"name": name_of(record["source"])} for record in records]
+        places = json.dumps(dict(catalog.places), sort_keys=True) if catalog.places else None
+        named = [record | {"name": name_of(record["source"]), "places": places} for record in records]
         schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
         frame = self.spark.createDataFrame(named, schema).select(
             F.lit(number).cast("bigint").alias("batch"),

@@ -31,6 +31,8 @@ RECORD = {
     "since": "bigint",
     "replaces": "string",
     "modified": "bigint",
+    "table_id": "string",
+    "places": "string",
 }
 """Its columns and their types."""
 NOTHING: dict[str, Any] = {"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}}

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from zorder_pipeline.config import load_config
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline.logs import Unopened, names_and_schemas, names_of
+from zorder_pipeline.pipeline import logs
+from zorder_pipeline.pipeline.logs import Unopened, configured_tables, names_and_schemas, names_of
 from zorder_pipeline.query_log.catalog import Catalog, generation_of
+from zorder_pipeline.query_log.store import LogStore
 
 
 def lying(location: str) -> Any:
@@ -49,6 +56,34 @@ def test_a_table_that_cannot_be_opened_keeps_its_names() -> None:
 
     opened = SimpleNamespace(location="file:/lake/air/flights_v2", schema=TableSchema((Column("a", "int"),)))
     assert generation(Unopened.at("/lake/air/flights_v2")) == generation(opened)
+
+
+@pytest.mark.parametrize("known_by", ["location: {}/flights_v2", "catalog: air.flights"])
+def test_a_configured_table_that_cannot_be_opened_keeps_its_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known_by: str
+) -> None:
+    """Also one of a catalog, whose folder is where it lay when a log was read last: event logs name it by that."""
+    (tmp_path / "tables.yaml").write_text(f"tables: [{{name: flights, {known_by.format(tmp_path)}}}]\n")
+    config = load_config(tmp_path / "tables.yaml", check_paths=False)
+    place = f"file:{tmp_path}/flights_v2"
+    spark: Any = None
+    warned: list[str] = []
+
+    def cannot_be_opened(*_: object, **__: object) -> None:
+        raise TableError("gone")
+
+    def aliases() -> dict[str, str]:
+        return names_and_schemas(configured_tables(spark, config, warned.append))[0]
+
+    monkeypatch.setattr(LogStore, "places", lambda _: {"flights": place})
+    monkeypatch.setattr(logs, "open_table", lambda *_, **__: lying(place))
+    opened = aliases()
+    assert (opened[f"{tmp_path}/flights_v2"], warned) == ("flights", [])
+    monkeypatch.setattr(logs, "open_table", cannot_be_opened)
+    assert aliases() == opened
+    assert warned == ["flights: gone"]
+    monkeypatch.setattr(LogStore, "places", lambda _: {})
+    assert aliases() == (opened if "location" in known_by else {}), "of what was never opened no names are made up"
 
 
 def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above() -> None:
