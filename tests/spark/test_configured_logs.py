@@ -7,10 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
+from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import PipelineConfig, load_config
+from zorder_pipeline.errors import LogError
 
 pytestmark = pytest.mark.slow
 CONFIG = """
@@ -79,3 +82,50 @@ def test_a_table_of_a_catalog_that_is_away_for_a_night_costs_nothing(nights: Nig
     nights.ask(4)
     assert nights.night() == 1
     assert nights.asked == [f"a = {i}" for i in range(5)]
+
+
+def by_hand(nights: Nights, *words: str) -> dict[str, int]:
+    """What ``zorder ingest`` of a log into the state adds to it."""
+    options = ["--state", f"{nights.folder}/state", "--json", *words]
+    result = CliRunner().invoke(zorder, ["ingest", "--log", str(nights.log), *options], standalone_mode=False)
+    if result.exception is not None:
+        raise result.exception
+    told: dict[str, int] = json.loads(result.stdout.splitlines()[-1])
+    return told
+
+
+def test_by_hand_what_is_new_is_added_as_the_night_would(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.delenv("ZORDER_CONFIG", raising=False)
+    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_: nights.spark)
+    nights.ask(0, 1)
+    assert nights.night() == 2
+    nights.ask(2)
+    with pytest.raises(LogError, match=r"were read for the tables of a configuration \(sales\); name it by --config"):
+        by_hand(nights)
+    assert nights.asked == ["a = 0", "a = 1"], "nothing is lost"
+    monkeypatch.setenv("ZORDER_CONFIG", str(nights.folder / "tables.yaml"))
+    assert by_hand(nights)["lines"] == 1
+    assert nights.asked == ["a = 0", "a = 1", "a = 2"]
+    nights.ask(3)
+    monkeypatch.delenv("ZORDER_CONFIG")
+    assert by_hand(nights, "--config", str(nights.folder / "tables.yaml"))["lines"] == 1
+    assert nights.night() == 0
+    assert nights.asked == [f"a = {i}" for i in range(4)]
+
+
+def test_a_state_of_no_configuration_is_added_to(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log that was read in one dialect is not read in another, which would drop what it does not hold any more."""
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.delenv("ZORDER_CONFIG", raising=False)
+    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_: nights.spark)
+    nights.ask(0, 1)
+    monkeypatch.chdir(nights.folder)
+    assert by_hand(nights, "--dialect", "trino")["lines"] == 2
+    with pytest.raises(LogError, match=r"was read into .* and would replace what is stored"):
+        by_hand(nights)
+    nights.ask(2)
+    nights.log = nights.log.relative_to(nights.folder)
+    assert by_hand(nights, "--dialect", "trino")["lines"] == 1, "it is the same log, however it is named"
+    assert nights.night() == 3, "the configuration reads it for its tables"
+    assert nights.asked == [f"a = {i}" for i in range(3)]

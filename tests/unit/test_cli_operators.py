@@ -310,6 +310,22 @@ def test_a_state_that_cannot_be_written_is_refused_before_spark_starts(
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_log_is_not_read_by_hand_otherwise_than_by_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    place = tmp_path / "home" / "tables.yaml"
+    place.write_text("query_logs: [{path: log.sql, dialect: trino}]\ntables: [{name: a, location: a}]\n")
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: pytest.fail("Spark is started"))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    words = ("ingest", "--log", log(tmp_path / "home"), "--state", str(tmp_path / "link" / "state"))
+    told = refused(*words, "--dialect", "hive")
+    assert told.endswith("with --dialect trino; leave out --dialect hive, or change the log's entry in tables.yaml")
+    place.write_text("tables: 1\n")
+    assert "tables" in refused(*words), "of a wrong configuration it is not known whose state that is"
+
+
 def test_a_folder_that_is_no_state_is_not_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipeline, "purge", lambda *_: pytest.fail("purged"))
     told = refused("purge", "--state", str(tmp_path), "--user", "x")

@@ -8,18 +8,20 @@ without times (a .sql file) count instead of those that were read.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from zorder_pipeline.errors import LogError
+
 from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, is_packed_copy, list_logs
-from .known import Known, KnownLogs
+from .known import Known, KnownLogs, name_of
 from .marks import MARKED, Mark, found_among, goes_on
 from .parts import Part
+from .spool import RECORDED
 
-__all__ = ["Intake", "batches", "find_new", "name_of"]
+__all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
 
 BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
@@ -88,6 +90,30 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
             replaces = before.log if timeless else None
             parts += _shares(Part(log, zone, _anew(name), since=before.latest, replaces=replaces))
     return Intake(tuple(parts), unchanged)
+
+
+def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -> None:
+    """Refuse to add statements by their own names to what was read for tables, and to read again what was read.
+
+    Raises:
+        LogError: that is so.
+    """
+    recorded = f"{name_of(state)}/{RECORDED}/"
+    logs = [one for one in known.by_log.values() if not one.name.startswith(recorded)]
+    if tables := sorted({table for one in logs for table in one.tables}):
+        others = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+        raise LogError(
+            f"the logs in the state {state} were read for the tables of a configuration ({tables[0]}{others}); name it "
+            "by --config or ZORDER_CONFIG, or ingest into a state of its own"
+        )
+    before = [known.by_name.get(name_of(part.log.source)) for part in intake.parts]
+    before += [known.by_log.get(part.replaces) for part in intake.parts if part.replaces is not None]
+    if any(one is not None and not one.current for one in before):
+        raise LogError(
+            f"query log {path} was read into {state} for other tables, or with other views or another dialect or time "
+            "zone, and would replace what is stored; read it as before (--config, --dialect, --time-zone), or ingest "
+            "into a state of its own"
+        )
 
 
 def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs) -> Intake:
@@ -180,12 +206,3 @@ def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
         size += part.log.size // part.share[1]
     if batch:
         yield batch
-
-
-def name_of(source: str) -> str:
-    """What identifies a log: an event log keeps its name when its application ends.
-
-    >>> name_of("file:/logs/app-1.inprogress")
-    '/logs/app-1'
-    """
-    return re.sub(r"^file:/+", "/", source).rstrip("/").removesuffix(".inprogress")

@@ -20,11 +20,11 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
-from .intake import batches, find_new, name_of
-from .known import KnownLogs, current, known_of
+from .intake import batches, find_new, refuse_to_replace
+from .known import KnownLogs, current, known_logs, name_of, places_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, worker
-from .stored import NOTHING, RECORD, Record, StoredLog, log_of, query_of, record_of
+from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,25 +69,26 @@ class LogStore:
         zone: str = "UTC",
         progress: Callable[[str], None] | None = None,
         without: Sequence[str] = (),
+        adding: bool = False,
     ) -> StoredLog:
         """Read what is new at ``path`` and add it, batch by batch.
 
         Args:
             without: places below it that are logs of their own.
+            adding: replace nothing that was read otherwise, by other tables, views, another dialect or time zone.
 
         Raises:
-            LogError: there is no log.
+            LogError: there is no log, or what is there could only be replaced.
             LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
         """
         generation = generation_of(catalog, zone)
-        intake = find_new(path, log_format, zone, self._known(generation), without)
+        known = self._known(generation)
+        intake = find_new(path, log_format, zone, known, without)
+        if adding:
+            refuse_to_replace(path, self.state, intake, known)
         added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
         left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
-        version: list[Record] = []
-        if intake.version is not None:
-            told = {"delta_version": intake.version.number, "table_id": intake.version.table_id}
-            record = {"log": intake.table, "source": path.rstrip("/"), "size": 0, "position": 0}
-            version = [record | told | {"counts": json.dumps(NOTHING)}]
+        version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
         for i, batch in enumerate(left, 1):
             if progress is not None:
                 size = sum(part.log.size for part in batch)
@@ -99,15 +100,7 @@ class LogStore:
 
     def places(self) -> dict[str, str]:
         """Where each table lay when a log was last read with it, as URI by the table's name."""
-        from pyspark.sql import functions as F
-
-        if not self._exists("log_files") or "places" not in (files := self._read("log_files")).columns:
-            return {}
-        told = files.where(F.col("places").isNotNull()).groupBy("places").agg(F.max("batch").alias("last"))
-        found: dict[str, str] = {}
-        for row in told.orderBy("last").collect():
-            found |= json.loads(row["places"])
-        return found
+        return places_of(self._read("log_files")) if self._exists("log_files") else {}
 
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
         """The stored queries.
@@ -255,14 +248,7 @@ class LogStore:
         return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
 
     def _known(self, generation: str) -> KnownLogs:
-        from pyspark.sql import functions as F
-        from pyspark.sql.window import Window
-
-        if not self._exists("log_files"):
-            return KnownLogs()
-        newest = F.max("watermark").over(Window.partitionBy("log"))
-        rows = self._current_files().withColumn("watermark", newest).orderBy("batch")
-        return KnownLogs.of(known_of(row, generation) for row in rows.collect())
+        return known_logs(self._read("log_files"), generation) if self._exists("log_files") else KnownLogs()
 
     def _current_files(self) -> DataFrame:
         return current(self._read("log_files"))

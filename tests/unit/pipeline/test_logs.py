@@ -12,7 +12,8 @@ from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline import logs
-from zorder_pipeline.pipeline.logs import Unopened, configured_tables, names_and_schemas, names_of
+from zorder_pipeline.pipeline.logs import Unopened, configured_sources, configured_tables, names_and_schemas, names_of
+from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.catalog import Catalog, generation_of
 from zorder_pipeline.query_log.store import LogStore
 
@@ -93,3 +94,20 @@ def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above()
     assert meant(found, "orders", "ASIA.ORDERS") == [None, None], "it was taken for the table that came last"
     table, place, names = both["eu"]
     assert meant(catalog(**both | {"eu": (table, place, (*names, "Orders"))}), "orders") == ["eu"], "an alias says so"
+
+
+def test_a_log_by_hand_is_read_as_the_configured_one_in_which_it_lies(tmp_path: Path) -> None:
+    read = "[{path: a, dialect: trino}, {path: a/b, dialect: hive, time_zone: Asia/Tokyo}]"
+    (tmp_path / "tables.yaml").write_text(f"query_logs: {read}\ntables: [{{name: t, location: t}}]\n")
+    config = load_config(tmp_path / "tables.yaml", check_paths=False)
+
+    def sources(place: str) -> list[tuple[str, str, str]]:
+        found = configured_sources(config, LogSource(f"{tmp_path}/{place}", dialect="duckdb"))
+        return [(one.path.removeprefix(f"{tmp_path}/"), one.dialect, one.zone) for one in found]
+
+    hive = ("a/b", "hive", "Asia/Tokyo")
+    assert sources("a/x.jsonl") == [("a/x.jsonl", "trino", "UTC")]
+    assert sources("a/b/x.jsonl") == [("a/b/x.jsonl", "hive", "Asia/Tokyo")]
+    assert sources("a/") == [("a/", "trino", "UTC"), hive]
+    assert sources("ab.jsonl") == [("ab.jsonl", "duckdb", "UTC")]
+    assert sources("") == [("", "duckdb", "UTC"), ("a", "trino", "UTC"), hive]

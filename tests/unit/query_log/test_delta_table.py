@@ -15,8 +15,8 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.intake import find_new, name_of
-from zorder_pipeline.query_log.known import Known, KnownLogs
+from zorder_pipeline.query_log.intake import find_new
+from zorder_pipeline.query_log.known import Known, KnownLogs, name_of
 from zorder_pipeline.query_log.parts import rows_of
 
 SECOND = 1_000_000
