@@ -8,14 +8,14 @@ import pytest
 import zorder_pipeline.query_log as package
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.insight import REASONS, insight
-from zorder_pipeline.query_log.records import line_of
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.records import line_of
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 
 def test_each_reason_has_words_and_no_other_does() -> None:
-    sources = [path.read_text() for path in Path(package.__file__).parent.glob("*.py") if path.stem != "insight"]
+    sources = [path.read_text() for path in Path(package.__file__).parent.rglob("*.py") if path.stem != "insight"]
     given = {name for text in sources for name in re.findall(r'(?:Unusable\(|reason=|damage=)"([a-z_0-9]+)"', text)}
     assert given <= set(REASONS)
     assert {name for name in REASONS if not any(f'"{name}"' in text for text in sources)} == set()
