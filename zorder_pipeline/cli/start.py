@@ -62,9 +62,7 @@ def _connecting(place: str) -> str:
     help="Column to partition the new table by, instead of those in the paths of the Parquet; may be repeated.",
 )
 @click.option("--table", help="Folder (or s3a://, abfss://, …) of a Delta table that there is, instead of --parquet.")
-@click.option(
-    "--log", required=True, callback=_there, help="Query log: a file or a folder (or s3://, gs://, …)."
-)
+@click.option("--log", required=True, callback=_there, help="Query log: a file or a folder (or s3://, gs://, …).")
 @click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log.")
 @click.option("--name", help="What statements call the table; by default the name of its folder or Parquet file.")
 def init(
