@@ -7,13 +7,14 @@ import os
 import re
 import shutil
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import VerificationError, ZorderError
+from zorder_pipeline.model.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 __all__ = ["DemoResult", "example_home", "run_demo"]
 
-Progress = Callable[[str], None]
 FILES = 256
 SEED = 0
 TABLE = "lineitem"

@@ -73,7 +73,7 @@ def test_axes_of_the_plane_tell_no_literal(
     sample = Sample(columns, np.arange(40, dtype=np.int32) // 10, 40, 40)
     snapshot: Any = SimpleNamespace(schema=TableSchema((Column("note", "string"), Column("day", "int"))))
     nothing: Any = None
-    analysis = TableAnalysis(snapshot, (), sample, nothing, 0, (), {})
+    analysis = TableAnalysis(snapshot, (), sample, nothing, (), {})
     learned: Any = SimpleNamespace(computed={})
     codes = FeatureCodes(name, "boolean", (1,), (0, 1), 1, expression="note LIKE '%Jane%'")
     spec = KeySpec((codes, FeatureCodes("day", "int", (20,), (0, 1), 1)), (0, 1))

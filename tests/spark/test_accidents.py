@@ -21,10 +21,10 @@ from zorder_pipeline.pipeline.proof import prove
 from zorder_pipeline.relayout import rewrite
 from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.ledger import Ledger
 
 SPEC = spec_for("k")
 

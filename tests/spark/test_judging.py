@@ -18,12 +18,12 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.previews import cutter_of
-from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.clustering import Clustering
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.ledger import Ledger
 
 BUSY = GateSettings(queries_per_day=1e7, costs=CostModel(per_opened_file=0.0))
 SETTINGS = pipeline.LearnSettings(trials=40, target_file_rows=500)
@@ -62,7 +62,7 @@ def test_without_the_gate_the_plan_s_own_layout_is_applied(spark: SparkSession, 
     plan = replace(plan, candidates=(other,))
     assert pipeline.judge_table(spark, path, plan, gate=BUSY).plan.spec == better.spec, "the gate would take the other"
     assert pipeline.apply(spark, path, plan, force=True, gate=BUSY).decision == "applied"
-    assert set(open_table(spark, path).files().layouts()) == {plan.spec.layout_id}
+    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}
 
 
 @pytest.mark.slow

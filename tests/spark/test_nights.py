@@ -21,9 +21,9 @@ from zorder_pipeline.pipeline import judging, proving, tonight
 from zorder_pipeline.pipeline.drifting import Memory, Rival
 from zorder_pipeline.pipeline.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
-from zorder_pipeline.relayout.ledger import SCHEMA_VERSION, Ledger
-from zorder_pipeline.relayout.memory import Memories
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.ledger import SCHEMA_VERSION, Ledger
+from zorder_pipeline.state.memory import Memories
 
 SETTINGS = pipeline.LearnSettings(trials=60, target_file_rows=500)
 

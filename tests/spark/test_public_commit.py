@@ -675,7 +675,7 @@ from pyspark.sql import SparkSession
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.pipeline import LearnSettings
-from zorder_pipeline.relayout.ledger import Ledger
+from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.spark import spark_conf

@@ -25,8 +25,8 @@ from zorder_pipeline.pipeline import confirming, drawing, reading_layout
 from zorder_pipeline.pipeline.keeping import sample_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.pipeline.records import TableAnalysis
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.ledger import Ledger
 
 Floats = npt.NDArray[np.float64]
 

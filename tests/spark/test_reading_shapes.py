@@ -251,4 +251,4 @@ def test_a_session_that_tells_char_from_string_is_told_so(spark: SparkSession, t
     with session_conf(spark, {"spark.sql.preserveCharVarcharTypeInfo": "true"}):
         snapshot = open_table(spark, f"{tmp_path}/t")
         with pytest.raises(UnsupportedTableError, match="preserveCharVarcharTypeInfo to false"):
-            take_sample(spark, snapshot, ["c", "i"], rows=10, seed=0, total_rows=1)
+            take_sample(snapshot, ["c", "i"], rows=10, seed=0, total_rows=1)

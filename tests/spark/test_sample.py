@@ -47,7 +47,7 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iter
 
 def test_everything_in_canonical_values(spark: SparkSession, table: TableSnapshot) -> None:
     live = ROWS - 10
-    sample = take_sample(spark, table, [*COLUMNS, "m"], rows=live, seed=0, total_rows=live)
+    sample = take_sample(table, [*COLUMNS, "m"], rows=live, seed=0, total_rows=live)
     assert (sample.rows, sample.total_rows, sample.version) == (live, live, table.version)
     assert list(sample.columns) == COLUMNS  # a map has no order and is left out
     ids = sample.columns["id"].values
@@ -72,22 +72,22 @@ def test_of_a_large_table_some_files_are_read_and_every_partition(
 ) -> None:
     monkeypatch.setattr("zorder_pipeline.features.sample.MIN_FILES", 2)
     monkeypatch.setattr("zorder_pipeline.features.sample.MAX_SCANNED", 1)
-    sample = take_sample(spark, table, COLUMNS, rows=ROWS, seed=3, total_rows=ROWS - 10)
+    sample = take_sample(table, COLUMNS, rows=ROWS, seed=3, total_rows=ROWS - 10)
     assert 4 <= sample.files_read < len(table.files())
     assert len(set(sample.file.tolist())) == sample.files_read
     assert set(sample.columns["region"].values.tolist()) == {"r0", "r1", "r2", "r3"}
     ids = sample.columns["id"].values
     assert ids.min() >= 10  # deleted rows stay hidden
     assert np.array_equal(sample.columns["amount"].values, ids)
-    few = take_sample(spark, table, ["id"], rows=200, seed=3, total_rows=ROWS - 10)
+    few = take_sample(table, ["id"], rows=200, seed=3, total_rows=ROWS - 10)
     assert 120 < few.rows < 300
     assert set(few.columns["id"].values.tolist()) <= set(ids.tolist())
-    assert take_sample(spark, table, ["id"], rows=200, seed=3, total_rows=ROWS - 10).rows == few.rows
+    assert take_sample(table, ["id"], rows=200, seed=3, total_rows=ROWS - 10).rows == few.rows
 
 
 def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapshot) -> None:
     def draw(rows: int, seed: int) -> list[int]:
-        sample = take_sample(spark, table, ["id"], rows=rows, seed=seed, total_rows=ROWS - 10)
+        sample = take_sample(table, ["id"], rows=rows, seed=seed, total_rows=ROWS - 10)
         return [int(value) for value in sample.columns["id"].values]
 
     first = draw(1000, 1)
@@ -105,14 +105,14 @@ def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapsh
 
 def test_an_unknown_column_and_an_empty_sample(spark: SparkSession, table: TableSnapshot) -> None:
     with pytest.raises(TableError, match="column nope cannot be sampled"):
-        take_sample(spark, table, ["nope"], rows=1, seed=0, total_rows=1)
-    empty = take_sample(spark, table, ["id", "we`ird.name", "amount"], rows=0, seed=0, total_rows=ROWS)
+        take_sample(table, ["nope"], rows=1, seed=0, total_rows=1)
+    empty = take_sample(table, ["id", "we`ird.name", "amount"], rows=0, seed=0, total_rows=ROWS)
     assert (empty.rows, len(empty.file), len(empty.columns["amount"].values)) == (0, 0, 0)
 
 
 def test_a_column_that_is_called_like_the_metadata(spark: SparkSession, tmp_path: Path) -> None:
     spark.range(0, 100, 1, 1).selectExpr("id AS _metadata").write.format("delta").save(str(tmp_path / "t"))
-    sample = take_sample(spark, open_table(spark, str(tmp_path / "t")), ["_metadata"], rows=100, seed=0, total_rows=100)
+    sample = take_sample(open_table(spark, str(tmp_path / "t")), ["_metadata"], rows=100, seed=0, total_rows=100)
     assert sample.columns["_metadata"].values.tolist() == list(range(100))
 
 
@@ -122,6 +122,6 @@ def test_an_expression_that_fails_on_a_row_is_left_out(spark: SparkSession, tabl
         "none": ("1 / (id - 77) > 0", "boolean"),
         "text": ("CAST(region AS INT)", "int"),
     }
-    sample = take_sample(spark, table, ["id"], rows=ROWS, seed=0, total_rows=ROWS - 10, expressions=asked)
+    sample = take_sample(table, ["id"], rows=ROWS, seed=0, total_rows=ROWS - 10, expressions=asked)
     assert list(sample.columns) == ["id", "half"]
     assert np.array_equal(sample.columns["half"].values, sample.columns["id"].values / 2)

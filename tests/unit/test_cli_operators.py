@@ -191,6 +191,24 @@ def test_a_rewrite_by_hand_obeys_the_configuration_at_hand(
     assert (given["rules"], started[command]) == (pipeline.Rules(), {})
 
 
+def test_spark_of_any_command_has_the_settings_at_hand(
+    tmp_path: Path, started: dict[str, dict[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A table in an object store is reached by these alone."""
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda settings, _: asked.append(settings))
+    common.start_spark("inspect")
+    (tmp_path / "tables.yaml").write_text("tables: 3")
+    said = io.StringIO()
+    monkeypatch.setattr("zorder_pipeline.cli.configured.err", Console(file=said, width=200))
+    common.start_spark("inspect")
+    assert "spark.conf of the configuration at hand is not used: " in said.getvalue()
+    monkeypatch.delenv("ZORDER_CONFIG")
+    common.start_spark("inspect")
+    assert [settings.get("spark.hadoop.fs.s3a.endpoint") for settings in asked] == ["here", None, None]
+    assert all("spark.master" not in settings for settings in asked)
+
+
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"statement": "SELECT 1"}\n{}\n')
     for path in (tmp_path / "log.jsonl", tmp_path):
@@ -290,6 +308,22 @@ def test_a_state_that_cannot_be_written_is_refused_before_spark_starts(
         told = refused(*words, "--state", str(state))
         assert re.search(f"--state {state} cannot be written: {state.parent} takes no new folder .*{why}", told)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_log_is_not_read_by_hand_otherwise_than_by_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    place = tmp_path / "home" / "tables.yaml"
+    place.write_text("query_logs: [{path: log.sql, dialect: trino}]\ntables: [{name: a, location: a}]\n")
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: pytest.fail("Spark is started"))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    words = ("ingest", "--log", log(tmp_path / "home"), "--state", str(tmp_path / "link" / "state"))
+    told = refused(*words, "--dialect", "hive")
+    assert told.endswith("with --dialect trino; leave out --dialect hive, or change the log's entry in tables.yaml")
+    place.write_text("tables: 1\n")
+    assert "tables" in refused(*words), "of a wrong configuration it is not known whose state that is"
 
 
 def test_a_folder_that_is_no_state_is_not_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,8 +58,8 @@ CASES: dict[str, Callable[[], bytes]] = {
     "rows": lambda: pictures.rows_per_query(RNG.uniform(0, 1, 30), RNG.uniform(0, 0.3, 30)),
     "one query": lambda: pictures.rows_per_query(np.array([0.5]), np.array([0.1])),
     "no query": lambda: pictures.rows_per_query(np.array([]), np.array([])),
-    "history": lambda: pictures.search_history([0.5, 0.4, 0.45], ["warm start", "greedy", "local"], {"stored": 0.6}),
-    "no trial": lambda: pictures.search_history([]),
+    "history": lambda: pictures.search_history([0.5, 0.4, 0.45], ["warm start", "greedy", "local"]),
+    "no trial": lambda: pictures.search_history([], []),
     "graph": lambda: pictures.correlation_graph(
         {"day": 10, "sent": 4, "part": 1},
         {("day", "sent"): 0.9, ("part", "day"): 0.8},

@@ -29,8 +29,8 @@ def md(text: str) -> MetadataValue[Any]:
     return MetadataValue.md(text)
 
 
-def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], empty: str = "none") -> str:
-    """A Markdown table; numbers are right-aligned, at most 40 rows are shown.
+def md_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """A Markdown table, or "none"; numbers are right-aligned, at most 40 rows are shown.
 
     >>> print(md_table(["column", "queries"], [("a|b", 1200)]))
     | column | queries |
@@ -39,7 +39,7 @@ def md_table(header: Sequence[str], rows: Iterable[Sequence[object]], empty: str
     """
     listed = [tuple(row) for row in rows]
     if not listed:
-        return empty
+        return "none"
     numeric = [all(isinstance(row[i], int | float) for row in listed) for i in range(len(header))]
     lines = [header, ["---:" if right else "---" for right in numeric]]
     lines += [[_cell(value) for value in row] for row in listed[:MAX_ROWS]]

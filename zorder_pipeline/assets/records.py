@@ -40,7 +40,6 @@ class AnalysedTable:
     queries: tuple[LoggedQuery, ...]
     sample: Sample
     features: Analysis
-    unusable: int
     boxes: tuple[Boxes, ...]
     columns: Mapping[Feature, str] = field(default_factory=dict)
 
@@ -48,14 +47,14 @@ class AnalysedTable:
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.unusable, a.boxes, a.columns)
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
         a = self
-        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.unusable, a.boxes, a.columns)
+        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns)
 
     @property
     def unseen(self) -> Asked:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["gate_settings", "learn_settings", "rules"]
 
-NEW_DATA = {"standard": (0.05, 256e6), "seed": (0.0, 10e9)}
+NEW_DATA = {"standard": (GateSettings.min_new_data_share, GateSettings.min_new_data_bytes), "seed": (0.0, 10e9)}
 """Share of the table and bytes that must be new, by preset; the seed (004, section 3.2) waits for 10 GB."""
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from zorder_pipeline.features.sample import Sample, SampleColumn
-from zorder_pipeline.features.select import AnalysisSettings, analyse
+from zorder_pipeline.features.select import analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
@@ -33,7 +33,7 @@ def _seed(seed: int, rows: int, queries: int, progress: Progress) -> Iterator[Ou
     log = _log(rng, queries, [column.name for column in schema.columns])
     progress(f"seed {seed}: {COLUMNS} columns, {queries} queries, {rows} rows")
     started = time.perf_counter()
-    found = analyse(log, schema, sample, AnalysisSettings())
+    found = analyse(log, schema, sample)
     seconds = time.perf_counter() - started
     figures = {"rows": rows, "queries": queries, "edges": len(found.edges), "primary": len(found.primary)}
     yield Outcome(

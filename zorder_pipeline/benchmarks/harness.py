@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.progress import Progress
 
 from .vocabulary import contenders_named
 
@@ -22,7 +23,6 @@ __all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload
 __all__ += ["summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
-Progress: TypeAlias = Callable[[str], None]
 OURS = "ours"
 RESAMPLES = 2000
 BOUND = "bound"

@@ -17,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.progress import Progress, silent
 
 from . import WORKLOADS, find_workload
-from .harness import Progress, Workload, summarise
+from .harness import Workload, summarise
 from .reports import index, markdown, plot
 from .vocabulary import canonical
 
@@ -61,7 +62,7 @@ def bench(
         count, place, quick=quick, scale=scale, against=against, files=files, tables=tables
     )
     folder.mkdir(parents=True, exist_ok=True)
-    say = progress or (lambda _: None)
+    say = progress or silent
     for peer, why in missing.items():
         say(f"{peer} is not run: {why}")
     started = datetime.now(UTC)
@@ -108,7 +109,7 @@ def bench_all(
         ZorderError: an option is wrong, then nothing has run; or workloads failed, then all others have run.
     """
     canonical(against)
-    folder, say, runs = Path(out), progress or (lambda _: None), list[dict[str, Any]]()
+    folder, say, runs = Path(out), progress or silent, list[dict[str, Any]]()
     workloads = [find_workload(name) for name, _ in WORKLOADS]
     common = [*(["--quick"] if quick else []), *([f"--seeds={seeds}"] if seeds is not None else [])]
     folder.mkdir(parents=True, exist_ok=True)

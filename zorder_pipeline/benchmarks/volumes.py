@@ -111,7 +111,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
 
     snapshot, total = analysis.snapshot, analysis.sample.total_rows
     names = [column.name for column in snapshot.schema.columns]
-    sample = take_sample(spark, snapshot, names, rows=SAMPLE, seed=0, total_rows=total)
+    sample = take_sample(snapshot, names, rows=SAMPLE, seed=0, total_rows=total)
     analysis = replace(analysis, sample=sample)
     rows = sample.total_rows // FILES
     boxes = [analysis.boxes[i] for i in chosen]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from click.core import ParameterSource
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.control import Control
 from rich.segment import ControlType, Segment
@@ -17,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.choices import SAMPLE_ROWS, CommitterName, Dialect, LogFormat
 
 from .numbers import json_line
 
@@ -51,8 +55,7 @@ __all__ = [
 Payload = dict[str, Any]
 """What a command found, as the JSON object that it prints."""
 
-DIALECTS = click.Choice(["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"])
-LOG_FORMATS = click.Choice(["auto", "sql", "spark-events", "query-history"])
+DIALECTS = click.Choice(get_args(Dialect))
 
 
 SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"} | dict.fromkeys(range(127, 160), 0xFFFD)
@@ -74,7 +77,24 @@ class _Screen(Console):
             yield Segment(text if control else text.translate(SHOWN), style, control)
 
 
-err = _Screen(stderr=True)
+class _Notices(_Screen):
+    """stderr: when nobody reads it any more, work goes on without it, as it may be about to write down what it did."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError:
+            self.quiet = True
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+for _name in ("stdout", "stderr"):
+    if getattr(sys, _name) is None:  # the caller has closed it
+        setattr(sys, _name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+err = _Notices(stderr=True)
 out = _Screen(width=None if sys.stdout.isatty() else 120)
 
 
@@ -106,6 +126,7 @@ def command(function: Callable[..., Payload]) -> click.Command:
 
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, **kwargs: Any) -> None:
+        _refuse_empty(click.get_current_context())
         out.quiet = as_json
         try:
             payload, failed = function(*args, **kwargs), None
@@ -120,17 +141,33 @@ def command(function: Callable[..., Payload]) -> click.Command:
     return click.command(name=function.__name__, help=function.__doc__)(option(run))
 
 
+def _refuse_empty(context: click.Context) -> None:
+    """An empty text names nothing: mostly it is a script's variable that was not set."""
+    for option in context.command.params:
+        value = context.params.get(option.name or "")
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and (value == "" or (isinstance(value, tuple) and "" in value)):
+            name = option.opts[0] if option.opts[0].startswith("-") else option.make_metavar(context)
+            raise click.BadParameter("it is empty; give a value, or leave the option out", param_hint=name)
+
+
 def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A Spark session for the command ``app``.
 
     Args:
-        settings: of Spark, by full name.
+        settings: of Spark, by full name; None takes those of the configuration at hand, but not its master.
 
     Raises:
         ZorderError: Spark cannot be started.
     """
     from zorder_pipeline.spark import session
 
+    from .configured import settings_at_hand
+
+    settings = settings_at_hand() if settings is None else settings
+    # only there because Spark wants one: by default it would be made where the command is called
+    unused = Path(tempfile.gettempdir()) / f"zorder-warehouse-{os.getuid()}"
+    settings = {"spark.sql.warehouse.dir": unused.as_uri(), **settings}
     err.print(f"starting Spark for {app}", style="dim")
     return session(settings, f"zorder {app}")
 
@@ -141,7 +178,7 @@ alias_option = click.option("--alias", "aliases", multiple=True, help="Another n
 
 committer_option = click.option(
     "--committer",
-    type=click.Choice(["auto", "transaction", "public"]),
+    type=click.Choice(get_args(CommitterName)),
     default="auto",
     show_default=True,
     help="Rewrite by Delta's transaction, or whole partitions by public API, which any Delta version has.",
@@ -197,7 +234,11 @@ def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Call
         ),
         click.option("--dialect", type=DIALECTS, default="spark", show_default=True, help="SQL dialect of the log."),
         click.option(
-            "--log-format", type=LOG_FORMATS, default="auto", show_default=True, help="How the log is written."
+            "--log-format",
+            type=click.Choice(get_args(LogFormat)),
+            default="auto",
+            show_default=True,
+            help="How the log is written.",
         ),
         click.option("--log", "logs", multiple=True, required=required, help="Query log: a file or a folder."),
     )
@@ -227,7 +268,9 @@ def file_size_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def size_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """`file_size_options` and the size of the sample."""
     rows = click.IntRange(1000)
-    sample = click.option("--sample-rows", type=rows, default=100_000, show_default=True, help="Rows to learn from.")
+    sample = click.option(
+        "--sample-rows", type=rows, default=SAMPLE_ROWS, show_default=True, help="Rows to learn from."
+    )
     return file_size_options(sample(function))
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 
 from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable
 from .numbers import FiniteRange
@@ -51,7 +52,7 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for option in (
         price_option,
         click.option("--queries-per-day", type=FiniteRange(min=0), help="Expected rate; the log's by default."),
-        click.option("--horizon-days", type=FiniteRange(min=0, min_open=True), default=30.0, show_default=True,
+        click.option("--horizon-days", type=FiniteRange(min=0, min_open=True), default=HORIZON_DAYS, show_default=True,
                      help="Days within which the rewrite must pay for itself."),
     ):  # fmt: skip
         function = option(function)
@@ -71,7 +72,11 @@ def gate_settings(horizon_days: float, queries_per_day: float | None, price: flo
 @table_option
 @state_option
 @click.option(
-    "--copy-bytes", type=click.IntRange(1 << 20), default=256 << 20, show_default=True, help="Size of the largest copy."
+    "--copy-bytes",
+    type=click.IntRange(1 << 20),
+    default=COPY_BYTES,
+    show_default=True,
+    help="Size of the largest copy.",
 )
 def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
     """Time relayouts and scans on a small copy of the table, to know what they cost here; the table is only read."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.choices import TRIALS, Cost, Sampler
 
 from .common import (
     Payload,
@@ -51,12 +52,12 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @table_option
 @log_options()
 @alias_option
-@click.option("--trials", type=click.IntRange(1), default=600, show_default=True, help="Layouts to evaluate.")
+@click.option("--trials", type=click.IntRange(1), default=TRIALS, show_default=True, help="Layouts to evaluate.")
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Time budget of the search.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option(
     "--sampler",
-    type=click.Choice(["moves", "cma-es", "tpe"]),
+    type=click.Choice(get_args(Sampler)),
     default="moves",
     show_default=True,
     help="What proposes layouts: moves on the bits alone, or half of the trials by an Optuna sampler.",
@@ -70,7 +71,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 )
 @click.option(
     "--cost",
-    type=click.Choice(["rows", "filtered", "bytes"]),
+    type=click.Choice(get_args(Cost)),
     default="rows",
     show_default=True,
     help="Judge layouts by rows read, by rows x filtered columns, or by bytes of the read columns and files opened.",
@@ -179,7 +180,7 @@ def _bits(text: str) -> dict[str, int]:
     result: dict[str, int] = {}
     for part in _COMMA.split(text):
         name, _, count = part.rpartition(":")
-        if not name.strip() or not count.strip().isdigit() or not int(count):
+        if not name.strip() or not count.strip().isdecimal() or not int(count):
             raise ZorderError(f"--bits {text!r}: {part!r} is not column:bits with at least one bit, e.g. ship:9,part:4")
         if name.strip() in result:
             raise ZorderError(f"--bits {text!r} names {name.strip()} twice; give each column its bits once")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from zorder_pipeline.model.choices import Verify
 from zorder_pipeline.model.wording import counted
 
 from .common import (
@@ -42,7 +43,7 @@ def rewrite_options(function: Callable[..., Any]) -> Callable[..., Any]:
     options = (
         click.option("--where", help="Condition on partition columns, e.g. \"ds = '2026-01-01'\"."),
         click.option("--dry-run", is_flag=True, help="Say what would be done, and do nothing."),
-        click.option("--verify", type=click.Choice(["counts", "hash"]), default="counts", show_default=True),
+        click.option("--verify", type=click.Choice(get_args(Verify)), default="counts", show_default=True),
         click.option(
             "--row-group-bytes",
             type=click.IntRange(4096),

@@ -8,8 +8,20 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.model.choices import (
+    APPROVAL_DAYS,
+    HORIZON_DAYS,
+    SAMPLE_ROWS,
+    TRIALS,
+    CommitterName,
+    Cost,
+    Dialect,
+    LogFormat,
+    Sampler,
+    Verify,
+)
 
-from .fields import Amount, Clock, Cron, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
+from .fields import Amount, Clock, Cron, Given, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
 from .suggest import did_you_mean
 
 __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
@@ -33,11 +45,11 @@ class SparkConfig(Model):
 class LogConfig(Model):
     """A query log: a file or a folder."""
 
-    path: str
+    path: Given
     """File or folder; a relative one starts at the folder of tables.yaml."""
-    format: Literal["auto", "sql", "query-history", "spark-events"] = "auto"
+    format: LogFormat = "auto"
     """SQL statements (JSON Lines, CSV, Parquet, .sql), a warehouse's query history, or Spark event logs."""
-    dialect: Literal["spark", "databricks", "hive", "presto", "trino", "snowflake", "bigquery", "duckdb"] = "spark"
+    dialect: Dialect = "spark"
     """SQL dialect of the statements."""
     time_zone: TimeZone = "UTC"
     """Session time zone of the statements."""
@@ -46,19 +58,19 @@ class LogConfig(Model):
 class SearchConfig(Model):
     """How long and on what to search for a layout; `workers` and `study` do not change what is found."""
 
-    trials: Positive = 600
+    trials: Positive = TRIALS
     """Layouts evaluated at most."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Everything random follows from it."""
-    sample_rows: Annotated[int, Field(ge=1000)] = 100_000
+    sample_rows: Annotated[int, Field(ge=1000)] = SAMPLE_ROWS
     """Rows sampled from the table (raised where a file would be represented by too few)."""
     max_features: Positive = 16
     """Columns the search may use, the most useful ones."""
     seconds: Annotated[float, Field(gt=0)] | None = None
     """Time budget of the search in seconds; null means none."""
-    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    sampler: Sampler = "moves"
     """What proposes layouts: moves on the bits alone, or for half of the trials an Optuna sampler."""
-    cost: Literal["rows", "filtered", "bytes"] = "rows"
+    cost: Cost = "rows"
     """A layout is judged by rows read, rows times filtered columns, or bytes of the read columns and files opened."""
     half_life_days: Annotated[float, Field(gt=0)] | None = None
     """Age at which a query counts half; null counts old and new queries alike."""
@@ -69,7 +81,7 @@ class SearchConfig(Model):
     """true searches every night; otherwise only where a layout may pay, and at the first look at a table."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
-    study: Annotated[str | None, Field(exclude=True)] = None
+    study: Annotated[Given | None, Field(exclude=True)] = None
     """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only."""
 
     @model_validator(mode="after")
@@ -94,9 +106,9 @@ class LayoutConfig(Model):
     """true stays with the layout that the table has: new data is laid out by it, another layout is never taken."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
-    verify: Literal["counts", "hash"] = "counts"
+    verify: Verify = "counts"
     """Check before a commit: row counts, or a hash of every row's content."""
-    committer: Literal["auto", "transaction", "public"] = "auto"
+    committer: CommitterName = "auto"
     """Rewrite by Delta's transaction, or whole partitions by public API; auto: the latter under Spark Connect."""
 
     @model_validator(mode="after")
@@ -124,7 +136,7 @@ class GateConfig(Model):
 
     enabled: bool = True
     """false applies every learned layout without weighing cost against benefit."""
-    horizon_days: Annotated[float, Field(gt=0)] = 30.0
+    horizon_days: Annotated[float, Field(gt=0)] = HORIZON_DAYS
     """Days within which the rewrite must pay for itself."""
     queries_per_day: Amount | None = None
     """Expected queries per day; null takes the rate observed in the log, and a log without times counts as one day."""
@@ -153,7 +165,7 @@ class GateConfig(Model):
     itself after so many days; 0 always waits. null: 1, or 0 with preset seed or one of the two above."""
     approval: Literal["never", "changes", "always"] = "never"
     """What a person has to approve first: nothing, changes of the layout, or every rewrite; see zorder approve."""
-    approval_days: Annotated[float, Field(gt=0)] = 14.0
+    approval_days: Annotated[float, Field(gt=0)] = APPROVAL_DAYS
     """Days that a request for approval, an approval not yet carried out, or a rejection holds."""
     blackouts: tuple[BlackoutConfig, ...] = Field(default=(), strict=False)
     """Windows in which this table is not rewritten, besides those for all tables."""
@@ -188,7 +200,7 @@ class MonitoringConfig(Model):
     """The check of the query log warns when a smaller share of its statements can be used."""
     keep_runs_days: Annotated[int, Field(ge=1)] | None = None
     """Dagster's records of our runs are deleted after so many days, but for the newest of each asset; null: never."""
-    metrics_file: str | None = None
+    metrics_file: Given | None = None
     """Where to keep a file of OpenMetrics for alerting, e.g. in the folder of node_exporter's textfile collector."""
 
 
@@ -197,11 +209,11 @@ class TableConfig(Model):
 
     name: TableName
     """The table's name in Dagster and in the state."""
-    location: str | None = None
+    location: Given | None = None
     """Folder of the Delta table, unless `catalog` is given; a relative one starts at the folder of tables.yaml."""
-    catalog: str | None = None
+    catalog: Given | None = None
     """Name of the table in Spark's catalog, e.g. sales.orders; instead of location."""
-    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    aliases: tuple[Given, ...] = Field(default=(), strict=False)
     """Further names that statements call the table by."""
     owners: tuple[str, ...] = Field(default=(), strict=False)
     """Shown in Dagster: mail addresses, or team:name."""
@@ -240,7 +252,7 @@ class PipelineConfig(Model):
     """All of tables.yaml."""
 
     spark: SparkConfig = SparkConfig()
-    state: str = "state"
+    state: Given = "state"
     """Folder of the pipeline's own state, on any Hadoop filesystem."""
     query_logs: tuple[LogConfig, ...] = Field(default=(), strict=False)
     """Where the asked queries are logged."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import Comparison, comparisons
@@ -16,10 +15,11 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .profile import Profile, profile
 from .sample import Sample
 
-__all__ = ["MIN_MAX_OPS", "Candidate", "WeighBy", "column_candidates", "query_weights"]
+__all__ = ["GAMMA", "MIN_MAX_OPS", "THETA", "Candidate", "column_candidates", "query_weights"]
 
 MIN_MAX_OPS = frozenset(["=", "<=>", "<", "<=", ">", ">=", "between", "in", "starts_with"])
-WeighBy: TypeAlias = Literal["rows", "queries", "duration", "bytes"]
+THETA, GAMMA = 2, 0.01
+"""Seed 004's: distinct values that a column is compared with at least, and weighted share of the queries that do so."""
 FEW_VALUES = 8
 SMALL_RANGE = 256
 MOSTLY = 0.5
@@ -67,35 +67,22 @@ class _Tally:
 def query_weights(
     queries: Sequence[LoggedQuery],
     half_life_days: float | None = None,
-    weigh_by: WeighBy = "rows",
     scanned: Sequence[float] | None = None,
 ) -> list[float]:
-    """Weight of each query.
+    """Weight of each query. What the log says of its duration and bytes does not count: that would feed the present
+    layout back into the next one.
 
     Args:
         half_life_days: a query counts half for every so many days it is older than the newest one; undated ones count
             in full, and all do when this is None.
-        weigh_by: ``rows``: by ``scanned``; ``queries``: all alike; ``duration`` or ``bytes``: by what the log says of
-            them (the mean where it says nothing), which feeds the present layout back into the next one.
-        scanned: share of the table that each query would scan if only its partitions were pruned.
+        scanned: share of the table that each query would scan if only its partitions were pruned; None takes all.
     """
     times = [query.timestamp for query in queries if query.timestamp is not None]
     newest = max(times, default=0)
     span = half_life_days * DAY if half_life_days is not None else None
     ages = [0.0 if q.timestamp is None or span is None else (newest - q.timestamp) / span for q in queries]
-    sizes = _sizes(queries, weigh_by, scanned)
+    sizes = [1.0] * len(queries) if scanned is None else scanned
     return [size * float(0.5**age) for size, age in zip(sizes, ages, strict=True)]
-
-
-def _sizes(queries: Sequence[LoggedQuery], weigh_by: WeighBy, scanned: Sequence[float] | None) -> Sequence[float]:
-    if weigh_by == "rows" and scanned is not None:
-        return scanned
-    if weigh_by not in ("duration", "bytes"):
-        return [1.0] * len(queries)
-    logged = [query.duration_ms if weigh_by == "duration" else query.bytes_read for query in queries]
-    known = [float(value) for value in logged if value is not None]
-    mean = sum(known) / len(known) if known else 0.0
-    return [1.0] * len(queries) if not mean else [mean if v is None else float(v) for v in logged]
 
 
 def column_candidates(
@@ -104,8 +91,8 @@ def column_candidates(
     schema: TableSchema,
     sample: Sample,
     *,
-    theta: int = 2,
-    gamma: float = 0.01,
+    theta: int = THETA,
+    gamma: float = GAMMA,
 ) -> tuple[Candidate, ...]:
     """Every column the queries filter by, most frequent first, each chosen or left out with the reason (P1, P2).
 

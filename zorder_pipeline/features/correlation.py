@@ -17,6 +17,8 @@ from .sample import SampleColumn
 __all__ = ["Policy", "build_graph", "contingency", "order_shares", "ranks", "sorting_index", "traverse"]
 
 Policy = Literal["frequency", "degree", "both"]
+EPSILON = 0.1
+"""How far from perfect a correlation may be that is an edge, of 1 (seed 004, algorithm 2)."""
 Codes = npt.NDArray[np.int64]
 Vertex = TypeVar("Vertex", bound=Hashable)
 
@@ -73,7 +75,8 @@ def sorting_index(values: npt.NDArray[Any]) -> float:
     """How far an array is in ascending order: the share of its pairs whose later element is larger (seed 004, 4.2.2.1).
 
     1 is strictly ascending, 0 strictly descending. Equal elements are not larger, so a constant has 0 and a sorted
-    boolean at most about 0.5; `order_shares` is the form that edges are drawn by. Fewer than two elements have 1.
+    boolean at most about 0.5; `order_shares` is the form that edges are drawn by, this one the seed's, for its vectors.
+    Fewer than two elements have 1.
 
     >>> sorting_index(np.array([1, 3, 5, 2, 4]))
     0.7
@@ -140,7 +143,6 @@ def contingency(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
 def build_graph(
     columns: Mapping[str, SampleColumn],
     *,
-    epsilon: float = 0.1,
     rows: int = 20_000,
     seed: int = 0,
     categorical: Collection[str] = (),
@@ -153,7 +155,6 @@ def build_graph(
 
     Args:
         columns: the sample by column name.
-        epsilon: an edge needs a strength above ``1 - epsilon``.
         rows: at most so many rows of the sample are compared.
         seed: decides which rows.
         categorical: columns of which contingency is tested, too.
@@ -167,28 +168,28 @@ def build_graph(
     present = {name: column.valid[kept] for name, column in columns.items()}
     codes = {name: ranks(column.values[kept]) for name, column in columns.items()}
     for a, b in combinations(columns, 2):
-        edge = _edge(codes[a], codes[b], present[a], present[b], a in categorical and b in categorical, epsilon)
+        edge = _edge(codes[a], codes[b], present[a], present[b], a in categorical and b in categorical)
         if edge is not None:
             graph.add_edge(a, b, strength=edge[0], kind=edge[1])
     return graph
 
 
 def _edge(
-    a: Codes, b: Codes, in_a: npt.NDArray[np.bool_], in_b: npt.NDArray[np.bool_], categorical: bool, epsilon: float
+    a: Codes, b: Codes, in_a: npt.NDArray[np.bool_], in_b: npt.NDArray[np.bool_], categorical: bool
 ) -> tuple[float, str] | None:
     common = in_a & in_b
     both, either = int(common.sum()), int((in_a | in_b).sum())
-    if both < MIN_ROWS or both / either <= 1 - epsilon:
+    if both < MIN_ROWS or both / either <= 1 - EPSILON:
         return None
     a, b = a[common], b[common]
     if min(len(np.unique(a)), len(np.unique(b))) >= MIN_DISTINCT:
         same, opposite = order_shares(a, b)
         strength, kind = max((same, "ascending"), (opposite, "descending"))
-        if strength * both / either > 1 - epsilon:
+        if strength * both / either > 1 - EPSILON:
             return strength * both / either, kind
     if categorical:
         strength = contingency(a, b) * both / either
-        if strength > 1 - epsilon:
+        if strength > 1 - EPSILON:
             return strength, "contingency"
     return None
 

@@ -15,6 +15,8 @@ from zorder_pipeline.model.predicate import FLIPPED, And, Literal, Opaque, Or, P
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
+from .candidates import GAMMA, THETA
+
 __all__ = ["LOOKED_UP", "ExpressionCandidate", "compared_with", "expression_candidates"]
 
 COMPARED = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
@@ -55,12 +57,7 @@ class ExpressionCandidate:
 
 
 def expression_candidates(
-    queries: Sequence[LoggedQuery],
-    weights: Sequence[float],
-    schema: TableSchema,
-    *,
-    theta: int = 2,
-    gamma: float = 0.01,
+    queries: Sequence[LoggedQuery], weights: Sequence[float], schema: TableSchema
 ) -> tuple[ExpressionCandidate, ...]:
     """Every expression that queries compare with constants, most frequent first.
 
@@ -69,8 +66,6 @@ def expression_candidates(
 
     Args:
         weights: one per query.
-        theta: distinct constants an expression must be compared with.
-        gamma: weighted share of the queries that must compare it.
     """
     asked: dict[str, set[int]] = defaultdict(set)
     points: dict[str, set[str]] = defaultdict(set)
@@ -93,19 +88,17 @@ def expression_candidates(
     result = []
     for subject, where in asked.items():
         frequency, count = sum(weights[i] for i in where), len(points[subject])
-        chosen, reason = _verdict(subject, len(where), len(queries), frequency / total, count, theta, gamma)
+        chosen, reason = _verdict(subject, len(where), len(queries), frequency / total, count)
         facts = (frequency, len(where), frequency / total, count, subject in looked_up)
         result.append(ExpressionCandidate(subject, columns[subject], *facts, chosen, reason))
     return tuple(sorted(result, key=lambda candidate: -candidate.frequency))
 
 
-def _verdict(
-    subject: str, asked: int, queries: int, share: float, points: int, theta: int, gamma: float
-) -> tuple[bool, str]:
-    if points < theta:
+def _verdict(subject: str, asked: int, queries: int, share: float, points: int) -> tuple[bool, str]:
+    if points < THETA:
         return False, f"{subject} is compared with only {points} constant: the whole predicate is the better feature"
-    if share < gamma:
-        return False, f"only {share:.1%} of the queries compare {subject}, less than {gamma:.1%}"
+    if share < GAMMA:
+        return False, f"only {share:.1%} of the queries compare {subject}, less than {GAMMA:.1%}"
     told = f"{asked} of {queries} queries compare {subject} with {points} constants"
     return True, told + "; only statistics of the expression itself can skip by it"
 

@@ -15,7 +15,7 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .candidates import MIN_MAX_OPS, Candidate
+from .candidates import GAMMA, MIN_MAX_OPS, Candidate
 from .expressions import compared_with
 
 __all__ = ["PredicateCandidate", "implies", "predicate_candidates"]
@@ -53,7 +53,7 @@ def predicate_candidates(
     schema: TableSchema,
     candidates: Sequence[Candidate],
     *,
-    gamma: float = 0.01,
+    gamma: float = GAMMA,
 ) -> tuple[PredicateCandidate, ...]:
     """Predicates that no key column serves, most frequent first (P5, P6).
 

@@ -17,7 +17,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType, canonical_array, readable
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame
 
 __all__ = ["Files", "Sample", "SampleColumn", "Snapshot", "chosen_files", "take_sample"]
 
@@ -121,7 +121,6 @@ class Sample:
 
 
 def take_sample(
-    spark: SparkSession,  # noqa: ARG001 - the snapshot brings its session; part of the call for other sources
     snapshot: Snapshot,
     columns: Sequence[str],
     *,

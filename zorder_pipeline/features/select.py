@@ -11,44 +11,19 @@ import networkx as nx
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .candidates import Candidate, WeighBy, column_candidates, query_weights
-from .correlation import Policy, build_graph, traverse
+from .candidates import Candidate, column_candidates, query_weights
+from .correlation import build_graph, traverse
 from .expressions import ExpressionCandidate, expression_candidates
 from .predicates import PredicateCandidate, predicate_candidates
 from .sample import Sample
 
-__all__ = ["Analysis", "AnalysisSettings", "Edge", "analyse"]
+__all__ = ["Analysis", "Edge", "analyse"]
 
 MAX_CATEGORIES = 64
 """A column of more values is no category: contingency of sparse tables says 1 about everything."""
 
 Edge = tuple[str, str, float, str]
 """Two columns, the strength of their correlation (0 to 1) and its kind (ascending, descending, contingency)."""
-
-
-@dataclass(frozen=True)
-class AnalysisSettings:
-    """How to select features.
-
-    Attributes:
-        max_features: primary features at most.
-        theta: distinct comparison points a column must have.
-        gamma: share of the queries that must filter by it, 0 to 1.
-        epsilon: how far from perfect a correlation may be, 0 to 1.
-        graph_rows: sample rows that correlations are measured on.
-        half_life_days: age at which a query counts half; None counts all alike.
-        policy: which vertex of the graph is taken first, see `traverse`.
-        weigh_by: what a query's weight is, see `query_weights`.
-    """
-
-    max_features: int = 16
-    theta: int = 2
-    gamma: float = 0.01
-    epsilon: float = 0.1
-    graph_rows: int = 20_000
-    half_life_days: float | None = None
-    policy: Policy = "frequency"
-    weigh_by: WeighBy = "rows"
 
 
 @dataclass(frozen=True)
@@ -91,7 +66,9 @@ def analyse(
     queries: Sequence[LoggedQuery],
     schema: TableSchema,
     sample: Sample,
-    settings: AnalysisSettings | None = None,
+    *,
+    max_features: int = 16,
+    half_life_days: float | None = None,
     scanned: Sequence[float] | None = None,
 ) -> Analysis:
     """Select features for one table.
@@ -99,16 +76,15 @@ def analyse(
     Args:
         queries: its queries.
         sample: rows of at least the columns that the queries filter by.
+        max_features: primary features at most.
+        half_life_days: age at which a query counts half; None counts all alike.
         scanned: share of the table that each query would scan if only its partitions were pruned; None takes all.
     """
-    settings = settings or AnalysisSettings()
-    weights = query_weights(queries, settings.half_life_days, settings.weigh_by, scanned)
-    found = column_candidates(queries, weights, schema, sample, theta=settings.theta, gamma=settings.gamma)
+    weights = query_weights(queries, half_life_days, scanned)
+    found = column_candidates(queries, weights, schema, sample)
     usable = [c for c in found if _usable(c, schema)]
     graph = build_graph(
         {c.column: sample.columns[c.column] for c in usable},
-        epsilon=settings.epsilon,
-        rows=settings.graph_rows,
         seed=sample.seed,
         categorical={c.column for c in usable if c.distinct <= MAX_CATEGORIES},
     )
@@ -118,12 +94,12 @@ def analyse(
         if data["kind"] != "contingency" and a in order and b in order:
             order.add_edge(a, b)
     frequency = {c.column: c.frequency for c in usable}
-    primary, correlated = traverse(order, frequency, settings.max_features, settings.policy)
-    predicates = predicate_candidates(queries, weights, schema, found, gamma=settings.gamma)
-    expressions = expression_candidates(queries, weights, schema, theta=settings.theta, gamma=settings.gamma)
+    primary, correlated = traverse(order, frequency, max_features)
+    predicates = predicate_candidates(queries, weights, schema, found)
+    expressions = expression_candidates(queries, weights, schema)
     return Analysis(
         expression_candidates=expressions,
-        candidates=tuple(_judged(c, primary, correlated, graph, settings.max_features) for c in found),
+        candidates=tuple(_judged(c, primary, correlated, graph, max_features) for c in found),
         predicate_candidates=predicates,
         primary=primary,
         correlated=correlated,

@@ -6,6 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
+from zorder_pipeline.model.choices import HORIZON_DAYS
+
 __all__ = ["BROKEN", "Account", "Kept", "MonthlySaving", "kept_share", "monthly_savings", "widening"]
 
 BROKEN = 1.5
@@ -85,7 +87,7 @@ def kept_share(promised: float, measured: float, before: float) -> float | None:
     return measured / promised if promised > max(0.0, NEGLIGIBLE * before) else None
 
 
-def widening(kept: Sequence[Kept], broken: float = BROKEN, horizon_days: float = 30.0) -> float:
+def widening(kept: Sequence[Kept], broken: float = BROKEN, horizon_days: float = HORIZON_DAYS) -> float:
     """Factor by which the next promise of a table is trusted less, from how its latest were kept, oldest first.
 
     What it exceeds 1 by halves with every horizon since the relayout: who is not trusted makes no newer promises.

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.decision import APPROVE, CAUSES, DECLINE, POSTPONE, Decision, Option
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
 from zorder_pipeline.model.wording import counted
@@ -48,7 +49,7 @@ class GateSettings:
     """
 
     enabled: bool = True
-    horizon_days: float = 30.0
+    horizon_days: float = HORIZON_DAYS
     queries_per_day: float | None = None
     min_new_data_share: float = 0.05
     min_new_data_bytes: float = 256e6

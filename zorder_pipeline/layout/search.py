@@ -21,11 +21,12 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 import optuna
+
+from zorder_pipeline.model.choices import TRIALS, Sampler
 
 from .draft import Draft, SampledTable
 from .encoding import FINE_BITS
@@ -61,10 +62,10 @@ class SearchSettings:
         study: name of the study there.
     """
 
-    trials: int = 600
+    trials: int = TRIALS
     seed: int = 0
     seconds: float | None = None
-    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    sampler: Sampler = "moves"
     workers: int = 1
     storage: str | None = None
     study: str = STUDY

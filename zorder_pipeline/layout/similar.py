@@ -22,6 +22,8 @@ from .skipping import UNBOUNDED, Estimator
 
 __all__ = ["with_similar"]
 
+SEED = 0
+"""Of what is drawn: equal queries get equal copies."""
 COPIES = 32
 """Times that a query is asked again at most."""
 MOST_QUERIES = 3000
@@ -41,9 +43,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 
 
-def with_similar(
-    estimator: Estimator, weights: Floats, times: Floats | None = None, seed: int = 0
-) -> tuple[Estimator, Floats]:
+def with_similar(estimator: Estimator, weights: Floats, times: Floats | None = None) -> tuple[Estimator, Floats]:
     """The estimator's queries and those like them, and the weight of each.
 
     What a query weighs for the first time that it was asked is shared out evenly; its repeats tell how often just this
@@ -57,7 +57,7 @@ def with_similar(
     copies = min(COPIES, MOST_QUERIES // max(1, queries, len(estimator.box_query)) - 1)
     if copies < 1 or len(estimator.low) < FEW or not len(estimator.column):
         return estimator, weights
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(SEED)
     asked = _Asked.of(estimator)
     ranges = (estimator.column, estimator.first, estimator.last)
     anchors = _anchors(

@@ -17,7 +17,7 @@ from zorder_pipeline.model.zone_map import PAGE_ROWS
 
 from .skipping import Estimator
 
-__all__ = ["column_bytes", "files_read", "pieces", "whole_distinct"]
+__all__ = ["files_read", "pieces", "virtual_file_bytes", "whole_distinct"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -43,7 +43,7 @@ CODECS = {
 }
 
 
-def column_bytes(
+def virtual_file_bytes(
     values: npt.NDArray[Any],
     valid: npt.NDArray[np.bool_],
     type_name: str,

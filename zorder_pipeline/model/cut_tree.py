@@ -9,6 +9,8 @@ from typing import Any
 
 from zorder_pipeline.errors import PlanError
 
+from .plain import MALFORMED, checked
+
 __all__ = ["LEAF", "CutTree"]
 
 LEAF = -1
@@ -100,7 +102,7 @@ class CutTree:
             PlanError: the data is malformed.
         """
         try:
-            feature, cut, low, high, key = (tuple(int(v) for v in data[name]) for name in NAMES)
-            return CutTree(feature, cut, low, high, key, tuple(float(v) for v in data.get("size", ())))
-        except (KeyError, TypeError, ValueError) as error:
-            raise PlanError(f"the plan's tree of cuts is malformed: {error!r}") from error
+            feature, cut, low, high, key = (tuple(data[name]) for name in NAMES)
+            return checked(CutTree(feature, cut, low, high, key, tuple(data.get("size", ()))))
+        except MALFORMED as error:
+            raise PlanError(f"the plan's tree of cuts is malformed: {error!r}; learn it again") from error

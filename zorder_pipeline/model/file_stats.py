@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
 
+from .plain import checked
 from .predicate import VARIABLE
 from .schema import Column, TableSchema
 from .values import Value
@@ -65,12 +66,12 @@ class Feature:
         """The feature that `to_json` wrote.
 
         Raises:
-            TypeError, KeyError: the data is no feature.
+            MALFORMED: the data is no feature, see `zorder_pipeline.model.plain`.
             PlanError: Spark would not evaluate the text that stands there.
         """
         if data["kind"] != "column" and VARIABLE in data["sql"]:
             raise PlanError(f"a statistic of the plan holds {VARIABLE}, which Spark replaces; learn it again")
-        return Feature(**{**data, "columns": tuple(data["columns"])})
+        return checked(Feature(**{**data, "columns": tuple(data["columns"])}))
 
 
 @dataclass(frozen=True)

@@ -17,16 +17,15 @@ from typing import Any
 from zorder_pipeline.errors import PlanError
 
 from .cut_tree import LEAF, CutTree
+from .feature_codes import MAX_KEY_BITS, FeatureCodes
+from .plain import MALFORMED, checked
 from .predicate import VARIABLE
-from .values import Value, ValueType, value_from_json, value_to_json
 
 __all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "ends_of_turns", "most_bits"]
 
 CURVES = ("interleave", "gray", "hilbert", "tree")
 PARTITION_INDEX = "partition index"
 """What the name of a feature that is an SOP partition index begins with; what tells it from others follows."""
-MAX_KEY_BITS = 62
-"""A key is a non-negative 64-bit integer, with room for an exclusive upper bound; one bit at least is for epochs."""
 MAX_HILBERT_BITS = 16
 """A Hilbert key is looked up in a table of all cells."""
 
@@ -44,73 +43,6 @@ def ends_of_turns(order: Sequence[int]) -> int:
     """
     last = len(order) - 1
     return sum(1 << (last - i) for i in range(last) if order[i] != order[i + 1])
-
-
-@dataclass(frozen=True)
-class FeatureCodes:
-    """How one column's values become codes.
-
-    Value v has code ``codes[number of breakpoints <= v]``: below the first breakpoint ``codes[0]``, from the last one
-    on ``codes[-1]``. Comparison is the total order of `zorder_pipeline.model.values`.
-
-    Breakpoints age: of every new day's values all would fall into the last code. So a rewrite may extend the feature
-    for the values that it meets beyond the sampled range (`zorder_pipeline.layout.extend`): they make up an epoch, or
-    several, in each of which the old codes come again, with the number of the epoch in front.
-
-    Attributes:
-        column: column name.
-        type: Spark type name.
-        breakpoints: canonical values, strictly ascending.
-        codes: one more than breakpoints, strictly ascending, each below ``2 ** bits``; when extended, those in epoch e
-            lie between ``e * 2 ** bits`` and ``(e + 1) * 2 ** bits``.
-        bits: bits the key takes from this feature; 0 is not allowed.
-        null_code: code of a null.
-        nan_code: code of a NaN, where it has one of its own; None where it is coded as a value above all others.
-        high: largest value that the breakpoints were learned from; None when it is not known, or does not matter.
-        expression: how Spark computes the value, where it is no column of the table but an expression, a predicate or
-            an SOP partition index; rebuilt from parsed trees. ``column`` then only names it.
-    """
-
-    column: str
-    type: str
-    breakpoints: tuple[Value, ...]
-    codes: tuple[int, ...]
-    bits: int
-    null_code: int = 0
-    high: Value | None = None
-    expression: str = ""
-    nan_code: int | None = None
-
-    def __post_init__(self) -> None:
-        ascending = all(a < b for a, b in zip(self.codes, self.codes[1:], strict=False))
-        if len(self.codes) != len(self.breakpoints) + 1 or not ascending:
-            raise PlanError(f"feature {self.column}: codes must be ascending and one more than the breakpoints")
-        others = [self.null_code] if self.nan_code is None else [self.null_code, self.nan_code]
-        if self.bits < 1 or self.codes[0] >= 1 << self.bits or not all(0 <= code < 1 << self.bits for code in others):
-            raise PlanError(f"feature {self.column}: its codes do not fit {self.bits} bits")
-        if self.nan_code is not None and self.value_type.family != "float":
-            raise PlanError(f"feature {self.column}: a code of NaN, which type {self.type} does not have")
-
-    @property
-    def value_type(self) -> ValueType:
-        """The parsed type."""
-        return ValueType.parse(self.type)
-
-    @property
-    def divides(self) -> bool:
-        """Whether it has more than one code: a clock has one until the table has grown."""
-        return bool(self.breakpoints) or len({self.codes[0], self.null_code, self.nan_code} - {None}) > 1
-
-    @property
-    def epochs(self) -> int:
-        """Epochs into which it divides values beyond the range that it was learned from; 0 unless it is extended."""
-        return self.codes[-1] >> self.bits
-
-    @property
-    def base(self) -> FeatureCodes:
-        """The feature as it was learned, without its extension."""
-        count = sum(code < 1 << self.bits for code in self.codes)
-        return replace(self, breakpoints=self.breakpoints[: count - 1], codes=self.codes[:count])
 
 
 @dataclass(frozen=True)
@@ -169,7 +101,7 @@ class KeySpec:
             raise PlanError("a key with a tree of cuts names each feature once in its order")
         highest = [max(feature.base.codes[-1], feature.nan_code or 0) for feature in self.features]
         for feature, cut in zip(tree.feature, tree.cut, strict=True):
-            if feature != LEAF and not (feature < len(highest) and 0 < cut <= highest[feature]):
+            if feature != LEAF and not (0 <= feature < len(highest) and 0 < cut <= highest[feature]):
                 raise PlanError("the plan's tree of cuts asks for a cut that its features do not have")
 
     @property
@@ -240,20 +172,7 @@ class KeySpec:
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form; `from_json` is its inverse. The plan that carries it has the version."""
         return {
-            "features": [
-                {
-                    "column": f.column,
-                    "type": f.type,
-                    "breakpoints": [value_to_json(value) for value in f.breakpoints],
-                    "codes": list(f.codes),
-                    "bits": f.bits,
-                    "null_code": f.null_code,
-                    **({} if f.high is None else {"high": value_to_json(f.high)}),
-                    **({"expression": f.expression} if f.expression else {}),
-                    **({} if f.nan_code is None else {"nan_code": f.nan_code}),
-                }
-                for f in self.features
-            ],
+            "features": [feature.to_json() for feature in self.features],
             "order": list(self.order),
             "curve": self.curve,
             "tie_break": list(self.tie_break),
@@ -271,29 +190,23 @@ class KeySpec:
             PlanError: the data is malformed.
         """
         try:
-            features = tuple(
-                FeatureCodes(
-                    column=f["column"],
-                    type=f["type"],
-                    breakpoints=tuple(value_from_json(value) for value in f["breakpoints"]),
-                    codes=tuple(f["codes"]),
-                    bits=f["bits"],
-                    null_code=f["null_code"],
-                    high=value_from_json(f["high"]) if "high" in f else None,
-                    expression=f.get("expression", ""),
-                    nan_code=f.get("nan_code"),
-                )
-                for f in data["features"]
-            )
+            features = tuple(map(FeatureCodes.from_json, data["features"]))
             if any(VARIABLE in feature.expression for feature in features):
                 raise PlanError(
                     f"an expression of the plan's layout holds {VARIABLE}, which Spark replaces; learn it again"
                 )
             tree = CutTree.from_json(data["tree"]) if data.get("tree") else None
-            rows, spare, clock = data.get("rows"), data.get("spare", 0), data.get("clock", "")
-            if not (rows is None or type(rows) is int) or type(spare) is not int or type(clock) is not str:
-                raise TypeError("rows and spare are whole numbers, clock is a column")
-            ties = tuple(data["tie_break"])
-            return KeySpec(features, tuple(data["order"]), data["curve"], ties, tree, rows, spare, clock)
-        except (KeyError, TypeError) as error:
-            raise PlanError(f"the plan's layout is malformed: {error!r}") from error
+            return checked(
+                KeySpec(
+                    features,
+                    tuple(data["order"]),
+                    data["curve"],
+                    tuple(data["tie_break"]),
+                    tree,
+                    data.get("rows"),
+                    data.get("spare", 0),
+                    data.get("clock", ""),
+                )
+            )
+        except MALFORMED as error:
+            raise PlanError(f"the plan's layout is malformed: {error!r}; learn it again") from error

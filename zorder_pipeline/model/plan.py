@@ -13,12 +13,15 @@ from zorder_pipeline.errors import PlanError
 
 from .file_stats import Feature
 from .key_spec import KeySpec
+from .plain import MALFORMED, checked
+from .promise import Promise
 from .schema import TableSchema
 
 __all__ = ["ANOTHER", "COMPACTION", "FULL", "INCREMENTAL", "KEPT", "PLAN_VERSION"]
 __all__ += ["Candidate", "Plan", "Promise", "read_plan", "write_plan"]
 
 PLAN_VERSION = 1
+MAX_ROWS = 1 << 63
 KEPT = "kept"
 """Origin of a plan that stays with the layout the table has."""
 
@@ -30,60 +33,6 @@ FULL = "full"
 """The present layout again, for all of the table."""
 ANOTHER = "another layout"
 """All of the table by a layout that it does not have yet."""
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What the layout was measured to do on the sample, for queries it was not chosen by.
-
-    Attributes:
-        queries: queries in the promise block; 0 when there was no log (a layout given by hand).
-        statements: different ones among them, by what they filter; 0 in plans of older versions.
-        before: mean share of rows they read as the table lies now, 0 to 1.
-        after: mean share under the layout, by the same estimator.
-        low, high: 95% bootstrap interval of the saved share (before - after).
-        bytes_saved_per_query: mean bytes of the columns a query reads that it no longer has to read.
-        bytes_low, bytes_high: its 95% bootstrap interval.
-        bytes_before: mean bytes of those columns that a query reads now.
-        files_before: mean number of files that a query opens now; files_saved_per_query of them it no longer has to,
-            with files_low, files_high as 95% bootstrap interval.
-        groups_before, groups_after: mean share of rows in the row groups that a query reads, 0 to 1.
-        page_bytes_before, page_bytes_saved_per_query, page_bytes_low, page_bytes_high: as those of bytes, of readers
-            that skip Parquet's pages by their index, too; None in plans of older versions.
-        enriched_bytes_per_query, enriched_files_per_query: what only readers through `reading/` save on top.
-        queries_per_day: rate at which such queries arrive, as observed in the log, or as configured.
-        rate_source: ``observed``, ``configured`` or ``assumed``.
-    """
-
-    queries: int = 0
-    before: float = 1.0
-    after: float = 1.0
-    low: float = 0.0
-    high: float = 0.0
-    bytes_saved_per_query: float = 0.0
-    queries_per_day: float = 0.0
-    rate_source: str = "assumed"
-    bytes_low: float = 0.0
-    bytes_high: float = 0.0
-    bytes_before: float = 0.0
-    files_before: float = 0.0
-    files_saved_per_query: float = 0.0
-    files_low: float = 0.0
-    files_high: float = 0.0
-    groups_before: float = 1.0
-    groups_after: float = 1.0
-    enriched_bytes_per_query: float = 0.0
-    enriched_files_per_query: float = 0.0
-    page_bytes_before: float | None = None
-    page_bytes_saved_per_query: float | None = None
-    page_bytes_low: float | None = None
-    page_bytes_high: float | None = None
-    statements: int = 0
-
-    @property
-    def proven_on(self) -> int:
-        """Different queries that it was proved on."""
-        return self.statements or self.queries
 
 
 @dataclass(frozen=True)
@@ -119,9 +68,14 @@ class Candidate:
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Candidate:
-        """The candidate that `to_json` wrote."""
+        """The candidate that `to_json` wrote.
+
+        Raises:
+            PlanError: its layout is malformed.
+            MALFORMED: the rest is, see `zorder_pipeline.model.plain`.
+        """
         spec = KeySpec.from_json(data["spec"]) if data["spec"] else None
-        return Candidate(**{**data, "spec": spec, "promise": Promise(**data["promise"])})
+        return checked(Candidate(**{**data, "spec": spec, "promise": checked(Promise(**data["promise"]))}))
 
 
 @dataclass(frozen=True)
@@ -225,15 +179,18 @@ class Plan:
         """
         if table_id != self.table_id:
             raise PlanError(f"the plan was made for another table ({self.table}); learn a new one for this table")
-        if schema.fingerprint == self.schema_hash:
+        if self.spec is None:
             return
-        for feature in self.spec.features if self.spec else ():
+        changed = schema.fingerprint != self.schema_hash
+        for feature in self.spec.features:
             if feature.expression:
                 continue
             column = schema.find(feature.column)
-            if column is None or column.type != feature.type or column.partition:
+            if column is None or (changed and (column.type != feature.type or column.partition)):
                 now = "is gone" if column is None else f"is now {column.type}"
                 raise PlanError(f"column {feature.column} of the plan's layout {now}; learn a new plan")
+        if gone := [name for name in self.spec.tie_break if schema.find(name) is None]:
+            raise PlanError(f"column {gone[0]}, by which the plan's layout breaks ties, is gone; learn a new plan")
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form, as in plan.json."""
@@ -256,14 +213,18 @@ class Plan:
             )
         try:
             fields["spec"] = KeySpec.from_json(fields["spec"]) if fields["spec"] else None
-            fields["promise"] = Promise(**fields["promise"])
+            fields["promise"] = checked(Promise(**fields["promise"]))
             fields["notes"] = tuple(fields["notes"])
             fields["statistics"] = tuple(Feature.from_json(item) for item in fields.get("statistics", ()))
             fields["partitions"] = tuple(fields.get("partitions", ()))
             fields["candidates"] = tuple(map(Candidate.from_json, fields.get("candidates", ())))
-            return Plan(**fields)
-        except (KeyError, TypeError) as error:
-            raise PlanError(f"the plan is malformed: {error}") from error
+            plan = checked(Plan(**fields))
+            targets = [plan.target_file_rows, *(candidate.target_file_rows for candidate in plan.candidates)]
+            if not all(0 < rows < MAX_ROWS for rows in targets):
+                raise ValueError("target_file_rows is no number of rows")
+        except MALFORMED as error:
+            raise PlanError(f"the plan is malformed: {error!r}; learn it again") from error
+        return plan
 
 
 TOO_DEEP = "its values are nested too deeply"

@@ -14,7 +14,6 @@ from typing import Any, TypeAlias
 __all__ = ["FALSE", "FLIPPED", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate"]
 __all__ += ["comparison_sql", "comparisons", "predicate_from_json", "predicate_to_json"]
 
-FORMAT = 1
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 """Each operator to the one that says the same with its sides exchanged."""

@@ -6,7 +6,6 @@ import hashlib
 import json
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from .values import ValueType
 
@@ -69,7 +68,3 @@ class TableSchema:
         """Hash of names, types and partitioning: a plan made for another schema is refused by it."""
         text = json.dumps([[c.name, c.type, c.partition] for c in self.columns])
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
-
-    def to_json(self) -> list[dict[str, Any]]:
-        """JSON-ready form."""
-        return [dict(vars(column)) for column in self.columns]

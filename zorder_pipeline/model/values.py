@@ -32,7 +32,7 @@ Value: TypeAlias = int | float | str | bytes
 _INTEGER_BITS = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
 _SYNONYMS = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint", "real": "float"}
 _SIMPLE = {"float": "float", "double": "float", "string": "string", "date": "date", "timestamp": "timestamp"}
-_DECIMAL = re.compile(r"decimal\((\d+),\s*(-?\d+)\)")
+_DECIMAL = re.compile(r"decimal\((\d{1,2}),\s*(-?\d{1,2})\)")
 
 
 @dataclass(frozen=True)
@@ -119,6 +119,20 @@ class ValueType:
             return np.dtype(object)
         match = _DECIMAL.fullmatch(self.name)
         return np.dtype(object if match and int(match.group(1)) > 18 else np.int64)
+
+    def holds(self, value: Any) -> bool:
+        """Whether something is a canonical value of this type, of those that 64 bits hold where its arrays do.
+
+        >>> ValueType("int").holds(7), ValueType("int").holds("7"), ValueType("double").holds(7)
+        (True, False, True)
+        """
+        if self.family in ("string", "binary", "other"):
+            return self.orderable and type(value) is (str if self.family == "string" else bytes)
+        if self.family == "float" and type(value) is float:
+            return True
+        wide = self.bounds if self.numpy_dtype.hasobject else None
+        low, high = wide or (-(1 << 63), (1 << 63) - 1)
+        return type(value) is int and low <= value <= high
 
 
 def canonical_array(
@@ -221,9 +235,13 @@ def value_to_json(value: Value | None) -> Any:
 
 
 def value_from_json(data: Any) -> Any:
-    """The canonical value that `value_to_json` wrote."""
+    """The canonical value that `value_to_json` wrote.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is none.
+    """
     if isinstance(data, dict):
-        return float(data["float"]) if "float" in data else base64.b64decode(data["bytes"])
+        return float(data["float"]) if "float" in data else base64.b64decode(data["bytes"], validate=True)
     return data
 
 

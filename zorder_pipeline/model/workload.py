@@ -12,7 +12,7 @@ from typing import Any
 from zorder_pipeline.model.wording import counted
 
 from .asked import Asked
-from .predicate import FORMAT, Predicate, comparisons, predicate_from_json, predicate_to_json
+from .predicate import Predicate, comparisons, predicate_to_json
 from .ranges import Boxes, to_boxes
 from .schema import TableSchema
 
@@ -31,7 +31,8 @@ class LoggedQuery:
         columns: columns the scan reads, filtered ones included; empty when unknown.
         template: hash of the statement without its literals; equal for statements that differ only in literals.
         timestamp: microseconds since 1970 UTC, or None when the log has no time.
-        duration_ms: logged duration, or None.
+        duration_ms: logged duration, or None; it and what was read are kept in the state for people to ask, and weigh
+            nothing: that would feed the present layout back into the next one.
         user: who asked, or None.
         source: file and position in it, for messages.
         zone: session time zone, in which timestamps without an offset are read.
@@ -69,25 +70,6 @@ class LoggedQuery:
         """Whether at least one comparison restricts a column."""
         return any(True for _ in comparisons(self.predicate))
 
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready form with the format's version."""
-        data = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "predicate"}
-        return {"v": FORMAT, **data, "columns": list(self.columns), "predicate": predicate_to_json(self.predicate)}
-
-    @staticmethod
-    def from_json(data: dict[str, Any]) -> LoggedQuery:
-        """The query that `to_json` wrote.
-
-        Raises:
-            ValueError: another format version.
-        """
-        fields = dict(data)
-        if (version := fields.pop("v", None)) != FORMAT:
-            raise ValueError(f"logged query of format {version}, this version reads {FORMAT}")
-        fields["predicate"] = predicate_from_json(fields["predicate"])
-        fields["columns"] = tuple(fields["columns"])
-        return LoggedQuery(**fields)
-
 
 @dataclass(frozen=True)
 class QueryLog:
@@ -99,7 +81,6 @@ class QueryLog:
         used: statements from which at least one `LoggedQuery` came.
         ignored: statements that read no table (DDL, SET, INSERT VALUES, ...), by kind.
         quarantined: statements that could not be used, by reason.
-        quarantine: the single lines: (source, position, reason, statement text).
         unmatched: statements by the table that they read and that is not known: what a user may want to configure.
     """
 
@@ -108,7 +89,6 @@ class QueryLog:
     used: int
     ignored: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
-    quarantine: tuple[tuple[str, int, str, str], ...] = ()
     unmatched: dict[str, int] = field(default_factory=dict)
 
     @staticmethod
@@ -127,7 +107,6 @@ class QueryLog:
             used=sum(part.used for part in parts),
             ignored=dict(ignored),
             quarantined=dict(quarantined),
-            quarantine=tuple(line for part in parts for line in part.quarantine),
             unmatched=dict(unmatched),
         )
 

@@ -26,7 +26,7 @@ SIDES: tuple[Literal["bottom", "center", "top"], ...] = ("bottom", "center", "to
 Ints = npt.NDArray[np.integer[Any]]
 
 
-def blocks_2d(codes: Mapping[str, Ints], panels: Mapping[str, Ints], title: str | None = None) -> bytes:
+def blocks_2d(codes: Mapping[str, Ints], panels: Mapping[str, Ints]) -> bytes:
     """Sample rows in the plane of two columns, and the files that hold them: small rectangles can be skipped.
 
     Both axes are ranks, so every strip of equal width holds as many rows and nothing tells a value. A value that many
@@ -39,7 +39,7 @@ def blocks_2d(codes: Mapping[str, Ints], panels: Mapping[str, Ints], title: str 
     names = list(codes)
     extents = [_extent(values) for values in codes.values()]
     boxes = {panel: _boxes(file, extents) for panel, file in panels.items()}
-    message = title or _message({panel: _area(found) for panel, found in boxes.items()}, names)
+    message = _message({panel: _area(found) for panel, found in boxes.items()}, names)
     figure, _ = figure_of(3.8 * max(1, len(panels)), 4.2, message, axes=False)
     figure.subplots_adjust(top=0.93)
     grid = figure.subplots(1, max(1, len(panels)), squeeze=False, gridspec_kw={"wspace": 0.08})

@@ -29,6 +29,8 @@ from .canvas import (
 
 __all__ = ["column_importance", "layout_bits", "layout_cuts", "layout_shares", "search_history"]
 
+STORED = "stored"
+"""Name of the table as it lies now, among layouts."""
 NAMED = 8
 """Columns of a tree with a colour and a number of their own; the others share one."""
 LEAST_IMPORTANT = 12
@@ -37,7 +39,7 @@ PALE = 0.3
 """Opacity of bits that tell no files apart."""
 
 
-def layout_bits(order: Sequence[str], title: str | None = None, spare: int = 0) -> bytes:
+def layout_bits(order: Sequence[str], spare: int = 0) -> bytes:
     """Which column owns which bit of the sort key, most significant bit on the left.
 
     Args:
@@ -46,7 +48,7 @@ def layout_bits(order: Sequence[str], title: str | None = None, spare: int = 0) 
     """
     counts = {name: list(order).count(name) for name in dict.fromkeys(order)}
     first = next(iter(counts))
-    message = title or f"The key of {len(order)} bits splits by {first} first"
+    message = f"The key of {len(order)} bits splits by {first} first"
     width = max(6.5, 0.52 * len(order) + 1.5)
     runs = [(name, len(list(run))) for name, run in groupby(order)]
     fits = all(0.1 * len(name) < 0.75 * width * length / len(order) for name, length in runs)  # inches
@@ -80,9 +82,7 @@ def layout_bits(order: Sequence[str], title: str | None = None, spare: int = 0) 
     return to_png(figure)
 
 
-def layout_cuts(
-    levels: Sequence[Mapping[str, float]], uses: Mapping[str, float], cells: int, title: str | None = None
-) -> bytes:
+def layout_cuts(levels: Sequence[Mapping[str, float]], uses: Mapping[str, float], cells: int) -> bytes:
     """Which columns a tree cuts by, level by level: on the left the whole table is cut, on the right single cells.
 
     Args:
@@ -93,7 +93,7 @@ def layout_cuts(
     named = list(uses)[: NAMED if len(uses) <= NAMED else NAMED - 1]
     others, total = [name for name in uses if name not in named], max(1, sum(uses.values()))
     root = max(levels[0], key=lambda name: levels[0][name]) if levels else ""
-    message = title or (f"The tree of {cells:,} cells cuts by {root} first" if levels else "The tree makes no cut")
+    message = f"The tree of {cells:,} cells cuts by {root} first" if levels else "The tree makes no cut"
     width = max(6.5, 0.52 * len(levels) + 1.5)
     labels = [f"{i + 1}  {short(name, 26)}: {percent(uses[name] / total)} of the cuts" for i, name in enumerate(named)]
     if others:
@@ -123,7 +123,7 @@ def layout_cuts(
     return to_png(figure)
 
 
-def column_importance(shares: Mapping[str, float], title: str | None = None) -> bytes:
+def column_importance(shares: Mapping[str, float]) -> bytes:
     """How much the search's outcome depended on each column's bits: longer bars matter more.
 
     Args:
@@ -131,7 +131,7 @@ def column_importance(shares: Mapping[str, float], title: str | None = None) -> 
     """
     names = sorted(shares, key=lambda name: -shares[name])[:LEAST_IMPORTANT]
     first = " and ".join(names[:2])
-    message = title or (f"What is read depends most on the bits of {first}" if names else "No column mattered")
+    message = f"What is read depends most on the bits of {first}" if names else "No column mattered"
     figure, axes = figure_of(7.2, 1.2 + 0.3 * max(1, len(names)), message)
     for place, name in enumerate(names):
         axes.barh(place, shares[name], height=0.72, color=GREEN if place < 2 else LIGHT)
@@ -147,24 +147,23 @@ def column_importance(shares: Mapping[str, float], title: str | None = None) -> 
     return to_png(figure)
 
 
-def layout_shares(shares: Mapping[str, float], ours: str, title: str | None = None, stored: str = "stored") -> bytes:
+def layout_shares(shares: Mapping[str, float], ours: str) -> bytes:
     """Mean share of the table's rows that a query reads, by layout: shorter bars are better.
 
     Args:
         shares: share by layout's name, 0 to 1.
-        ours: name of the learned layout.
-        stored: name of the table as it lies now.
+        ours: name of the learned layout; that of the table as it lies now is `STORED`.
     """
     names = sorted(shares, key=lambda name: shares[name], reverse=True)
-    message = title or _compare(shares, ours, stored)
+    message = _compare(shares, ours)
     figure, axes = figure_of(7.2, 1.5 + 0.33 * len(names), message)
-    colours = [GREEN if name == ours else GREY if name == stored else LIGHT for name in names]
+    colours = [GREEN if name == ours else GREY if name == STORED else LIGHT for name in names]
     axes.barh(names, [shares[name] for name in names], color=colours, height=0.72)
     for place, name in enumerate(names):
-        weight = "bold" if name in (ours, stored) else "normal"
+        weight = "bold" if name in (ours, STORED) else "normal"
         axes.text(shares[name], place, f" {percent(shares[name])}", va="center", fontsize=9, weight=weight)
     for label in axes.get_yticklabels():
-        if label.get_text() in (ours, stored):
+        if label.get_text() in (ours, STORED):
             label.set_fontweight("bold")
     axes.set_xlim(0, max(shares.values(), default=1.0) * 1.14 or 1.0)
     axes.set_xlabel("share of the table's rows that a query reads, on average (shorter is better)")
@@ -174,28 +173,21 @@ def layout_shares(shares: Mapping[str, float], ours: str, title: str | None = No
     return to_png(figure)
 
 
-def search_history(
-    values: Sequence[float],
-    phases: Sequence[str] | None = None,
-    references: Mapping[str, float] | None = None,
-    title: str | None = None,
-) -> bytes:
+def search_history(values: Sequence[float], phases: Sequence[str]) -> bytes:
     """Every layout the search tried as a dot, the best so far as a line.
 
     Args:
         values: share of rows read by the training queries, by trial.
         phases: what proposed each trial (warm start, greedy, cma-es, local).
-        references: shares to draw as horizontal lines, such as the table as stored.
     """
     cost = np.asarray(values, dtype=np.float64)
     best = np.minimum.accumulate(cost) if len(cost) else cost
     found = int(np.argmin(cost)) + 1 if len(cost) else 0
-    message = title or (f"Best layout found at trial {found} of {len(cost)}" if len(cost) else "No trial was made")
+    message = f"Best layout found at trial {found} of {len(cost)}" if len(cost) else "No trial was made"
     figure, axes = figure_of(7.2, 3.6, message)
-    names = list(phases) if phases else [""] * len(cost)
     markers = "o^sDvP"
-    for i, name in enumerate(dict.fromkeys(names)):
-        chosen = np.flatnonzero([phase == name for phase in names])
+    for i, name in enumerate(dict.fromkeys(phases)):
+        chosen = np.flatnonzero([phase == name for phase in phases])
         axes.scatter(
             chosen + 1,
             cost[chosen],
@@ -204,15 +196,11 @@ def search_history(
             color=COLUMNS[(i + 1) % 8 if i else 1],
             alpha=0.75,
             linewidth=0,
-            label=name or "tried",
+            label=name,
         )
     axes.step(np.arange(1, len(cost) + 1), best, where="post", color=BLACK, linewidth=2, label="best so far")
-    for name, value in (references or {}).items():
-        axes.axhline(value, color=GREY, linewidth=1, linestyle=":")
-        axes.text(len(cost) or 1, value, f"{name} {percent(value)}", ha="right", va="bottom", fontsize=8.5, color=GREY)
     if len(cost):
-        limits = [float(best[-1]), float(np.quantile(cost, 0.98)), *(references or {}).values()]
-        axes.set_ylim(min(limits) * 0.92, max(limits) * 1.06)
+        axes.set_ylim(float(best[-1]) * 0.92, float(np.quantile(cost, 0.98)) * 1.06)
     axes.set_xlabel("trial")
     axes.set_ylabel("share of rows read\n(training queries)")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: percent(value)))
@@ -237,14 +225,14 @@ def _ranges(bits: int) -> str:
     return f"up to {2**bits:,} ranges"
 
 
-def _compare(shares: Mapping[str, float], ours: str, stored: str) -> str:
+def _compare(shares: Mapping[str, float], ours: str) -> str:
     mine = shares.get(ours)
     others = {name: share for name, share in shares.items() if name != ours}
     if mine is None or not others:
         return "Share of rows a query reads, by layout"
-    if ours == stored:
+    if ours == STORED:
         return "The table stays as it is: no layout reads clearly less"
     text = f"The learned layout reads {percent(mine)} of the rows"
-    if stored in shares and mine > 0 and shares[stored] > mine:
-        text += f", {shares[stored] / mine:.1f} times fewer than now"
+    if STORED in shares and mine > 0 and shares[STORED] > mine:
+        text += f", {shares[STORED] / mine:.1f} times fewer than now"
     return text

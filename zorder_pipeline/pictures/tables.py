@@ -13,7 +13,7 @@ __all__ = ["tables_to_gain"]
 ROWS = 20
 
 
-def tables_to_gain(tables: Sequence[tuple[str, float, float, float]], title: str | None = None) -> bytes:
+def tables_to_gain(tables: Sequence[tuple[str, float, float, float]]) -> bytes:
     """Bars of the share of rows that queries read: now, under a learned layout, and the bound no layout can beat.
 
     Args:
@@ -21,7 +21,7 @@ def tables_to_gain(tables: Sequence[tuple[str, float, float, float]], title: str
     """
     shown = list(tables)[:ROWS]
     best = max(shown, key=lambda item: item[1] - item[2])
-    message = title or f"{best[0]}: queries read {percent(best[1])} of the rows, and could read {percent(best[2])}"
+    message = f"{best[0]}: queries read {percent(best[1])} of the rows, and could read {percent(best[2])}"
     height = 1.4 + 0.5 * len(shown)
     figure, axes = figure_of(8.0, height, message)
     figure.subplots_adjust(top=1 - 0.35 / height, bottom=0.85 / height)

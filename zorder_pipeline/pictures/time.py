@@ -9,18 +9,20 @@ import numpy as np
 from matplotlib.dates import ConciseDateFormatter
 from matplotlib.ticker import MaxNLocator
 
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 
 from .canvas import COLUMNS, GREY, LIGHT, figure_of, plain_axes, short, to_png
 
 __all__ = ["condition_forms", "queries_over_time"]
 
-BINS, HOUR, DAY = 60, 3_600_000_000, 86_400_000_000
+BINS = 60
+HOUR = DAY // 24
 NAMED = 6
 HATCHES = ("", "//", "..", "\\\\", "xx", "--", "")
 
 
-def queries_over_time(asked: Mapping[str, Sequence[int]], title: str | None = None) -> bytes:
+def queries_over_time(asked: Mapping[str, Sequence[int]]) -> bytes:
     """How many queries were asked when, by the column that they filter by.
 
     Args:
@@ -33,7 +35,7 @@ def queries_over_time(asked: Mapping[str, Sequence[int]], title: str | None = No
         groups[f"{len(named) - NAMED} others"] = np.asarray(rest, dtype=np.float64)
     every = np.concatenate(list(groups.values())) if groups else np.zeros(0)
     if not len(every):
-        figure, axes = figure_of(7.2, 1.6, title or "No query in the log has a time")
+        figure, axes = figure_of(7.2, 1.6, "No query in the log has a time")
         axes.axis("off")
         return to_png(figure)
     first, last = float(every.min()), float(every.max())
@@ -42,10 +44,8 @@ def queries_over_time(asked: Mapping[str, Sequence[int]], title: str | None = No
     edges = np.linspace(first, max(last, first + unit), count + 1)
     width = (edges[1] - edges[0]) / unit
     per = name if 0.9 <= width <= 1.1 else f"{width:.1f} {name}s"
-    message = (
-        title
-        or f"{counted(len(every), 'query')} from {_day(first)} to {_day(last)}, most of them by {next(iter(groups))}"
-    )
+    most = next(iter(groups))
+    message = f"{counted(len(every), 'query')} from {_day(first)} to {_day(last)}, most of them by {most}"
     figure, axes = figure_of(7.2, 3.0, message)
     places = edges / 1e6 / 86_400  # days since 1970, matplotlib's own unit
     bottom = np.zeros(count)
@@ -66,7 +66,7 @@ def queries_over_time(asked: Mapping[str, Sequence[int]], title: str | None = No
     return to_png(figure)
 
 
-def condition_forms(forms: Mapping[str, int], title: str | None = None) -> bytes:
+def condition_forms(forms: Mapping[str, int]) -> bytes:
     """How often conditions of each form were asked: which of them min/max statistics can help.
 
     Args:
@@ -74,7 +74,7 @@ def condition_forms(forms: Mapping[str, int], title: str | None = None) -> bytes
     """
     names = sorted(forms, key=lambda name: -forms[name])
     total = max(1, sum(forms.values()))
-    message = title or (f"Most conditions have the form: {names[0]}" if names else "No condition was asked")
+    message = f"Most conditions have the form: {names[0]}" if names else "No condition was asked"
     figure, axes = figure_of(7.2, 1.0 + 0.3 * max(1, len(names)), message)
     for place, name in enumerate(names):
         axes.barh(place, forms[name], height=0.72, color=COLUMNS[0])

@@ -17,9 +17,7 @@ SHADES = LinearSegmentedColormap.from_list("shades", ["#003F5C", "#5B84B1", "#D3
 SHOWN, BEST = 150, 10
 
 
-def parallel_bits(
-    columns: Sequence[str], bits: npt.NDArray[np.integer], costs: npt.NDArray[np.float64], title: str | None = None
-) -> bytes:
+def parallel_bits(columns: Sequence[str], bits: npt.NDArray[np.integer], costs: npt.NDArray[np.float64]) -> bytes:
     """Parallel coordinates of a search: a line per layout, at each column the bits that it gave it.
 
     Args:
@@ -27,7 +25,7 @@ def parallel_bits(
         bits: bits per layout and column, shape (layouts, columns).
         costs: share of rows read under each layout, shape (layouts,).
     """
-    message = title or _message(columns, bits, costs)
+    message = _message(columns, bits, costs)
     figure, axes = figure_of(max(6.0, 1.1 * len(columns) + 1.6), 3.6, message)
     order = np.argsort(-costs, kind="stable")
     order = (
@@ -67,16 +65,14 @@ def _message(columns: Sequence[str], bits: npt.NDArray[np.integer], costs: npt.N
     return f"The best layout by bits alone gives {', '.join(given) or 'no column any'} bits"
 
 
-def cost_and_benefit(
-    cost: tuple[float, float, float], saving: tuple[float, float, float], unit: str, title: str | None = None
-) -> bytes:
+def cost_and_benefit(cost: tuple[float, float, float], saving: tuple[float, float, float], unit: str) -> bytes:
     """What a rewrite costs against what it saves, with the interval of each.
 
     Args:
         cost, saving: expected, at least and at most, in ``unit``.
         unit: such as core-seconds.
     """
-    message = title or _verdict(cost, saving)
+    message = _verdict(cost, saving)
     figure, axes = figure_of(7.2, 1.9, message)
     for place, (name, (middle, low, high), colour) in enumerate(
         (("saving over the horizon", saving, GREEN), ("cost of the rewrite", cost, VERMILION))

@@ -26,7 +26,6 @@ def correlation_graph(
     edges: Mapping[tuple[str, str], float],
     kinds: Mapping[tuple[str, str], str] | None = None,
     chosen: Collection[str] | None = None,
-    title: str | None = None,
 ) -> bytes:
     """Columns that queries filter by, and a line between two that follow each other: one of them is enough in a key.
 
@@ -43,7 +42,7 @@ def correlation_graph(
     places = _places(graph)
     bottom = min((y for _, y in places.values()), default=-1.0)
     height = (1.45 if edges else 0.4) - bottom + 0.5
-    figure, axes = figure_of(7.2, 0.5 + 1.35 * height, title or _graph_message(edges, forms))
+    figure, axes = figure_of(7.2, 0.5 + 1.35 * height, _graph_message(edges, forms))
     top = max(frequencies.values(), default=1.0) or 1.0
     largest = 1100 * min(1.0, 10 / max(1, graph.number_of_nodes()))
     sizes = {name: 90 + largest * frequencies[name] / top for name in frequencies}
@@ -87,9 +86,7 @@ def correlation_graph(
     return to_png(figure)
 
 
-def rows_per_query(
-    before: Floats, after: Floats, title: str | None = None, labels: tuple[str, str] = ("now", "new layout")
-) -> bytes:
+def rows_per_query(before: Floats, after: Floats, labels: tuple[str, str] = ("now", "new layout")) -> bytes:
     """Share of rows each query reads before and after, queries sorted by what they read: area between is the saving.
 
     Args:
@@ -97,7 +94,7 @@ def rows_per_query(
     """
     better, worse = int((after < before).sum()), int((after > before).sum())
     mean = (float(before.mean()) if len(before) else 0.0, float(after.mean()) if len(after) else 0.0)
-    message = title or f"On average a query reads {percent(mean[1])} of the rows instead of {percent(mean[0])}"
+    message = f"On average a query reads {percent(mean[1])} of the rows instead of {percent(mean[0])}"
     figure, axes = figure_of(7.2, 3.6, message)
     place = np.arange(len(before) + 1)
     low, high = (_steps(np.sort(values)[::-1]) for values in (after, before))

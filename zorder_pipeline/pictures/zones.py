@@ -17,7 +17,7 @@ __all__ = ["zone_map"]
 WIDTHS = LinearSegmentedColormap.from_list("widths", ["#F7FBFF", "#9ECAE1", "#2171B5", "#08306B"])
 
 
-def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = None) -> bytes:
+def zone_map(panels: Mapping[str, Mapping[str, Floats]]) -> bytes:
     """How much of each column's values every file spans: pale cells are files that most queries can skip.
 
     Each panel has its files from the narrowest to the widest on average, a file in the same place of every row.
@@ -27,7 +27,7 @@ def zone_map(panels: Mapping[str, Mapping[str, Floats]], title: str | None = Non
             values, 0 to 1, shape (files,). NaN where the file has no statistics.
     """
     columns = list(dict.fromkeys(name for spans in panels.values() for name in spans))
-    message = title or _zone_message(panels)
+    message = _zone_message(panels)
     figure, _ = figure_of(7.2, 1.2 + len(panels) * (0.62 + 0.3 * len(columns)), message, axes=False)
     grid = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"hspace": 0.5})
     picture = None

@@ -14,8 +14,8 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pictures import KeptPromise
-from zorder_pipeline.relayout.ledger import Entry, Ledger
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.state.ledger import Entry, Ledger
 
 from .comparing import compared, latest_of
 from .costs import cost_model

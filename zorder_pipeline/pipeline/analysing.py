@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
-from zorder_pipeline.features.select import AnalysisSettings
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
@@ -35,7 +34,7 @@ READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
 
 
 def analyse(
-    spark: SparkSession,
+    spark: SparkSession,  # noqa: ARG001 - every public step of the chain is asked with the session first
     snapshot: TableSnapshot,
     log: QueryLog,
     names: Sequence[str],
@@ -87,8 +86,13 @@ def analyse(
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     # a layout's own form fails on no row; the log's might, and its column would be missing
     more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
-    sample = take_sample(spark, snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
-    wanted_features = AnalysisSettings(max_features=settings.max_features, half_life_days=settings.half_life_days)
-    features = analyse_features(queries, snapshot.schema, sample, wanted_features, scanned_shares(snapshot, boxes))
-    unusable = sum(log.quarantined.values())
-    return TableAnalysis(snapshot, queries, sample, features, unusable, boxes, named)
+    sample = take_sample(snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
+    features = analyse_features(
+        queries,
+        snapshot.schema,
+        sample,
+        max_features=settings.max_features,
+        half_life_days=settings.half_life_days,
+        scanned=scanned_shares(snapshot, boxes),
+    )
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named)

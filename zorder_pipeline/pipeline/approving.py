@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.approval import APPROVED, REJECTED, Request
-from zorder_pipeline.relayout.approvals import Approvals
-from zorder_pipeline.relayout.stop_file import StopFile
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.stop_file import StopFile
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -13,9 +13,9 @@ from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WI
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
 from zorder_pipeline.model.values import DAY
-from zorder_pipeline.relayout.approvals import Approvals
 from zorder_pipeline.relayout.history import TakenBack
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.state.approvals import Approvals
 
 from .judgements import Judgement, Rules
 from .previews import preview

@@ -77,7 +77,7 @@ def layout_by_hand(
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
         features, rows = known.features, known.rows
     else:
-        features = _ranked(spark, snapshot, columns, counts, settings)
+        features = _ranked(snapshot, columns, counts, settings)
     clock = (timed or [column.name for column in columns])[0]
     return Plan(
         table=snapshot.location,
@@ -171,13 +171,13 @@ def _bounds(snapshot: TableSnapshot, column: Column) -> tuple[Value, Value] | No
 
 
 def _ranked(
-    spark: SparkSession, snapshot: TableSnapshot, columns: list[Column], counts: list[int], settings: LearnSettings
+    snapshot: TableSnapshot, columns: list[Column], counts: list[int], settings: LearnSettings
 ) -> list[FeatureCodes]:
     """Codes by rank: breakpoints from a sample of the columns."""
     rows = int(snapshot.files().rows.sum())
     wanted = min(rows, settings.sample_rows)
     names = [column.name for column in columns]
-    sample = take_sample(spark, snapshot, names, rows=wanted, seed=settings.seed, total_rows=rows).columns
+    sample = take_sample(snapshot, names, rows=wanted, seed=settings.seed, total_rows=rows).columns
     return [
         rank_encoding(c.name, c.type, sample[c.name].values, sample[c.name].valid).feature(count)
         for c, count in zip(columns, counts, strict=True)

@@ -14,24 +14,24 @@ import numpy as np
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.java import java_class
+from zorder_pipeline.model.choices import COPY_BYTES
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.relayout.timings import Timing, Timings
+from zorder_pipeline.state.timings import Timing, Timings
 
 from .by_hand import layout_by_hand
 from .costs import cost_model, relayout_work
-from .records import LearnSettings, Progress, silent
+from .records import LearnSettings
 from .rewriting import apply
-from .sizes import column_bytes, target_rows
+from .sizes import table_column_bytes, target_rows
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["COPY_BYTES", "calibrate"]
+__all__ = ["calibrate"]
 
-COPY_BYTES = 256 << 20
-"""Bytes of the largest copy; it is copied three times, whole, two fifths and a seventh of it."""
 SIZES = (1.0, 0.4, 0.15)
 MOST_FEATURES = 4
 KEY_BITS = 10
@@ -105,6 +105,7 @@ def _scratch(spark: SparkSession, state: str) -> Iterator[str]:
     path = java_class(spark, "org.apache.hadoop.fs.Path")
     root = path(f"{state.rstrip('/')}/calibration-copies")
     files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    root = files.makeQualified(root)  # a relative folder is no table's name in SQL
     if files.exists(root):
         for found in files.listStatus(root):
             if found.getModificationTime() / 1000 < time.time() - STALE_SECONDS:
@@ -178,7 +179,7 @@ def _scans(spark: SparkSession, path: str, table_id: str) -> list[Timing]:
     from pyspark.sql import functions as F
 
     snapshot = open_table(spark, path)
-    sizes, names = column_bytes(snapshot), list(snapshot.struct.names)
+    sizes, names = table_column_bytes(snapshot), list(snapshot.struct.names)
     timings = []
     for chosen in (names, names[::2], names[:1]):
         rows = snapshot.read().select(*(F.col(column_sql((name,))) for name in chosen))

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
@@ -15,7 +16,7 @@ from zorder_pipeline.relayout.snapshot import open_table
 from .judgements import Rules
 from .judging import why_held
 from .previews import result_of
-from .records import LearnSettings, Progress, silent
+from .records import LearnSettings
 from .sizes import compact_rows
 from .statistics import keep_statistics
 

@@ -14,6 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
@@ -23,7 +24,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from .analysing import analyse
 from .learning import learn_layout_for
 from .logs import ingest, names_and_schemas, names_of, stored_log
-from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
+from .records import LearnSettings, LogSource, TableAnalysis
 from .sizes import query_bytes, sought_rows, target_rows
 from .statistics import without_statistics
 

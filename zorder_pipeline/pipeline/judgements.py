@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.approval import Request
+from zorder_pipeline.model.choices import APPROVAL_DAYS
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
 
@@ -29,7 +30,7 @@ class Rules:
     stop: bool = False
     blackouts: tuple[Blackout, ...] = ()
     approval: str = "never"
-    approval_days: float = 14.0
+    approval_days: float = APPROVAL_DAYS
     stop_state: str | None = None
 
 

@@ -19,9 +19,9 @@ from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
 from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
-from zorder_pipeline.relayout.stop_file import StopFile
+from zorder_pipeline.state.ledger import Ledger
+from zorder_pipeline.state.stop_file import StopFile
 
 from .accounting import trust
 from .asking import with_approval

@@ -15,6 +15,7 @@ from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
@@ -25,7 +26,7 @@ from .keeping import kept_files, layout_of
 from .logs import ingest, names_of
 from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
-from .records import LearnSettings, LogSource, Progress, TableAnalysis, silent
+from .records import LearnSettings, LogSource, TableAnalysis
 from .seeking import sought
 from .sizes import partitions_of, target_rows
 from .statistics import without_statistics

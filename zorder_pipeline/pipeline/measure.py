@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.wording import counted
@@ -24,7 +25,7 @@ from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .logs import ingest, names_of
 from .nothing_asked import why_nothing
-from .records import LogSource, Progress, silent
+from .records import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -117,11 +118,10 @@ def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[s
     """
     snapshot = open_table(spark, table, committer=committer)
     files = snapshot.files()
-    layouts = files.layouts()  # layout id per file, "" where the file is none of ours
     zones = files.zone_map()
     rows = int(files.rows.sum())
-    ours = sum(int(count) for name, count in zip(layouts, files.rows, strict=True) if name)
-    counts = Counter(name for name in layouts if name)
+    ours = sum(int(count) for name, count in zip(files.layout, files.rows, strict=True) if name)
+    counts = Counter(name for name in files.layout if name)
     depth = {
         column.name: overlap_depth(zones.columns[column.name])
         for column in snapshot.schema.columns

@@ -13,21 +13,20 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.partition_key import NULL
 
 __all__ = ["ParquetFile", "columns_together", "parquet_files", "path_columns"]
 
 TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What lies in the folder of a table that keeps a list of its files: not every file in it is one of its."""
 
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
-
-NUMBER, DAY = r"-?\d+", r"\d{4}-\d\d-\d\d"
+NUMBER, DATE = r"-?\d+", r"\d{4}-\d\d-\d\d"
 KINDS = (
     (pa.int32(), NUMBER),
     (pa.int64(), NUMBER),
     (pa.float64(), r"-?(\d{1,9}|\d*\.\d+)"),
-    (pa.date32(), DAY),
-    (pa.timestamp("us"), rf"{DAY}( \d\d:\d\d:\d\d(\.\d)?)?"),
+    (pa.date32(), DATE),
+    (pa.timestamp("us"), rf"{DATE}( \d\d:\d\d:\d\d(\.\d)?)?"),
 )
 """What the values of paths may be, in the order in which Spark tries it; what is none of it is text."""
 
@@ -139,7 +138,7 @@ def _keys(path: Path, base: Path) -> dict[str, str | None]:
     for folder in path.parents:
         name, equals, value = folder.name.partition("=")
         if name and equals:
-            found.append((unquote(name), None if value in ("", HIVE_NULL) else unquote(value)))
+            found.append((unquote(name), None if value in ("", NULL) else unquote(value)))
         elif found or not folder.is_relative_to(base) or folder == base:
             break
     return dict(reversed(found))

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 
 from .judgements import Judgement
-from .records import Progress, silent
 from .rewriting import apply, carry_out
 
 if TYPE_CHECKING:

@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis
+from zorder_pipeline.model.choices import SAMPLE_ROWS, TRIALS, Cost, Sampler
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["LearnSettings", "LogSource", "PartitionPreview", "Preview", "Progress", "TableAnalysis", "silent"]
-
-Progress = Callable[[str], None]
-"""Called with a sentence about what is being done."""
-
-
-def silent(text: str) -> None:
-    """Progress that nobody wants to see."""
+__all__ = ["LearnSettings", "LogSource", "PartitionPreview", "Preview", "TableAnalysis"]
 
 
 @dataclass(frozen=True)
@@ -67,17 +61,17 @@ class LearnSettings:
         redact_literals: whether names of expressions and predicates must not tell literals.
     """
 
-    trials: int = 600
+    trials: int = TRIALS
     seed: int = 0
     seconds: float | None = None
-    sampler: Literal["moves", "cma-es", "tpe"] = "moves"
+    sampler: Sampler = "moves"
     workers: int = 1
     study: str | None = None
-    cost: Literal["rows", "filtered", "bytes"] = "rows"
+    cost: Cost = "rows"
     half_life_days: float | None = None
     confirm: bool = True
     always_search: bool = False
-    sample_rows: int = 100_000
+    sample_rows: int = SAMPLE_ROWS
     target_file_rows: int | None = None
     target_file_bytes: int | None = None
     smaller_files: bool = True
@@ -97,7 +91,6 @@ class TableAnalysis:
         queries: its queries, unusable ones included.
         sample: rows of the columns that the queries filter by.
         features: candidates, correlations, and the columns that the search may use.
-        unusable: statements of the log that could not be used.
         boxes: the ranges that each query asks for, in the order of ``queries``.
         columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
             among them their own names; empty unless scans through ``reading/`` are expected.
@@ -107,7 +100,6 @@ class TableAnalysis:
     queries: tuple[LoggedQuery, ...]
     sample: Sample
     features: Analysis
-    unusable: int = 0
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
 

@@ -13,17 +13,17 @@ from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_values, partitions_condition
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.relayout.approvals import Approvals
-from zorder_pipeline.relayout.ledger import Ledger
 from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.ledger import Ledger
 
 from .costs import relayout_work
 from .judgements import Judgement, Rules
 from .judging import judge_table, why_held
 from .previews import job_of, preview, result_of
-from .records import Progress, silent
 from .statistics import keep_statistics
 
 if TYPE_CHECKING:

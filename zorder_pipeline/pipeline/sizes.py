@@ -16,8 +16,8 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .records import LearnSettings
 
-__all__ = ["column_bytes", "compact_rows", "most_files", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
-__all__ += ["target_rows"]
+__all__ = ["compact_rows", "most_files", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
+__all__ += ["table_column_bytes", "target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
@@ -113,7 +113,7 @@ def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.
 
     A query of unknown columns is taken to read them all.
     """
-    size = {name.lower(): part for name, part in column_bytes(snapshot).items()}
+    size = {name.lower(): part for name, part in table_column_bytes(snapshot).items()}
     result = np.full(len(queries), float(snapshot.files().bytes.sum()))
     for place, query in enumerate(queries):
         read = {name.lower().split(".")[0] for name in query.columns}
@@ -122,7 +122,7 @@ def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.
     return result
 
 
-def column_bytes(snapshot: TableSnapshot) -> dict[str, float]:
+def table_column_bytes(snapshot: TableSnapshot) -> dict[str, float]:
     """Bytes of the table by top-level column, from the footers of some of its files."""
     files = snapshot.files()
     some = files.path[:: max(1, len(files) // SHARE_FILES)][:SHARE_FILES]

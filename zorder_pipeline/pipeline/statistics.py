@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.errors import TableError, ZorderError
-from zorder_pipeline.features.candidates import query_weights
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
 from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import Value
@@ -35,7 +35,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import comparable, current
 from .logs import ingest, names_of
-from .records import LogSource, Progress, TableAnalysis, silent
+from .records import LogSource, TableAnalysis
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -53,7 +53,7 @@ __all__ += ["without_statistics"]
 
 def statistics_features(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> tuple[Feature, ...]:
     """What statistics of the table's files should be kept of, told from its queries, in the session's time zone."""
-    weights = query_weights(queries, None, "queries")
+    weights = [1.0] * len(queries)
     schema = comparable(snapshot)
     expressions = expression_candidates(queries, weights, schema)
     predicates = predicate_candidates(queries, weights, schema, ())

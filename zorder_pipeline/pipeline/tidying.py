@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.query_log.store import LogStore
-from zorder_pipeline.relayout.approvals import Approvals
-from zorder_pipeline.relayout.failures import lost_races
-from zorder_pipeline.relayout.ledger import Ledger
-from zorder_pipeline.relayout.memory import Memories
-from zorder_pipeline.relayout.sessions import is_delta_table, sql_name
-from zorder_pipeline.relayout.timings import Timings
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.conflicts import lost_races
+from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
+from zorder_pipeline.state.ledger import Ledger
+from zorder_pipeline.state.memory import Memories
+from zorder_pipeline.state.timings import Timings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -11,8 +11,8 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.relayout.memory import Memories
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.state.memory import Memories
 
 from .costs import cost_model
 from .drifting import Memory

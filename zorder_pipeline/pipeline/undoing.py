@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.relayout.history import STILL, history_of, is_ours, moment_of, restored
-from zorder_pipeline.relayout.ledger import Entry, Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.state.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import Row

@@ -11,18 +11,17 @@ import numpy.typing as npt
 from zorder_pipeline.gate.benefit import ReadVolumes
 from zorder_pipeline.gate.cost import ScanWork
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import column_bytes as virtual_bytes
-from zorder_pipeline.layout.virtual_files import files_read, pieces
+from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_file_bytes
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.reading.footers import column_bytes, read_footers, row_groups
+from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
 from .paging import as_stored, sampled_pages, stored_pages, with_bounds
 from .records import TableAnalysis
-from .sizes import column_bytes as whole_bytes
+from .sizes import table_column_bytes
 
 __all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
 __all__ += ["sampled_for_size", "with_sampled_pages"]
@@ -97,7 +96,7 @@ def present_volumes(
     few = len(files) <= MOST_FOOTERS
     chosen = files.path if few else files.path[:: len(files) // 16 + 1]
     footers = read_footers(snapshot.location, chosen.tolist())
-    sizes = column_bytes(footers, names)
+    sizes = file_column_bytes(footers, names)
     whole = float(sum(part.sum() for part in sizes.values()))
     if not few or not footers.complete:
         sizes = {name: part.sum() / whole * files.bytes for name, part in sizes.items()} if whole else {}
@@ -239,11 +238,11 @@ def _sizes(
     result: dict[str, Floats] = {}
     unknown = [name for name in names if name not in sample.columns]
     if unknown:
-        whole = whole_bytes(snapshot)
+        whole = table_column_bytes(snapshot)
         result = {name: whole.get(name, 0.0) * rows / max(1.0, rows.sum()) for name in unknown}
     for name in names - result.keys():
         values, valid = sample.arrays[name]
-        result[name] = virtual_bytes(values, valid, types[name], file, order, files, scale, codec)
+        result[name] = virtual_file_bytes(values, valid, types[name], file, order, files, scale, codec)
     return result
 
 

@@ -45,7 +45,7 @@ def layout_weights(
         boxes: the ranges that each query asks for.
         files: number of files that the table is cut into.
     """
-    weights = np.asarray(query_weights(queries, settings.half_life_days, "queries"), dtype=np.float64)
+    weights = np.asarray(query_weights(queries, settings.half_life_days), dtype=np.float64)
     if settings.cost == "filtered":
         weights *= [len({item.column for box in query for item in box}) for query in boxes]
     elif settings.cost == "bytes":

@@ -24,9 +24,6 @@ from .views import ViewName
 
 __all__ = ["Interpreter", "ingest"]
 
-MAX_KEPT = 1000
-"""Quarantined lines kept with their text in memory; all are counted, and the state keeps all."""
-SHOWN = 2_000
 MAX_PARSERS = 64
 """Sets of temporary views whose templates are kept."""
 
@@ -156,17 +153,14 @@ def ingest(
     ignored: Counter[str] = Counter()
     quarantined: Counter[str] = Counter()
     unmatched: Counter[str] = Counter()
-    kept: list[tuple[str, int, str, str]] = []
     lines = used = 0
     for log in (log for path in paths for log in list_logs(path, log_format)):
-        for line, found in interpreter.log(log):
+        for _, found in interpreter.log(log):
             lines += 1
             if isinstance(found, Unusable):
                 (ignored if found.ignored else quarantined)[found.reason] += 1
                 unmatched.update(found.tables)
-                if not found.ignored and len(kept) < MAX_KEPT:
-                    kept.append((line.source, line.position, found.reason, (line.statement or line.raw)[:SHOWN]))
                 continue
             used += 1
             queries.extend(found)
-    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), tuple(kept), dict(unmatched))
+    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), dict(unmatched))

@@ -9,16 +9,16 @@ from zoneinfo import ZoneInfo
 
 __all__ = ["MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
-DAY = 86_400
+DAY_SECONDS = 86_400
 FIRST = -62_135_596_800_000_000
 """Of the year 1, before which Python has no dates."""
-SPANS = {"DAY": DAY, "WEEK": 7 * DAY, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
+SPANS = {"DAY": DAY_SECONDS, "WEEK": 7 * DAY_SECONDS, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
 
 def latest() -> int:
     """The last moment, in microseconds since 1970 UTC, at which a logged query can have run: clocks differ by a day."""
-    return round((time.time() + DAY) * 1e6)
+    return round((time.time() + DAY_SECONDS) * 1e6)
 
 
 def asked_at(timestamp: int) -> int | None:
@@ -54,7 +54,7 @@ def moved(start: dt.date, count: int, unit: str, zone: str) -> dt.date | None:
         day = min(start.day, calendar.monthrange(year, month + 1)[1])
         found = start.replace(year=year, month=month + 1, day=day)
     elif unit in SPANS:
-        if not isinstance(start, dt.datetime) and SPANS[unit] < DAY:
+        if not isinstance(start, dt.datetime) and SPANS[unit] < DAY_SECONDS:
             start = dt.datetime(start.year, start.month, start.day)
         found = start + dt.timedelta(seconds=count * SPANS[unit])
     else:
@@ -62,7 +62,7 @@ def moved(start: dt.date, count: int, unit: str, zone: str) -> dt.date | None:
     if not isinstance(start, dt.datetime) or not isinstance(found, dt.datetime):
         return found
     before, after = _offset(start, zone), _offset(found, zone)
-    steady = after is not None and (before == after or unit in MONTHS or SPANS[unit] >= DAY)
+    steady = after is not None and (before == after or unit in MONTHS or SPANS[unit] >= DAY_SECONDS)
     return found if steady else None
 
 
@@ -82,7 +82,7 @@ def truncated(start: dt.date, unit: str) -> dt.date | None:
     if not isinstance(start, dt.datetime):
         return start
     of_day = dt.timedelta(hours=start.hour, minutes=start.minute, seconds=start.second, microseconds=start.microsecond)
-    return start - of_day % dt.timedelta(seconds=min(SPANS.get(unit, DAY), DAY))
+    return start - of_day % dt.timedelta(seconds=min(SPANS.get(unit, DAY_SECONDS), DAY_SECONDS))
 
 
 def instant(local: dt.datetime, zone: str) -> int | None:

@@ -19,7 +19,7 @@ from zorder_pipeline.model.places import filesystem_of, is_uri
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
-__all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_bytes", "column_shares", "opener"]
+__all__ = ["ARROW_TYPES", "Bounds", "Footers", "Place", "column_shares", "file_column_bytes", "opener"]
 __all__ += ["out_of_reach", "places_of", "read_footers", "row_groups", "zones_of"]
 
 Place = tuple[tuple[str, ...], str]
@@ -107,7 +107,7 @@ def opener(location: str) -> Callable[[str], pa.NativeFile]:
     root, base = filesystem_of(location)
 
     def opened(path: str) -> pa.NativeFile:
-        if "://" in path or path.startswith("file:"):
+        if is_uri(path):
             filesystem, place = filesystem_of(unquote(path))
         else:
             filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"
@@ -186,7 +186,7 @@ def zones_of(bounds: Iterable[Bounds], type_name: str) -> ColumnZones:
     return ColumnZones(low, high, has_low & has_high, counts)
 
 
-def column_bytes(footers: Footers, names: Mapping[str, str]) -> dict[str, npt.NDArray[np.float64]]:
+def file_column_bytes(footers: Footers, names: Mapping[str, str]) -> dict[str, npt.NDArray[np.float64]]:
     """Compressed bytes of each top-level column in each file, shape (files,); 0 where a footer could not be read.
 
     Args:
@@ -210,6 +210,6 @@ def column_shares(footers: Footers, names: Mapping[str, str]) -> dict[str, float
     Args:
         names: column name by its physical top-level name.
     """
-    total = {name: float(sizes.sum()) for name, sizes in column_bytes(footers, names).items()}
+    total = {name: float(sizes.sum()) for name, sizes in file_column_bytes(footers, names).items()}
     whole = sum(total.values())
     return {name: size / whole for name, size in total.items()} if whole else {}

@@ -39,7 +39,7 @@ __all__ = ["STATS", "evaluable", "gather", "stored_columns"]
 
 MOST_PLACES = BLOOM_BITS // 4
 """A Bloom filter with more bits set than this says too little to be kept."""
-LOOKED_AT = 1000
+ROWS_LOOKED_AT = 1000
 """Rows by which columns of few values are told where nothing better is given."""
 _SLOTS = {"string": ("text", pa.string()), "float": ("real", pa.float64())}
 _WHOLE = ("whole", pa.int64())
@@ -142,7 +142,7 @@ def gather(
             "no statistics are gathered in a session with functions of its own under names of Spark's, such as min: "
             "use another session, or one that looks for Spark's functions first"
         )
-    some = some or partial(rows.limit, LOOKED_AT)
+    some = some or partial(rows.limit, ROWS_LOOKED_AT)
     features = [feature for feature in features if stored_columns(feature, stored_as) is not None]
     if not features:
         return STATS.empty_table()

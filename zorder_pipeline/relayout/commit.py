@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.java import cause, first_line, java_class, jvm, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.state.conflicts import conflict, lost_races
 from zorder_pipeline.versions import supported_text
 
 from .committer import Replacement, Written
-from .failures import conflict, lost_races, of_constraints
+from .failures import of_constraints
 from .history import USER_METADATA, history_of, made_as, told_with
-from .restoring import LOOKED_AT
+from .restoring import COMMITS_SEARCHED
 from .session_conf import set_for_a_while
 from .sessions import activate, encoders
 from .snapshot import TableSnapshot, snapshot_of
@@ -217,7 +218,9 @@ class Transaction:
         try:
             if not self._in_log():
                 return None
-            rows = [row for row in history_of(self.current, LOOKED_AT) if int(row["version"]) > self.read_version]
+            rows = [
+                row for row in history_of(self.current, COMMITS_SEARCHED) if int(row["version"]) > self.read_version
+            ]
         except Exception:
             raise VerificationError(
                 f"whether {location} was rewritten is not known ({reason_of(error)}): {_shown(label)} if it was"

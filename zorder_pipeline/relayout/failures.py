@@ -3,53 +3,21 @@
 from __future__ import annotations
 
 import contextlib
-import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import LostRaceError, TableError
-from zorder_pipeline.java import first_line, reason_of
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.java import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "conflict", "lost_races", "of_constraints", "replaced_by_another", "told_plainly"]
+__all__ = ["ZONE", "answered", "of_constraints", "replaced_by_another", "told_plainly"]
 
 ZONE = "spark.sql.session.timeZone"
 
 BROKEN = ("SparkConnectGrpcException", "RetriesExceeded")
 """What Spark Connect raises, itself and not by a class of its own, when no answer of the server came."""
-CONNECT = re.compile(r"\(io\.delta\.exceptions\.(\w+)\)")
-"""How Spark Connect begins to tell an exception of Delta's, whose class it does not know."""
-
-
-@contextlib.contextmanager
-def lost_races(location: str) -> Iterator[None]:
-    """Turn Delta's conflict exceptions into `LostRaceError`, failed constraints into `TableError`."""
-    import delta.exceptions  # noqa: F401 - importing it makes Delta's conflicts arrive as Python exceptions
-    from py4j.protocol import Py4JJavaError
-
-    try:
-        yield
-    except Exception as error:
-        if name := conflict(error):
-            raise LostRaceError(_race(location, name)) from error
-        if isinstance(error, Py4JJavaError):
-            raise TableError(f"{location} could not be written: {first_line(str(error.java_exception))}") from error
-        raise
-
-
-def conflict(error: Exception) -> str:
-    """The class by which Delta says that another writer was faster; "" of any other failure."""
-    from py4j.protocol import Py4JJavaError
-
-    if isinstance(error, Py4JJavaError):
-        name, kinds = error.java_exception.getClass().getName(), ("Concurrent", "AssertionError", "MetadataChanged")
-    else:
-        found = CONNECT.match(str(error))
-        name = found.group(1) if found else type(error).__name__
-        kinds = ("Concurrent", "MetadataChanged", "ProtocolChanged")
-    return name if any(kind in name for kind in kinds) else ""
 
 
 def answered(error: BaseException) -> bool:
@@ -58,13 +26,6 @@ def answered(error: BaseException) -> bool:
     from pyspark.errors import PySparkException
 
     return isinstance(error, Py4JJavaError | PySparkException) and type(error).__name__ not in BROKEN
-
-
-def _race(location: str, name: str) -> str:
-    kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
-    return (
-        f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
-    )
 
 
 def replaced_by_another(location: str) -> str:

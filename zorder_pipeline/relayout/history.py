@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from .sessions import sql_name
+from zorder_pipeline.state.delta_tables import sql_name
+
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:

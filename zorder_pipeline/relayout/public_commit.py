@@ -10,12 +10,13 @@ from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableEr
 from zorder_pipeline.java import first_line
 from zorder_pipeline.model.partition_key import partitions_condition
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.state.conflicts import lost_races
 
 from .committer import Replacement, Written
-from .failures import answered, lost_races, of_constraints
+from .failures import answered, of_constraints
 from .history import history_of, made_as, told_with
 from .public_snapshot import PublicSnapshot
-from .restoring import LOOKED_AT, restore, restore_sql
+from .restoring import COMMITS_SEARCHED, restore, restore_sql
 from .session_conf import set_for_a_while
 from .verify import content_hash
 
@@ -127,7 +128,7 @@ class PublicCommitter:
             "userMetadata of the commit if it was, also later"
         )
         try:
-            found = [row for row in history_of(self.current, LOOKED_AT) if made_as(row, label)]
+            found = [row for row in history_of(self.current, COMMITS_SEARCHED) if made_as(row, label)]
             # others may have committed more than that since
             found = found or [row for row in history_of(self.current) if made_as(row, label)]
         except BaseException as error:
@@ -171,7 +172,7 @@ class PublicCommitter:
             VerificationError: the rows differ.
         """
         before, after = self.current.at(version - 1), self.current.at(version)
-        between = [row for row in history_of(self.current, LOOKED_AT) if self.known < row["version"] < version]
+        between = [row for row in history_of(self.current, COMMITS_SEARCHED) if self.known < row["version"] < version]
         reshaped = any(word in row["operation"] for row in between for word in RESHAPING)
         if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, NoReturn
 from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
+from zorder_pipeline.state.delta_tables import sql_name
 
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
-from .sessions import no_table, sql_name
+from .sessions import no_table
 from .snapshot import PUBLIC, TableSnapshot, remembered
 
 if TYPE_CHECKING:

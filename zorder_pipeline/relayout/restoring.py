@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.state.delta_tables import sql_name
+
 from .history import history_of
 from .session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
-from .sessions import sql_name
 
 if TYPE_CHECKING:
     from .snapshot import TableSnapshot
 
 __all__ = ["restore", "restore_sql"]
 
-LOOKED_AT = 100
+COMMITS_SEARCHED = 100
 """Commits among which ours is sought."""
 ANY_TYPE = {"spark.databricks.delta.schema.typeCheck.enabled": "false"}
 """Take back a table whatever types it has (collations, which this Delta lets no new table have): it gets none anew."""
@@ -59,7 +60,7 @@ def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
     """RESTORE a table; the version that this made, and the one that it replaced."""
     with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS | ANY_TYPE):
         snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
-    row = next(row for row in history_of(snapshot, LOOKED_AT) if row["operation"] == "RESTORE")
+    row = next(row for row in history_of(snapshot, COMMITS_SEARCHED) if row["operation"] == "RESTORE")
     return int(row["version"]), int(row["readVersion"])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import LostRaceError, TableError, ZorderError
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.wording import counted
 
@@ -35,8 +36,6 @@ __all__ = ["BIN_BYTES", "Arranged", "Job", "RelayoutResult", "Safety", "rewrite"
 ATTEMPTS = 3
 BIN_BYTES = 100 << 30
 """Bytes of input that are committed at a time, as far as whole partitions allow."""
-
-Progress = Callable[[str], None]
 
 
 @dataclass(frozen=True)
@@ -108,10 +107,6 @@ class RelayoutResult:
     held: str = ""
 
 
-def _silent(text: str) -> None:
-    """Progress that nobody wants to see."""
-
-
 @dataclass(frozen=True)
 class Safety:
     """How a rewrite is checked, cut into commits, and stopped.
@@ -129,7 +124,7 @@ class Safety:
     row_group_bytes: int | None = None
     bin_bytes: int = BIN_BYTES
     hold: Callable[[], str | None] | None = None
-    progress: Progress = field(default=_silent)
+    progress: Progress = field(default=silent)
     kept: Callable[[RelayoutResult], None] | None = None
 
 

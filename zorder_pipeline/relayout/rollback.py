@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.java import reason_of
+from zorder_pipeline.state.conflicts import lost_races
 
-from .failures import lost_races
 from .history import history_of, rewrote, run_of
 from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table

@@ -45,20 +45,18 @@ def select_files(
     where: str | None = None,
     full: bool = False,
     smallest: float = 1.0,
-    merge_ratio: float = MERGE_RATIO,
 ) -> Selection:
     """Files to rewrite: all of them when ``full``, else those that do not lie by ``layout_id`` or no longer do well.
 
     A file of ours is rewritten when too many of its rows are deleted, or when it is small and its partition has other
     files to rewrite or at least one more small one. And where something is rewritten, the generations before it are
-    merged with it as long as each has at most ``merge_ratio`` times the rows gathered so far, newest first: like the
+    merged with it as long as each has at most `MERGE_RATIO` times the rows gathered so far, newest first: like the
     digits of a counter, n nightly appends so leave about log2(n) generations that overlap, and each row is rewritten
     as often. A second run finds nothing. Where only whole partitions can be replaced, one file chosen means all.
 
     Args:
         where: condition on partition columns.
         smallest: rows of the layout's smallest files in units of ``target_rows``, for those that do not tell theirs.
-        merge_ratio: 0 never merges generations.
 
     Raises:
         TableError: ``where`` is malformed or names other columns.
@@ -79,14 +77,14 @@ def select_files(
     mergeable = (busy | lone)[part]
     # small files that together make no fewer files than they are would come out as they went in
     rewrite = needed | (small & mergeable & _worth_merging(files, even_rows, small | needed, target_rows))
-    rewrite |= _older_generations(files, chosen & ours & ~deleted, needed, merge_ratio)
+    rewrite |= _older_generations(files, chosen & ours & ~deleted, needed)
     if snapshot.whole_partitions:
         rewrite = (np.bincount(part[rewrite], minlength=size) > 0)[part]
     return Selection(np.flatnonzero(rewrite), np.flatnonzero(chosen & ~rewrite))
 
 
 def _older_generations(
-    files: FileList, ours: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_], ratio: float
+    files: FileList, ours: npt.NDArray[np.bool_], needed: npt.NDArray[np.bool_]
 ) -> npt.NDArray[np.bool_]:
     """Which of ``ours`` are merged with what is ``needed`` in their partition, a whole generation at a time."""
     part = files.partition_codes
@@ -101,7 +99,7 @@ def _older_generations(
     for run, (partition, _) in enumerate(runs.tolist()):  # the newest generation of a partition first
         if partition == closed:
             continue
-        if rows[run] > ratio * gathered[partition]:
+        if rows[run] > MERGE_RATIO * gathered[partition]:
             closed = partition
         else:
             gathered[partition] += rows[run]

@@ -1,20 +1,17 @@
-"""What a Spark session is and knows: its versions, and which names and folders are tables."""
+"""What a Spark session is and knows: its versions, and why a folder is no table to it."""
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import has_jvm, java_class, scala_object
-from zorder_pipeline.model.places import is_uri, local_path
-from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.places import local_path
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["activate", "encoders", "is_delta_table", "is_path", "no_table", "session_id", "session_versions"]
-__all__ += ["sql_name"]
+__all__ = ["activate", "encoders", "no_table", "session_id", "session_versions"]
 
 
 def activate(spark: SparkSession) -> None:
@@ -25,21 +22,6 @@ def activate(spark: SparkSession) -> None:
 def encoders(spark: SparkSession) -> Any:
     """How Delta's actions become rows of a Dataset: an object with a method for each kind, as ``addFileEncoder``."""
     return scala_object(spark, "org.apache.spark.sql.delta.implicits.package")
-
-
-def is_delta_table(spark: SparkSession, folder: str) -> bool:
-    """Whether a Delta table lies in a folder."""
-    from delta.tables import DeltaTable
-    from pyspark.errors import PySparkException
-
-    if has_jvm(spark):
-        return DeltaTable.isDeltaTable(spark, folder)
-    try:
-        return bool(spark.sql(f"DESCRIBE DETAIL {sql_name(folder)}").collect()[0]["format"] == "delta")
-    except PySparkException as error:
-        if "DELTA_MISSING_DELTA_TABLE" not in str(error):
-            raise
-        return False
 
 
 def no_table(folder: str) -> str:
@@ -68,16 +50,3 @@ def session_versions(spark: SparkSession) -> tuple[str, str]:
         return spark.version, str(java_class(spark, "io.delta.package").VERSION())
     except (TypeError, Py4JError):
         return spark.version, "of no known version"
-
-
-def sql_name(table: str) -> str:
-    """The name in SQL of a table that is given by its folder or its catalog name."""
-    if is_path(table):
-        whole = table if is_uri(table) else os.path.abspath(table)  # SQL takes no relative folder
-        return "delta." + column_sql((whole,))
-    return table if "`" in table else column_sql(tuple(table.split(".")))
-
-
-def is_path(table: str) -> bool:
-    """Whether a table is given by its folder."""
-    return "/" in table or table.startswith(".")

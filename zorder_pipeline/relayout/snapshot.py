@@ -6,19 +6,21 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, get_args
 
 from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
 from zorder_pipeline.java import has_jvm, items, nothing, reason_of, scala_object, sequence
+from zorder_pipeline.model.choices import CommitterName
 from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.state.delta_tables import is_delta_table, is_path, sql_name
 from zorder_pipeline.versions import check_pair
 
 from .add_files import AddFiles
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
-from .sessions import activate, is_delta_table, is_path, no_table, session_versions, sql_name
+from .sessions import activate, no_table, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -28,8 +30,8 @@ if TYPE_CHECKING:
 __all__ = ["AUTO", "COMMITTERS", "PUBLIC", "TRANSACTION", "TableSnapshot", "forget_snapshots", "open_table"]
 __all__ += ["remembered", "snapshot_of"]
 
-AUTO, TRANSACTION, PUBLIC = "auto", "transaction", "public"
-COMMITTERS = (AUTO, TRANSACTION, PUBLIC)
+COMMITTERS: tuple[CommitterName, ...] = get_args(CommitterName)
+AUTO, TRANSACTION, PUBLIC = COMMITTERS
 """How a table is opened and rewritten: ``transaction`` by Delta's own, ``public`` by public API alone, whole partitions
 only; ``auto`` takes the transaction but in a session that has none."""
 

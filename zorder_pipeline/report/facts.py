@@ -14,8 +14,8 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
-from zorder_pipeline.relayout.ledger import Entry, Ledger
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.ledger import Entry, Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

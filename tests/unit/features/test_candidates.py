@@ -1,7 +1,6 @@
 """Candidates, subsumption and selection on workloads small enough to count by hand."""
 
 import json
-from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -9,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.features.candidates import Candidate, query_weights
-from zorder_pipeline.features.predicates import implies
+from zorder_pipeline.features.candidates import Candidate, column_candidates, query_weights
+from zorder_pipeline.features.predicates import implies, predicate_candidates
 from zorder_pipeline.features.sample import Sample, SampleColumn
-from zorder_pipeline.features.select import Analysis, AnalysisSettings, analyse
+from zorder_pipeline.features.select import Analysis, analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.ranges import Box, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -59,9 +58,9 @@ def sample() -> Sample:
     return Sample(columns, (day // 100).astype(np.int32), N, N)
 
 
-def run(predicates: list[Predicate], **settings: object) -> Analysis:
+def run(predicates: list[Predicate], max_features: int = 16) -> Analysis:
     queries = [LoggedQuery("t", predicate) for predicate in predicates]
-    return analyse(queries, SCHEMA, sample(), AnalysisSettings(**settings))  # type: ignore[arg-type]
+    return analyse(queries, SCHEMA, sample(), max_features=max_features)
 
 
 WORKLOAD: list[Predicate] = [
@@ -119,8 +118,11 @@ def test_limit_of_features_and_thresholds() -> None:
     limited = run(WORKLOAD, max_features=1)
     assert limited.primary == ("day",)
     assert by_name(limited)["price"].reason == "1 features come before price"
-    assert "less than 20.0%" in by_name(run(WORKLOAD, gamma=0.2))["price"].reason
-    assert by_name(run(WORKLOAD, theta=1))["status"].chosen
+    queries = [LoggedQuery("t", predicate) for predicate in WORKLOAD]
+    few = column_candidates(queries, [1.0] * len(queries), SCHEMA, sample(), theta=1, gamma=0.2)
+    found = {candidate.column: candidate for candidate in few}
+    assert "less than 20.0%" in found["price"].reason
+    assert found["status"].chosen
 
 
 def test_predicate_candidates() -> None:
@@ -129,7 +131,9 @@ def test_predicate_candidates() -> None:
     assert found["<like over status>"] == 3
     assert found["tags IS NOT NULL"] == 4
     assert not any("day" in text or "region" in text or "shipped" in text.lower() for text in found)
-    assert "status = 'open'" not in {c.predicate.to_sql() for c in run(WORKLOAD, gamma=0.5).predicate_candidates}
+    queries = [LoggedQuery("t", predicate) for predicate in WORKLOAD]
+    often = predicate_candidates(queries, [1.0] * len(queries), SCHEMA, run(WORKLOAD).candidates, gamma=0.5)
+    assert "status = 'open'" not in {candidate.predicate.to_sql() for candidate in often}
 
 
 def test_json_is_json_and_hides_literals() -> None:
@@ -144,12 +148,8 @@ def test_old_queries_weigh_less() -> None:
     queries = [LoggedQuery("t", is_("day", i), timestamp=i * day) for i in (0, 10)] + [LoggedQuery("t", And(()))]
     assert query_weights(queries, 10) == [0.5, 1.0, 1.0]
     assert query_weights(queries) == [1.0] * 3
-    assert query_weights(queries, 10, "rows", [0.5, 1.0, 0.1]) == [0.25, 1.0, 0.1]
-    assert query_weights(queries, None, "queries", [0.5, 1.0, 0.1]) == [1.0] * 3
-    timed = [replace(queries[0], duration_ms=4.0), queries[1], replace(queries[2], duration_ms=2.0)]
-    assert query_weights(timed, None, "duration") == [4.0, 3.0, 2.0]
-    assert query_weights(timed, None, "bytes") == [1.0] * 3
-    found = analyse(queries, SCHEMA, sample(), AnalysisSettings(half_life_days=10)).candidates[0]
+    assert query_weights(queries, 10, [0.5, 1.0, 0.1]) == [0.25, 1.0, 0.1]
+    found = analyse(queries, SCHEMA, sample(), half_life_days=10).candidates[0]
     assert (found.frequency, found.queries, found.share) == (1.5, 2, 0.6)
 
 

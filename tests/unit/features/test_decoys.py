@@ -7,9 +7,10 @@ import json
 import numpy as np
 import pytest
 
+from zorder_pipeline.features.candidates import column_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.sample import Sample, SampleColumn
-from zorder_pipeline.features.select import AnalysisSettings, analyse
+from zorder_pipeline.features.select import analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
@@ -61,7 +62,7 @@ def test_the_primary_features_are_the_six(seed: int) -> None:
     sample = _sample(rng)
     schema = TableSchema(tuple(Column(name, "int") for name in sample.columns))
     assert len(schema.columns) == 40
-    analysis = analyse(_queries(rng), schema, sample, AnalysisSettings())
+    analysis = analyse(_queries(rng), schema, sample)
     assert sorted(analysis.primary) == sorted(USEFUL)
     told = {candidate.column: candidate.reason for candidate in analysis.candidates}
     assert "constant" in told["constant0"]
@@ -98,7 +99,9 @@ def test_a_weaker_predicate_serves_those_who_ask_for_more() -> None:
     asked = [five] * 30 + [three] * 10 + [either] * 5 + [inside] * 4 + [flag] * 3
     sample = Sample({}, np.zeros(0, np.int32), 0, 0)
     queries = [LoggedQuery("t", predicate) for predicate in asked]
-    found = analyse(queries, schema, sample, AnalysisSettings(theta=10)).predicate_candidates
+    weights = [1.0] * len(queries)
+    columns = column_candidates(queries, weights, schema, sample, theta=10)
+    found = predicate_candidates(queries, weights, schema, columns)
     assert {candidate.predicate: candidate.queries for candidate in found} == {
         three: 40,
         five: 30,

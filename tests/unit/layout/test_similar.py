@@ -155,15 +155,14 @@ def test_open_ends_nulls_and_points_stay_what_they_are() -> None:
     assert (nothing == ROWS / 5).all()
 
 
-def test_many_queries_and_empty_logs_are_left_alone_and_equal_seeds_agree() -> None:
+def test_many_queries_and_empty_logs_are_left_alone_and_equal_ones_get_equal_copies() -> None:
     plenty = estimator([between(a=(i, i + 50)) for i in range(MOST_QUERIES // 2 + 1)])
     assert with_similar(plenty, np.ones(plenty.queries))[0] is plenty
     nothing = estimator([])
     assert with_similar(nothing, np.ones(0))[0] is nothing
     own = estimator([between(a=(i * 100, i * 100 + 50)) for i in range(20)])
-    one, two, other = (with_similar(own, np.ones(20), seed=seed)[0].first for seed in (0, 0, 1))
+    one, two = (with_similar(own, np.ones(20))[0].first for _ in range(2))
     assert (one == two).all()
-    assert (one != other).any()
 
 
 def test_a_query_that_matches_nothing_is_moved_from_where_its_ranges_lie() -> None:

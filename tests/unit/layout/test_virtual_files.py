@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import column_bytes, files_read, pieces
+from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_file_bytes
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
@@ -56,7 +56,7 @@ def test_bytes_told_from_a_twentieth_of_the_rows_are_those_of_a_writer(tmp_path:
     chosen = np.sort(np.random.default_rng(1).choice(ROWS, ROWS // 20, replace=False))
     values, valid = canonical_array(column, ValueType.parse(type_name))
     file = chosen * FILES // ROWS
-    told = column_bytes(
+    told = virtual_file_bytes(
         values[chosen], valid[chosen], type_name, file, np.arange(len(chosen)), FILES, ROWS / len(chosen), codec
     )
     assert told.shape == (FILES,)
@@ -68,7 +68,8 @@ def test_a_column_takes_fewer_bytes_where_the_layout_sorts_it() -> None:
     values, valid = rng.integers(0, 5000, 6000), np.ones(6000, dtype=np.bool_)
     mixed, ranked = np.arange(6000) // 1000, np.argsort(np.argsort(values)) // 1000
     sizes = [
-        column_bytes(values, valid, "bigint", file, np.lexsort((values, file)), 6, 100.0) for file in (mixed, ranked)
+        virtual_file_bytes(values, valid, "bigint", file, np.lexsort((values, file)), 6, 100.0)
+        for file in (mixed, ranked)
     ]
     assert sizes[1].sum() < 0.9 * sizes[0].sum()
 

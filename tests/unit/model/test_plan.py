@@ -72,6 +72,16 @@ def test_a_plan_is_refused_when_its_columns_changed(schema: TableSchema, message
         PLAN.refuse_unless_fits("id-1", schema)
 
 
+def test_a_plan_is_refused_when_its_layout_names_what_the_table_never_had() -> None:
+    other = dataclasses.replace(SPEC.features[1], column="z")
+    bad = dataclasses.replace(PLAN, spec=dataclasses.replace(SPEC, features=(SPEC.features[0], other), tie_break=()))
+    with pytest.raises(PlanError, match="column z of the plan's layout is gone"):
+        bad.refuse_unless_fits("id-1", SCHEMA)
+    bad = dataclasses.replace(PLAN, spec=dataclasses.replace(SPEC, tie_break=("z",)))
+    with pytest.raises(PlanError, match="column z, by which the plan's layout breaks ties, is gone"):
+        bad.refuse_unless_fits("id-1", SCHEMA)
+
+
 def test_a_plan_fits_a_table_with_a_new_column_and_no_other_table() -> None:
     PLAN.refuse_unless_fits("id-1", TableSchema((*SCHEMA.columns, Column("new", "int"))))
     with pytest.raises(PlanError, match="made for another table"):

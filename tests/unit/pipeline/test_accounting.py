@@ -11,7 +11,7 @@ from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, wideni
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.pipeline.accounting import _check
 from zorder_pipeline.pipeline.undoing import ended_at
-from zorder_pipeline.relayout.ledger import Entry
+from zorder_pipeline.state.ledger import Entry
 
 COSTS = CostModel(scan=10.0, per_opened_file=0.1)
 ENTRY = {

@@ -87,7 +87,7 @@ def _analysed(
     logged = tuple(LoggedQuery("t", predicate) for predicate in queries)
     names = {feature: feature.name for feature in features}
     snapshot = SimpleNamespace(schema=SCHEMA)
-    return TableAnalysis(cast(Any, snapshot), logged, cast(Any, sample), cast(Any, None), 0, (), names)
+    return TableAnalysis(cast(Any, snapshot), logged, cast(Any, sample), cast(Any, None), (), names)
 
 
 KINDS_ALONE = _looked_up("kind", "3")

@@ -23,10 +23,11 @@ from pyarrow import fs
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.files import LogFile, list_logs
-from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.query_log.ingest import Interpreter, ingest
 from zorder_pipeline.query_log.parts import Part, rows_of
 from zorder_pipeline.query_log.reader import lines_of
 from zorder_pipeline.query_log.records import line_of
+from zorder_pipeline.query_log.sql import Unusable
 
 RECORDS = [
     {"statement": "SELECT a FROM t WHERE a = 1", "timestamp": "2024-01-15T10:00:00Z", "user": "ann"},
@@ -264,7 +265,9 @@ def test_bad_lines_are_quarantined_with_their_position_and_nothing_after_them_is
     log = ingest([str(tmp_path / "log.jsonl")])
     assert (log.lines, log.used) == (9, 2)
     assert log.quarantined == {"malformed_json": 2, "no_statement": 3, "invalid_utf8": 1, "truncated": 1}
-    assert {position for _, position, _, _ in log.quarantine} == {1, 2, 3, 4, 6, 7, 9}
+    (file,) = list_logs(str(tmp_path / "log.jsonl"))
+    told = Interpreter(Catalog.of({}, {}, {}, "spark")).log(file)
+    assert {line.position for line, found in told if isinstance(found, Unusable)} == {1, 2, 3, 4, 6, 7, 9}
 
 
 def test_a_line_beyond_all_measure_is_left_out(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from zorder_pipeline.relayout.sessions import sql_name
+from zorder_pipeline.state.delta_tables import sql_name
 
 
 @pytest.mark.parametrize(

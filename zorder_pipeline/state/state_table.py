@@ -9,8 +9,8 @@ from zorder_pipeline.errors import LostRaceError, ZorderError
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 
-from .failures import lost_races
-from .sessions import is_delta_table, sql_name
+from .conflicts import lost_races
+from .delta_tables import is_delta_table, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

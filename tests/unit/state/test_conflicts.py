@@ -3,7 +3,7 @@
 import pytest
 
 from zorder_pipeline.errors import LostRaceError
-from zorder_pipeline.relayout.failures import lost_races
+from zorder_pipeline.state.conflicts import lost_races
 
 TOLD = "(io.delta.exceptions.ConcurrentDeleteReadException) [DELTA_CONCURRENT_DELETE_READ.WITHOUT_HINT] Transaction"
 OWN = type("MetadataChangedException", (Exception,), {})
