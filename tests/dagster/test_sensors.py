@@ -258,6 +258,37 @@ def test_which_tables_have_partitions(tmp_path: Path) -> None:
         look(TableConfig(name="y", catalog="sales.y"))
 
 
+def test_a_table_that_was_replaced_has_the_partitions_of_its_successor(tmp_path: Path) -> None:
+    """By the commit that replaced it, by a checkpoint of any form, and behind one that was cut off."""
+    from pyarrow import parquet
+
+    table, log = TableConfig(name="t", location=str(tmp_path / "t")), tmp_path / "t" / "_delta_log"
+    rows = pa.table({"ds": ["1"], "a": [1]})
+    write_deltalake(str(tmp_path / "t"), rows)
+    assert not has_partitions(table)
+    write_deltalake(str(tmp_path / "t"), rows, mode="overwrite", schema_mode="overwrite", partition_by=["ds"])
+    assert has_partitions(table)
+    append(tmp_path / "t", ["2"])
+    assert has_partitions(table), "a commit of data alone says nothing of it"
+    DeltaTable(tmp_path / "t").create_checkpoint()
+    for commit in log.glob("*.json"):
+        commit.unlink()
+    assert has_partitions(table)
+    (whole,) = log.glob("*.checkpoint.parquet")
+    parts = parquet.read_table(whole)
+    half = parts.num_rows - 1  # metadata comes first, and only one part has it
+    for number, part in enumerate((parts[:half], parts[half:]), 1):
+        parquet.write_table(part, log / f"{2:020d}.checkpoint.{number:010d}.{2:010d}.parquet")
+    whole.unlink()
+    assert has_partitions(table)
+    (log / f"{3:020d}.checkpoint.parquet").write_bytes(b"PAR1")
+    assert has_partitions(table)
+    write_deltalake(str(tmp_path / "u"), rows, partition_by=["ds"])
+    write_deltalake(str(tmp_path / "u"), rows, mode="overwrite", schema_mode="overwrite", partition_by=["a"])
+    DeltaTable.create(str(tmp_path / "u"), DeltaTable(tmp_path / "u").schema(), mode="overwrite")
+    assert not has_partitions(TableConfig(name="u", location=str(tmp_path / "u")))
+
+
 def test_sensors_start_no_spark(tmp_path: Path) -> None:
     append(tmp_path / "t", ["1"])
     (tmp_path / "tables.yaml").write_text(

@@ -83,6 +83,16 @@ def test_later_queries_show_whether_a_promise_was_kept(
     assert (check.queries, check.broken) == (81, True), "a query that reads nothing hides not what the others read"
 
 
+@pytest.mark.slow
+def test_as_many_other_queries_are_measured_anew(spark: SparkSession, relaid: tuple[str, str, Plan, int]) -> None:
+    """A log that is kept for some days has as many queries each night where as many are asked each day."""
+    path, state, _, _ = relaid
+    (check,) = pipeline.check_promises(spark, state, path, asked("part", 1, 30))
+    assert (check.queries, check.broken) == (30, False)
+    (check,) = pipeline.check_promises(spark, state, path, asked("price", 31, 30))
+    assert (check.queries, check.broken) == (30, True)
+
+
 def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[str, str, Plan, int]) -> None:
     path, state, _, _ = relaid
     later = datetime.now(UTC) + timedelta(days=10)

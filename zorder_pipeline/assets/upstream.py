@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,8 @@ LATEST = -2
 UPKEEP = ("VACUUM START", "VACUUM END")
 AS_WRITTEN = ("string", "date", "byte", "short", "integer", "long")
 """Types of partition columns whose values delta-rs names as Spark does."""
+TOLD = re.compile(r"\d{20}\.(json|checkpoint\.([^.]+\.){0,2}(json|parquet))")
+"""Files of a Delta log in which a table's metadata can stand: commits, and checkpoints of any form."""
 
 
 @dataclass(frozen=True)
@@ -168,29 +172,42 @@ def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple
 
 
 def has_partitions(table: TableConfig) -> bool:
-    """Whether Dagster shows the table's partitions: as configured, else whether a local table was made with any.
+    """Whether Dagster shows the table's partitions: as configured, else whether a local table has any.
 
-    Definitions are loaded often and for many tables, so only a local table's first commit is read, up to its schema;
-    where Delta has removed that one, as it does after a month, delta-rs is asked.
+    Definitions are loaded often and for many tables, so no table is opened for it, as delta-rs reads the names of all
+    of its files for that: only what its log says of the table itself is read.
     """
     if table.partitions is not None:
         return table.partitions
     if table.location is None or (local := local_path(table.location)) is None:
         return False
-    first = Path(local) / "_delta_log" / f"{0:020d}.json"
-    try:
-        with first.open(encoding="utf-8") as actions:
-            for line in actions:
-                if '"metaData"' in line and (made := json.loads(line).get("metaData")):
-                    return bool(made.get("partitionColumns"))
-    except (OSError, ValueError):
-        pass
-    if not first.parent.is_dir():
-        return False  # no such table yet
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
+    return bool(_newest_metadata(Path(local) / "_delta_log").get("partitionColumns"))
 
+
+def _newest_metadata(log: Path) -> Mapping[str, Any]:
+    """What a Delta log says of its table, which a commit does that changes it, and each checkpoint; {} without any."""
     try:
-        return bool(DeltaTable(local).metadata().partition_columns)
-    except (DeltaError, OSError):
-        return False  # `partitions: true` says it
+        names = [name for name in os.listdir(log) if TOLD.fullmatch(name)]
+    except OSError:
+        return {}  # no such table yet
+    for name in sorted(names, reverse=True):  # of a version the commit comes before the checkpoint
+        try:
+            if (found := _metadata_in(log / name)) is not None:
+                return found
+        except (OSError, ValueError):  # removed meanwhile, or not whole: an earlier one tells
+            continue
+    return {}
+
+
+def _metadata_in(file: Path) -> Mapping[str, Any] | None:
+    """The metadata in a commit or a checkpoint; None without any."""
+    if file.suffix == ".parquet":
+        from pyarrow import parquet
+
+        with parquet.ParquetFile(file) as actions:
+            columns = actions.read(columns=["metaData"]).columns
+        rows = [row for column in columns for row in column.drop_null().to_pylist()]
+    else:
+        with file.open(encoding="utf-8") as lines:
+            rows = [json.loads(line).get("metaData") for line in lines if '"metaData"' in line]
+    return next((row for row in rows if row), None)

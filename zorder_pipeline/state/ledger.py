@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -31,8 +31,8 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
-    # since versions 3, 4 and 5
-    *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE"),
+    # since versions 3, 4, 5 and 6
+    *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE", "measured_until BIGINT"),
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -54,6 +54,7 @@ class Entry:
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
         measured_page_bytes: saved per query by readers that skip by pages; None where unknown.
+        measured_until: when the newest of those queries was asked, microseconds since 1970 UTC; None where unknown.
         gate: the gate's figures; empty when it was not asked.
         ended_at: when a RESTORE or another's OPTIMIZE undid it, microseconds since 1970 UTC; None while it stands.
     """
@@ -97,6 +98,7 @@ class Entry:
     promised_page_bytes: float | None = None
     page_bytes_before: float | None = None
     measured_page_bytes: float | None = None
+    measured_until: int | None = None
 
     @property
     def promised(self) -> float:
@@ -274,4 +276,5 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         promised_page_bytes=promise.get("page_bytes_saved_per_query"),
         page_bytes_before=promise.get("page_bytes_before"),
         measured_page_bytes=row["measured_page_bytes_saved"],
+        measured_until=row["measured_until"],
     )

@@ -20,7 +20,7 @@ from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from zorder_pipeline.state.ledger import Entry, Ledger
 
-from .comparing import compared
+from .comparing import compared, latest_of
 from .undoing import note_ends
 
 if TYPE_CHECKING:
@@ -132,7 +132,8 @@ def check_promises(
     note_ends(now, ledger, known)
     for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = [query for query in queries if version is not None or _later(query, entry)]
-        if len(chosen) == entry.measured_queries:
+        # the same number may be others: with a window that slides as many come in as go out
+        if (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until):
             continue
         # files are read for it, so only of what is in force, or was asked for
         pages = _pages_promised(entry) is not None and (version is not None or entry is known[-1])

@@ -15,7 +15,7 @@ from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["compared"]
+__all__ = ["compared", "latest_of"]
 
 ENOUGH = 5
 """Different queries, by what they filter, without which nothing is said about a promise."""
@@ -45,6 +45,11 @@ def compared(
     return _difference(before, after, queries, asked.times)
 
 
+def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
+    """When the newest of some queries was asked, microseconds since 1970 UTC; None where no time is known."""
+    return max((query.timestamp for query in queries if query.timestamp is not None), default=None)
+
+
 def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
     snapshot = now.at(version)
     boxes = boxes_of(queries, snapshot.schema)
@@ -66,10 +71,11 @@ def _difference(
         return float(np.average(values, weights=times))
 
     rate, source = observed_rate([query.timestamp for query in queries], len(queries))
-    values: dict[str, float | None] = {
+    values: dict[str, float | int | None] = {
         "bytes_saved": None,  # of other queries than those: what was measured before says nothing
         "page_bytes_saved": None,
         "queries": len(queries),
+        "until": latest_of(queries),
         "before": mean(before.rows),
         "after": mean(after.rows),
         "files_saved": mean(before.files - after.files),
