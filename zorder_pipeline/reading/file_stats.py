@@ -14,12 +14,13 @@ from urllib.parse import quote, unquote
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm, scala_object
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.state_table import newer_version
 
 from .gather import STATS
 
@@ -196,9 +197,7 @@ class FileStats:
         return rows
 
     def _exists(self) -> bool:
-        from delta.tables import DeltaTable
-
-        return DeltaTable.isDeltaTable(self.spark, self.path)
+        return is_delta_table(self.spark, self.path)
 
     def _version(self) -> tuple[str, int] | None:
         """Id and version of the state's table; None where there is none, or only a job could tell."""
@@ -251,10 +250,7 @@ class FileStats:
             frame = frame.withColumn("sql", F.lit(None).cast("string"))
         rows = frame.select(*STORED.names).toArrow().cast(STORED)
         if len(rows) and (newest := pc.max(rows["schema_version"]).as_py()) > SCHEMA_VERSION:
-            raise ZorderError(
-                f"{self.path} was written by a newer version of zorder (schema {newest}, this one knows "
-                f"{SCHEMA_VERSION}); upgrade zorder, or use another state folder"
-            )
+            raise newer_version(self.path, newest, SCHEMA_VERSION)
         return Gathered(rows)
 
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import time
-import uuid
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +24,6 @@ COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_name STRING", "plan_id STRING", "event STRING"),
     *("event_at TIMESTAMP", "event_date DATE", "by STRING", "table_version BIGINT", "reasons STRING", "plan STRING"),
 )
-APP = "zorder-approvals"
 
 
 class Approvals:
@@ -51,8 +48,7 @@ class Approvals:
 
     def newest(self, table_id: str) -> Request | None:
         """A table's newest request; None when there never was one, or an older version of the code wrote it."""
-        found = [request for request in self.all() if request.table_id == table_id]
-        return max(found, key=lambda request: request.asked_at, default=None)
+        return max(self.all(table_id), key=lambda request: request.asked_at, default=None)
 
     def waiting(self) -> list[Request]:
         """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first."""
@@ -87,13 +83,15 @@ class Approvals:
         self.settle(request, event, by)
         return self.newest(request.table_id) or request
 
-    def all(self) -> list[Request]:
-        """Every request ever made, oldest first."""
+    def all(self, table_id: str | None = None) -> list[Request]:
+        """Every request ever made, or those of one table, oldest first."""
         from pyspark.sql import functions as F
 
-        rows = self.table.read().withColumn("moment", F.unix_micros("event_at")).orderBy("moment").collect()
+        rows = self.table.read().withColumn("moment", F.unix_micros("event_at")).orderBy("moment")
+        if table_id is not None:
+            rows = rows.where(F.col("table_id") == table_id)
         found: dict[tuple[str, str], Request] = {}
-        for row in rows:
+        for row in rows.collect():
             key = (row["table_id"], row["plan_id"])
             if row["event"] == PENDING:
                 found.pop(key, None)  # asked again: it is the newest now
@@ -108,8 +106,7 @@ class Approvals:
     def _note(self, event: str, values: dict[str, Any]) -> None:
         now = datetime.now(UTC)
         row = {"schema_version": SCHEMA_VERSION, "event": event, "event_at": now.isoformat(), **values}
-        app = f"{APP}-{uuid.uuid4().hex}"
-        self.table.append([row | {"event_date": now.date().isoformat()}], app, int(time.time()))
+        self.table.append([row | {"event_date": now.date().isoformat()}])
 
 
 def _names(request: Request) -> set[str]:

@@ -161,7 +161,7 @@ class Ledger:
             row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}
             row |= {"cost_high": gate.get("cost_high")}
         # a transaction of its own makes a repeated record nothing, and either of two at once may come first
-        self.table.append([row], f"{APP}-{plan.table_id}-{version}", 1)
+        self.table.append([row], f"{APP}-{plan.table_id}-{version}")
 
     def measured(self, table_id: str, version: int, values: Mapping[str, Any]) -> None:
         """Note what became of a relayout: columns ``measured_…`` by their name without that."""
@@ -198,7 +198,9 @@ class Ledger:
                 before += day["runs"]
         asked = rows.withColumns({"moment": F.unix_micros("committed_at"), "ended": F.unix_micros("ended_at")})
         asked = asked.orderBy("moment", "version")
-        found = [row.asDict() for row in asked.collect()]
+        # of the plan, which may be large, no more than is told; get_json_object knows no NaN, which a plan may hold
+        told = F.from_json("plan", "promise STRING, log_watermark BIGINT").alias("told")
+        found = [row.asDict() for row in asked.select("*", told).select("*", "told.*").drop("plan", "told").collect()]
         last = {row["run"]: row["version"] for row in found if row["run"] is not None}
         ended = [row for row in found if row["run"] is None or last[row["run"]] == row["version"]]
         return [_entry(row) for row in (ended if newest is None else ended[-newest:])]
@@ -230,8 +232,7 @@ def _cores(spark: SparkSession) -> int:
 
 
 def _entry(row: Mapping[str, Any]) -> Entry:
-    plan = json.loads(row["plan"] or "{}")
-    promise = plan.get("promise", {})
+    promise = json.loads(row["promise"] or "{}")
 
     def number(name: str) -> float:
         return float(row[name] or 0.0)
@@ -264,7 +265,7 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         bytes_before=promise.get("bytes_before", 0.0),
         files_before=promise.get("files_before", 0.0),
         queries_per_day=promise.get("queries_per_day", 0.0),
-        log_watermark=plan.get("log_watermark"),
+        log_watermark=row["log_watermark"],
         measured_queries=row["measured_queries"] or 0,
         measured_before=number("measured_before"),
         measured_after=number("measured_after"),

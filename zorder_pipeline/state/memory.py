@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
-import uuid
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -43,4 +41,4 @@ class Memories:
         now = datetime.now(UTC)
         row = {"schema_version": SCHEMA_VERSION, "table_id": table_id, "noted_at": now.isoformat()}
         row |= {"noted_date": now.date().isoformat(), "memory": json.dumps(dict(memory))}
-        self.table.append([row], f"zorder-drift-{uuid.uuid4().hex}", int(time.time()))
+        self.table.append([row])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError, ZorderError
@@ -15,10 +15,18 @@ from .delta_tables import is_delta_table, sql_name
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["StateTable"]
+__all__ = ["StateTable", "newer_version"]
 
 TRIES = 5
 """Times that a change is tried against other writers."""
+
+
+def newer_version(place: str, found: int, known: int) -> ZorderError:
+    """The error of a table, or a state, that a later version of this code wrote."""
+    return ZorderError(
+        f"{place} was written by a newer version of zorder (schema {found}, this one knows {known}); upgrade zorder, "
+        f"or use another state folder"
+    )
 
 
 class StateTable:
@@ -57,14 +65,15 @@ class StateTable:
         found = [F.col(name) if name in frame.columns else F.lit(None).cast(kind) for name, kind in self.types.items()]
         newest = frame.agg(F.max("schema_version")).collect()[0][0]
         if newest is not None and newest > self.version:
-            raise ZorderError(
-                f"{self.path} was written by a newer version of zorder (schema {newest}, this one knows "
-                f"{self.version}); upgrade zorder, or use another state folder"
-            )
+            raise newer_version(self.path, newest, self.version)
         return frame.select(*(column.alias(name) for column, name in zip(found, self.types, strict=True)))
 
-    def append(self, rows: Sequence[Mapping[str, Any]], app: str, number: int) -> None:
-        """Add rows; the same ``app`` and ``number`` a second time adds nothing. Columns left out are null."""
+    def append(self, rows: Sequence[Mapping[str, Any]], once: str | None = None) -> None:
+        """Add rows; columns left out are null.
+
+        Args:
+            once: a name under which the rows are added a first time only.
+        """
         if not rows:
             return
         from pyspark.sql import functions as F
@@ -77,10 +86,15 @@ class StateTable:
         chosen = [
             (F.col(name) if name in given else F.lit(None)).cast(kind).alias(name) for name, kind in self.types.items()
         ]
-        if self.exists():
-            self._upgrade()
-        writer = frame.select(*chosen).write.format("delta").mode("append").partitionBy(self.partition)
-        writer.option("txnAppId", app).option("txnVersion", number).save(self.path)
+        options = {} if once is None else {"txnAppId": once, "txnVersion": "1"}
+
+        def add() -> None:
+            if self.exists():
+                self._upgrade()
+            writer = frame.select(*chosen).write.format("delta").mode("append").partitionBy(self.partition)
+            writer.options(**options).save(self.path)
+
+        self._insist(add)  # two may make the table at the same time
 
     def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Set ``values`` in the rows whose columns equal ``key``."""
@@ -88,10 +102,15 @@ class StateTable:
         changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
         changes.append(f"schema_version = {self.version}")
         condition = " AND ".join(f"{name} = {self._sql(name, value)}" for name, value in key.items())
-        for left in reversed(range(TRIES)):  # other rows of the same file may be changed at the same time
+        statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}"
+        self._insist(lambda: self.spark.sql(statement).collect())  # another row of the same file may be changed
+
+    def _insist(self, change: Callable[[], object]) -> None:
+        """Try a change again when another writer was faster."""
+        for left in reversed(range(TRIES)):
             try:
                 with lost_races(self.path):
-                    self.spark.sql(f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}").collect()
+                    change()
                 return
             except LostRaceError:
                 if not left:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -62,7 +61,7 @@ class Timings:
         now = datetime.now(UTC)
         common = {"schema_version": SCHEMA_VERSION, "table_location": location, "calibrated_at": now.isoformat()}
         common |= {"calibration_date": now.date().isoformat()}
-        self.table.append([common | vars(item) for item in timings], f"zorder-calibration-{uuid.uuid4().hex}", 1)
+        self.table.append([common | vars(item) for item in timings])
 
     def all(self) -> list[Timing]:
         """Everything that was timed."""

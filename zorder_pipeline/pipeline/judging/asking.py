@@ -46,7 +46,7 @@ def with_approval(
         back: who took our newest relayout back: then a person is asked whatever the rules say.
     """
     approvals = Approvals(spark, state)
-    requests = [request for request in approvals.all() if request.table_id == snapshot.table_id]
+    requests = approvals.all(snapshot.table_id)
     request = requests[-1] if requests else None
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
     if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:

@@ -8,18 +8,20 @@ nobody reads and `purge` removes; the files are read again by the next run. Two 
 from __future__ import annotations
 
 import contextlib
-import functools
 import json
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 from zorder_pipeline.query_log.statements.moments import latest as latest_moment
+from zorder_pipeline.state.conflicts import lost_races
+from zorder_pipeline.state.delta_tables import is_delta_table
+from zorder_pipeline.state.state_table import newer_version
 
 from .intake import batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
@@ -55,6 +57,7 @@ class LogStore:
 
     def __init__(self, spark: SparkSession, state: str) -> None:
         self.spark, self.state = spark, state.rstrip("/")
+        self._newest: int | None = None
 
     def path(self, table: str) -> str:
         """Folder of one of the tables."""
@@ -222,6 +225,7 @@ class LogStore:
             F.lit(run).alias("run"),
             F.lit(generation).alias("generation"),
             "*",
+            F.lit(SCHEMA_VERSION).alias("schema_version"),
             F.current_timestamp().alias("ingested_at"),
         )
         self._append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
@@ -232,7 +236,7 @@ class LogStore:
         new = not self._exists(name)
         writer = frame.write.format("delta").mode("append").options(**(options or {}))
         if new:
-            writer = writer.option("delta.appendOnly", "false").option("zorder.schemaVersion", str(SCHEMA_VERSION))
+            writer = writer.option("delta.appendOnly", "false")
             if name == "query_log":
                 writer = writer.partitionBy("table_name")
         elif name != "query_log":  # an older quarantine has no users, older files no marks
@@ -254,44 +258,32 @@ class LogStore:
         return current(self._read("log_files"))
 
     def _exists(self, name: str) -> bool:
-        from delta.tables import DeltaTable
-
-        return DeltaTable.isDeltaTable(self.spark, self.path(name))
+        return is_delta_table(self.spark, self.path(name))
 
     def _read(self, name: str) -> DataFrame:
         frame = self.spark.read.format("delta").load(self.path(name))
-        if name == "log_files":
-            self._check_version(name)
+        if name == "log_files" and self._version(frame) > SCHEMA_VERSION:
+            raise newer_version(self.state, self._version(frame), SCHEMA_VERSION)
         return frame
 
-    @functools.cached_property
-    def _versions(self) -> dict[str, int]:
-        return {}
+    def _version(self, files: DataFrame) -> int:
+        """Of the schema that the state was written with; asked once, as each time takes a job."""
+        from pyspark.sql import functions as F
 
-    def _check_version(self, name: str) -> None:
-        from delta.tables import DeltaTable
-
-        if name not in self._versions:
-            row = DeltaTable.forPath(self.spark, self.path(name)).detail().select("properties").collect()[0]
-            self._versions[name] = int(row["properties"].get("zorder.schemaVersion", SCHEMA_VERSION))
-        if self._versions[name] > SCHEMA_VERSION:
-            raise ZorderError(
-                f"the state {self.state} was written by a newer version of zorder (schema {self._versions[name]}, this "
-                f"one knows {SCHEMA_VERSION}); upgrade zorder, or use another state folder"
-            )
+        if self._newest is None:
+            known = "schema_version" in files.columns  # which it has since there was no other
+            self._newest = (files.agg(F.max("schema_version")).collect()[0][0] if known else None) or 1
+        return self._newest
 
 
 @contextlib.contextmanager
 def _conflicts(state: str) -> Iterator[None]:
     """Delta's conflicts as `LostRaceError`."""
-    import delta.exceptions  # noqa: F401 - makes Delta's conflicts arrive as Python exceptions
-
     try:
-        yield
-    except Exception as error:
-        if "Concurrent" in type(error).__name__ + str(error)[:200]:
-            raise _lost(state) from error
-        raise
+        with lost_races(state):
+            yield
+    except LostRaceError as error:
+        raise _lost(state) from error
 
 
 def _lost(state: str) -> LostRaceError:

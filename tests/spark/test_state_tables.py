@@ -1,0 +1,128 @@
+"""Tables of the state: what a later version wrote, two writers at once, and how little is fetched of them."""
+
+from __future__ import annotations
+
+import math
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from delta.tables import DeltaTable
+from pyspark.sql import SparkSession
+
+from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.java import beside
+from zorder_pipeline.model.plan import Plan, Promise
+from zorder_pipeline.query_log.intake import store as stores
+from zorder_pipeline.query_log.intake.store import LogStore
+from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.state import state_table
+from zorder_pipeline.state.ledger import Ledger
+from zorder_pipeline.state.memory import Memories
+from zorder_pipeline.state.state_table import StateTable
+
+CATALOG = Catalog({"t": "t"}, {})
+COLUMNS = ("schema_version INT", "name STRING", "day DATE")
+
+
+def log(folder: Path, name: str) -> str:
+    (folder / name).write_text('{"statement": "SELECT a FROM t WHERE a = 1"}\n')
+    return str(folder / name)
+
+
+@pytest.mark.slow
+def test_a_log_that_a_later_version_wrote_is_not_touched(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state = str(tmp_path / "state")
+    with monkeypatch.context() as later:
+        later.setattr(stores, "SCHEMA_VERSION", 2)
+        LogStore(spark, state).ingest(log(tmp_path, "a.jsonl"), CATALOG)
+    told = r"was written by a newer version of zorder \(schema 2, this one knows 1\)"
+    for use in (lambda: LogStore(spark, state).load(), lambda: LogStore(spark, state).purge(90)):
+        with pytest.raises(ZorderError, match=told):
+            use()
+    with pytest.raises(ZorderError, match="newer version of zorder"):
+        LogStore(spark, state).ingest(log(tmp_path, "b.jsonl"), CATALOG)
+    assert DeltaTable.forPath(spark, f"{state}/query_log").toDF().count() == 1
+
+
+@pytest.mark.slow
+def test_a_log_from_before_versions_were_noted_is_read_and_added_to(spark: SparkSession, tmp_path: Path) -> None:
+    state = str(tmp_path / "state")
+    LogStore(spark, state).ingest(log(tmp_path, "a.jsonl"), CATALOG)
+    files = spark.read.format("delta").load(f"{state}/log_files").drop("schema_version")
+    files.write.format("delta").mode("overwrite").option("overwriteSchema", "true").save(f"{state}/log_files")
+    assert len(LogStore(spark, state).load().queries) == 1
+    LogStore(spark, state).ingest(log(tmp_path, "b.jsonl"), CATALOG)
+    assert len(LogStore(spark, state).load().queries) == 2
+
+
+def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *acts: Any) -> list[BaseException | None]:
+    """What becomes of several writers that have all seen that there is no table yet."""
+    seen = threading.Barrier(len(acts), timeout=60)
+    exists, met = state_table.is_delta_table, threading.local()
+
+    def look(*args: Any) -> bool:
+        found = exists(*args)
+        if not found and not getattr(met, "once", False):
+            met.once = True
+            seen.wait()
+        return found
+
+    for module in (state_table, stores):
+        monkeypatch.setattr(module, "is_delta_table", look)
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return [done.exception() for done in [pool.submit(beside(spark, act)) for act in acts]]
+
+
+def test_two_that_make_a_table_at_once_both_add_their_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def adding(name: str) -> Any:
+        table = StateTable(spark, str(tmp_path), "notes", COLUMNS, 1, "day")
+        return lambda: table.append([{"schema_version": 1, "name": name, "day": "2026-11-28"}])
+
+    assert at_once(spark, monkeypatch, adding("a"), adding("b")) == [None, None]
+    rows = StateTable(spark, str(tmp_path), "notes", COLUMNS, 1, "day").read().collect()
+    assert sorted(row["name"] for row in rows) == ["a", "b"]
+
+
+@pytest.mark.slow
+def test_two_first_ingestions_at_once_double_nothing_and_say_so(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state, place = str(tmp_path / "state"), log(tmp_path, "a.jsonl")
+    done = at_once(spark, monkeypatch, *[lambda: LogStore(spark, state).ingest(place, CATALOG)] * 2)
+    failed = [error for error in done if error is not None]
+    assert all(isinstance(error, LostRaceError) for error in failed), failed
+    assert len(failed) == 1
+    assert "nothing was lost or doubled, run it again" in str(failed[0])
+    assert len(LogStore(spark, state).load().queries) == 1
+
+
+def test_notes_leave_no_transactions_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """Each would stay in the table's log for ever, under a name that never comes again."""
+    memories = Memories(spark, str(tmp_path))
+    for number in range(2):
+        memories.note("t", {"night": number})
+    assert memories.newest("t") == {"night": 1}
+    commits = sorted((tmp_path / "drift" / "_delta_log").glob("*.json"))
+    assert len(commits) == 2
+    assert not any('"txn"' in commit.read_text() for commit in commits)
+
+
+def test_the_ledger_tells_a_plan_s_promise_whatever_else_the_plan_holds(spark: SparkSession, tmp_path: Path) -> None:
+    promise = Promise(before=1.0, after=0.25, low=0.3, high=0.2, queries=40, bytes_saved_per_query=7.5)
+    plan = Plan("s", "id", "hash", 0, None, "kept", 10, promise, log_watermark=1_705_312_800_000_000)
+    plan = replace(plan, predicted={"train": math.nan})
+    done = {"files_removed": 1, "files_added": 1, "bytes_rewritten": 10, "rows": 5, "seconds": 1.0}
+    ledger = Ledger(spark, str(tmp_path))
+    for _ in range(2):  # once more is nothing
+        ledger.record(plan, "layout", 1, done, {"cost_core_seconds": math.inf})
+    (entry,) = ledger.entries()
+    assert (entry.promise_queries, entry.promised_bytes, entry.log_watermark) == (40, 7.5, plan.log_watermark)
+    assert entry.gate == {"cost_core_seconds": math.inf}
