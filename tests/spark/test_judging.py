@@ -494,3 +494,34 @@ def test_a_rejected_change_is_not_asked_for_again_and_one_that_waits_is_not_forg
     assert judged(promising(spark, path, column="v")).decision.cause == "awaiting_approval", "other columns"
     later = datetime.now(UTC) + timedelta(days=rules.approval_days + 1)
     assert judged(grown, later).decision.cause == "awaiting_approval", "it may be asked again by then"
+
+
+@pytest.mark.slow
+def test_a_night_with_nothing_new_settles_what_was_asked_and_does_what_was_approved(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan, other = promising(spark, path), promising(spark, path, column="v")
+    rules = pipeline.Rules(approval="changes")
+
+    def judged(given: Plan) -> pipeline.Judgement:
+        return pipeline.judge_table(spark, path, given, name="sales", gate=BUSY, rules=rules, state=state)
+
+    def waiting() -> list[str]:
+        return [request.plan_id for request in pipeline.waiting_requests(spark, state)]
+
+    assert judged(plan).decision.cause == "awaiting_approval"
+    assert pipeline.apply(spark, path, plan, force=True, gate=BUSY).decision == "applied", "by hand meanwhile"
+    kept = replace(plan, origin="kept", action=INCREMENTAL)
+    assert judged(kept).decision.cause == "nothing_new"
+    assert waiting() == [], "it is done"
+
+    assert judged(other).decision.cause == "awaiting_approval"
+    for _ in range(2):  # no other layout is sought tonight
+        assert judged(kept).decision.cause == "nothing_new"
+        assert waiting() == [other.plan_id], "nothing speaks against it"
+    pipeline.answer_request(spark, state, "sales", by="asha")
+    ready = judged(kept)
+    assert (ready.outcome, ready.decision.cause, ready.plan) == ("approved", "approved_by_hand", other)
+    assert pipeline.carry_out(spark, ready, rules=rules, state=state).decision == "applied"
+    assert waiting() == []

@@ -64,7 +64,9 @@ def with_approval(
         return replace(judged, plan=open_request.plan, decision=decision, preview=would, request=open_request)
     needed = back is not None or rules.approval == "always" or judged.plan.effective_action == ANOTHER
     if not judged.decision.approved or not needed:
-        if open_request is not None and asking and not _wanted(open_request, judged.decision):
+        # where nothing was weighed tonight, nothing speaks against it either
+        weighed = bool(judged.decision.options)
+        if open_request is not None and asking and weighed and not _wanted(open_request, judged.decision):
             approvals.settle(open_request, WITHDRAWN, "the gate would not do it any more")
         return judged
     if (no := _rejected(requests, judged.plan, rules, now)) is not None:

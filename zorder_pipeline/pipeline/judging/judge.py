@@ -92,9 +92,9 @@ def judge_table(
     if not proposals:
         why = "every file already lies by this layout" + (" in the chosen partitions" if where else "")
         why += f"; {UNSOUGHT}: {plan.unsought}" if plan.unsought else ""
-        decision = Decision(DECLINE, "nothing_new", (why,))
-        return Judgement(name or table, table, snapshot.version, plan, decision, nothing)
-    decision, chosen = decide(proposals, gate)
+        decision, chosen = Decision(DECLINE, "nothing_new", (why,)), None
+    else:
+        decision, chosen = decide(proposals, gate)
     picked = chosen.plan if chosen is not None else plan
     would = preview(snapshot, picked, where=where, full=full) if chosen is not None else nothing
     judged = Judgement(name or snapshot.location, table, snapshot.version, picked, decision, would)
