@@ -51,10 +51,20 @@ def configured(folder: Path, **table: Any) -> PipelineConfig:
     return PipelineConfig(tables=tables, state=str(folder / "state"))
 
 
-def asked(column: str, moment: int) -> dict[str, Any]:
+def asked(column: str, moment: int, run: str = "1") -> dict[str, Any]:
     """A row of the state's query log."""
     predicate = json.dumps(predicate_to_json(Comparison(column, "is_null", ())))
-    return {"table_name": "t", "predicate": predicate, "query_timestamp": moment * 1_000_000}
+    place = {"run": run, "source": f"{run}.jsonl", "table_name": "t"}
+    return {**place, "predicate": predicate, "query_timestamp": moment * 1_000_000}
+
+
+def store(folder: Path, rows: list[dict[str, Any]], **record: str) -> None:
+    """Add rows to the state's query log, with the record by which they count."""
+    run = rows[0]["run"]
+    write_deltalake(str(folder / "state" / "query_log"), pa.Table.from_pylist(rows), mode="append")
+    files = {"batch": int(run), "run": run, "source": f"{run}.jsonl", "name": f"/{run}.jsonl", "log": f"/{run}.jsonl"}
+    known = pa.Table.from_pylist([{"generation": "g", "replaces": record.get("replaces", ""), **files}])
+    write_deltalake(str(folder / "state" / "log_files"), known, mode="append")
 
 
 def tick(
@@ -136,7 +146,7 @@ def test_what_a_failed_run_was_asked_for_is_asked_again(
 ) -> None:
     append(tmp_path / "t", ["1"] * 50)
     rows = [*(asked("a", i) for i in range(90)), *(asked("b", i) for i in range(100, 150))]
-    write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist(rows))
+    store(tmp_path, rows)
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
         facts = {"newest query used": MetadataValue.timestamp(99.0)}
@@ -217,21 +227,43 @@ def test_the_newest_data_is_found_behind_many_commits_of_a_relayout(tmp_path: Pa
 
 
 def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
-    write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist([asked("a", i) for i in range(100)]))
+    store(tmp_path, [asked("a", i) for i in range(100)])
     defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(drift=0.5)))
     with DagsterInstance.ephemeral() as instance:
         assert isinstance(tick(defs, "drift", instance), SkipReason), "nothing was learned yet"
         facts = {"newest query used": MetadataValue.timestamp(99.0)}
         instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
         for column, moved in (("a", False), ("b", True)):
-            rows = [asked(column, 100 + i) for i in range(60)]
-            write_deltalake(str(tmp_path / "state" / "query_log"), pa.Table.from_pylist(rows), mode="append")
+            store(tmp_path, [asked(column, 100 + i, run="2" if moved else "1") for i in range(60)])
             found = tick(defs, "drift", instance)
             assert isinstance(found, SensorResult) is moved
         assert isinstance(found, SensorResult)
         (request,) = found.run_requests or ()
         assert request.run_key == "drift-t-99"
         assert request.tags["zorder/why"] == "120 newer queries filter by other columns than before: 50% moved"
+
+
+def test_only_queries_that_still_count_have_drifted(tmp_path: Path) -> None:
+    day = 86_400
+    config = configured(tmp_path, trigger=TriggerConfig(drift=0.5)).model_copy(update={"retention_days": 90})
+    defs = build_definitions(config)
+    store(tmp_path, [asked("old", i * 60) for i in range(1000)])  # forgotten by now, though nothing was purged
+    store(tmp_path, [asked("wrong", 200 * day + i, run="2") for i in range(500)])  # read by other names at first
+    store(tmp_path, [asked("a", 200 * day + i, run="3") for i in range(500)], replaces="/2.jsonl")
+    orphans = pa.Table.from_pylist([asked("cut off", 200 * day + i, run="4") for i in range(900)])
+    write_deltalake(str(tmp_path / "state" / "query_log"), orphans, mode="append")
+
+    def said(learned_until: float) -> str:
+        facts = {"newest query used": MetadataValue.timestamp(learned_until)}
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
+        found = tick(defs, "drift", instance)
+        assert isinstance(found, SkipReason)
+        return str(found.skip_message)
+
+    with DagsterInstance.ephemeral() as instance:
+        assert said(200 * day + 300.0) == "drift: t 0%"
+        store(tmp_path, [asked("b", 201 * day + i, run="5") for i in range(200)])
+        assert said(201 * day + 150.0) == "drift: t 0%", "a layout that was learned after the move is not at fault"
 
 
 def test_the_file_for_alerting_is_kept(tmp_path: Path) -> None:

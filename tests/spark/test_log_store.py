@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import json
+import random
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pyspark.sql import SparkSession
 
@@ -15,6 +17,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.intake import store as stores
 from zorder_pipeline.query_log.intake.known import KnownLogs, current
 from zorder_pipeline.query_log.intake.store import LogStore
+from zorder_pipeline.query_log.intake.without_spark import current_runs
 from zorder_pipeline.query_log.statements.catalog import Catalog
 
 DAY = 86_400_000_000
@@ -268,3 +271,22 @@ def test_which_records_count(spark: SparkSession) -> None:
     table = [(1, "w", "t/1", None, None, None), (2, "w", "t/2", None, None, None), (3, "w", "t", None, None, 4)]
     other = (3, "w", "t_2", None, None, None)
     assert counting(*table, other, (4, "x", "t/2", "t#1", "t", None)) == [3, 4]
+
+
+def test_sensors_count_the_same_runs_without_spark(spark: SparkSession) -> None:
+    """A hundred histories of logs at once: old states' rows, and tables and files that replace each other."""
+    draw, rows = random.Random(7), []
+    for history in range(100):
+        names = [f"/{history}/t", f"/{history}/t/a.parquet", f"/{history}/t/b.parquet", f"/{history}/c.sql"]
+        for batch in range(draw.randrange(1, 12)):
+            name, old = draw.choice(names), batch < 5 and draw.random() < 0.6
+            log = None if old else draw.choice([name, f"{name} (2)"])
+            replaces = draw.choice([None, None, *names]) if not old else None
+            version = 3 if name.endswith("/t") else None
+            place = {"run": f"{history}-{batch}", "source": name, "name": name, "generation": draw.choice("gh")}
+            rows.append({"batch": batch, **place, "log": log, "replaces": replaces, "delta_version": version})
+    schema = "batch BIGINT, run STRING, source STRING, name STRING, generation STRING, log STRING, replaces STRING"
+    files = spark.createDataFrame(rows, f"{schema}, delta_version BIGINT")
+    counted = {(row["run"], row["source"]) for row in current(files).collect()}
+    assert current_runs(pd.DataFrame(rows)) == counted
+    assert 100 < len(counted) < len(rows)

@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from dagster import (
+    DagsterInstance,
     DagsterRunStatus,
     DefaultSensorStatus,
     DynamicPartitionsDefinition,
@@ -27,6 +28,7 @@ from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
 
 from .common import REQUEST, Shelf, backoff, newest_run
+from .layout import NEWEST_QUERY
 from .partitions import partitions_of
 from .source import observed
 from .upstream import LATEST, Upstream, has_partitions, look
@@ -182,19 +184,22 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
         ),
     )
     def _drift(context: SensorEvaluationContext) -> SensorResult | SkipReason:
-        from .drifting import drifted
+        from zorder_pipeline.pipeline.measuring.moving import moved
 
         requests, found = [], []
         for table in watched:
+            learned_until = _learned_until(context.instance, Shelf(config, table))
+            if learned_until is None:
+                continue
             try:
-                seen = drifted(context.instance, Shelf(config, table))
+                seen = moved(config.state, table.name, learned_until, config.retention_days)
             except (ZorderError, OSError) as error:
                 context.log.warning(f"{table.name}: {error}")
                 continue
             if seen is None:
                 continue
             found.append(f"{table.name} {seen.distance:.0%}")
-            key = f"drift-{table.name}-{seen.learned_until}"  # once per learned layout, unless the run fails
+            key = f"drift-{table.name}-{int(learned_until)}"  # once per learned layout, unless the run fails
             if seen.distance < (table.trigger.drift or 1.0):
                 continue
             again = _failed(context, key)
@@ -205,6 +210,13 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
         return SensorResult(run_requests=requests)
 
     return _drift
+
+
+def _learned_until(instance: DagsterInstance, shelf: Shelf) -> float | None:
+    """When the newest query was asked that ``bit_allocation`` used, seconds since 1970; None before there is one."""
+    event = instance.get_latest_materialization_event(shelf.key("bit_allocation"))
+    noted = event.asset_materialization.metadata.get(NEWEST_QUERY) if event and event.asset_materialization else None
+    return noted.value if noted is not None and isinstance(noted.value, float) else None
 
 
 def metrics(config: PipelineConfig) -> SensorDefinition:

@@ -1,0 +1,57 @@
+"""Whether a table's queries still filter by what its layout was learned for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from zorder_pipeline.query_log.insight import alike
+from zorder_pipeline.query_log.intake.without_spark import filtered_columns
+
+__all__ = ["Moved", "moved"]
+
+FEWEST = 20
+"""Newer queries that say something."""
+COMPARED = 100
+"""Queries before them that they are compared with, at least, where there are so many.
+
+Not with all: a layout that was learned after the move would be found wanting until the old queries are forgotten.
+"""
+
+
+@dataclass(frozen=True)
+class Moved:
+    """How far the queries have moved.
+
+    Attributes:
+        distance: 0 when the newer queries filter by the same columns as often, 1 when by entirely different ones.
+        newer: queries newer than those that the layout was learned from.
+    """
+
+    distance: float
+    newer: int
+
+    @property
+    def sentence(self) -> str:
+        """The same in words."""
+        return f"{self.newer:,} newer queries filter by other columns than before: {self.distance:.0%} moved"
+
+
+def moved(state: str, table: str, learned_until: float, days: float) -> Moved | None:
+    """Compare the stored queries after the newest that a layout was learned from with as many before it.
+
+    Args:
+        learned_until: when that one was asked, seconds since 1970 UTC.
+        days: how long stored queries count, see ``retention_days``.
+
+    Returns:
+        None when too few queries came since.
+
+    Raises:
+        LogError: the state's query log cannot be read by delta-rs.
+    """
+    asked = filtered_columns(state, table, days)
+    later = [columns for time, columns in asked if time / 1e6 > learned_until]
+    earlier = [columns for time, columns in asked if time / 1e6 <= learned_until][-max(COMPARED, len(later)) :]
+    if len(later) < FEWEST or not earlier:
+        return None
+    return Moved(1 - alike(earlier, later), len(later))
