@@ -65,6 +65,16 @@ def test_other_files_are_refused_alike_and_no_folder_is_made(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_that_holds_no_study_is_refused_and_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, words = tmp_path / "keep.txt", ("learn", "--table", "/t", "--log", "x.sql", "--out", str(tmp_path / "p.json"))
+    kept.write_text("hello\nworld")
+    told = refused(capsys, monkeypatch, *words, "--study", str(kept))
+    assert told.startswith(f"zorder: --study {kept} is no Optuna journal: its line 1 is no entry of one; ")
+    assert kept.read_text() == "hello\nworld"
+
+
 @pytest.mark.parametrize(("command", "option"), [("demo", "--workdir"), ("bench", "--out")], ids=["demo", "bench"])
 def test_a_file_is_no_place_for_a_folder(
     command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

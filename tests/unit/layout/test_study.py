@@ -155,7 +155,7 @@ def test_half_a_line_of_a_killed_writer_is_dropped(problem, tmp_path: Path) -> N
     ("storage", "told"),
     [
         ("{}/file/s.log", "file"),
-        ("{}", "directory"),
+        ("{}", "folder"),
         ("sqlite:///{}/none/s.db", "unable to open"),
         ("postgresql://me:hidden@nowhere/studies", "me:***@nowhere"),
         ("nonsense://x", "nonsense"),
@@ -173,9 +173,30 @@ def test_a_storage_that_cannot_be_written_is_named_in_one_sentence(
     assert "hidden" not in message
 
 
-def test_a_file_that_is_no_journal_is_not_overwritten(problem, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("not a journal\nat all\n", 1),
+        ("hello\nworld", 1),
+        ("hello", 1),
+        ('{"statement": "SELECT 1"}\n', 1),
+        ('{"op_code":0,"worker_id":"a","study_name":"s","directions":[1]}\nand more', 2),
+    ],
+)
+def test_a_file_that_is_no_journal_is_left_as_it_is(problem, content: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
-    path.write_text("not a journal\nat all\n")
-    with pytest.raises(ConfigError, match=r"notes\.txt"):
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=rf"notes\.txt is no Optuna journal: its line {line} is no entry of one; "):
         run(problem, str(path))
-    assert path.read_text() == "not a journal\nat all\n"
+    assert path.read_text() == content
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("content", ["", '{"op_', '{"op_code":0,"worker_id":"a","study_n'])
+def test_what_a_killed_writer_left_of_a_first_line_is_no_reason_to_refuse(
+    problem, content: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.log"
+    path.write_text(content)
+    run(problem, str(path))
+    assert stored(str(path)).trials
