@@ -75,6 +75,25 @@ def test_a_file_that_holds_no_study_is_refused_and_left_as_it_is(
     assert kept.read_text() == "hello\nworld"
 
 
+@pytest.mark.parametrize(
+    ("study", "sentence"),
+    [
+        (
+            "sqlite:////nowhere/dir/x.db",
+            "--study sqlite:////nowhere/dir/x.db cannot be written: /nowhere/dir does not exist; make that",
+        ),
+        ("mysql+none://u:secret@host/x", "--study mysql+none://u:***@host/x is no URL of a database; write "),
+    ],
+)
+def test_a_database_that_no_study_can_be_kept_in_is_refused(
+    study: str, sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = refused(
+        capsys, monkeypatch, "learn", "--table", "/t", "--log", "x.sql", "--out", "/tmp/p.json", "--study", study
+    )
+    assert told.startswith(f"zorder: {sentence}")
+
+
 @pytest.mark.parametrize(("command", "option"), [("demo", "--workdir"), ("bench", "--out")], ids=["demo", "bench"])
 def test_a_file_is_no_place_for_a_folder(
     command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

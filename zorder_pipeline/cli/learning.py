@@ -39,7 +39,8 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     """The value of ``--study``, checked before Spark starts.
 
     Raises:
-        ZorderError: it is neither a database URL nor the path of a file that can be written, or it holds no study.
+        ZorderError: it is neither a database URL nor the path of a file that can be written, or it holds no
+            study, or the database cannot be reached from here.
     """
     from zorder_pipeline.config.fields import study_problem
     from zorder_pipeline.layout.study_place import place_problem, shown
@@ -50,7 +51,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
         raise ZorderError(f"--study must be {problem}")
     if "://" not in value:
         writable(context, option, value)
-    if problem := place_problem(value):
+    if problem := place_problem(value, connect=True):
         raise ZorderError(f"--study {shown(value)} {problem}")
     return value
 

@@ -27,7 +27,7 @@ from zorder_pipeline.errors import ConfigError
 
 from .draft import Draft, SampledTable
 from .skipping import Estimator
-from .study_place import refuse_place, shown
+from .study_place import database_url, refuse_place, shown
 
 __all__ = ["StudyStore", "objective_hash"]
 
@@ -216,7 +216,10 @@ def _drop_unfinished_line(path: Path) -> None:
 
 def _opened(storage: str, name: str, objective: str) -> tuple[RDBStorage | _Journal, optuna.Study]:
     """The study ``name``, or ``name`` with a suffix if that one was made for another objective."""
-    backend = RDBStorage(storage) if "://" in storage else _Journal(storage)
+    if "://" in storage:
+        backend: RDBStorage | _Journal = RDBStorage(database_url(storage).render_as_string(hide_password=False))
+    else:
+        backend = _Journal(storage)
     opened = backend if isinstance(backend, RDBStorage) else JournalStorage(backend)
     for length in (0, 8, len(objective)):
         wanted = f"{name}-{objective[:length]}" if length else name
