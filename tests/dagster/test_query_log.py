@@ -13,9 +13,9 @@ from zorder_pipeline.assets.query_log import read_logs
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.pipeline import logs
 from zorder_pipeline.query_log.files import list_logs
 from zorder_pipeline.query_log.stored import StoredLog
-from zorder_pipeline.relayout import snapshot
 
 
 @pytest.fixture
@@ -27,11 +27,11 @@ def read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     monkeypatch.setattr(pipeline, "ingest_into", ingested)
     monkeypatch.setattr(pipeline, "stored_log", lambda *_: QueryLog((), 0, 0))
-    monkeypatch.setattr(snapshot, "open_table", lambda *_, **__: SimpleNamespace(location="/t"))
+    monkeypatch.setattr(logs, "open_table", lambda *_, **__: SimpleNamespace(location="/t"))
 
     def reading(*names: str) -> tuple[StoredLog, list[str]]:
-        logs = ", ".join(f"{{path: {name}}}" for name in names)
-        (tmp_path / "tables.yaml").write_text(f"query_logs: [{logs}]\ntables: [{{name: a, location: a}}]\n")
+        listed = ", ".join(f"{{path: {name}}}" for name in names)
+        (tmp_path / "tables.yaml").write_text(f"query_logs: [{listed}]\ntables: [{{name: a, location: a}}]\n")
         config = load_config(tmp_path / "tables.yaml", check_paths=False)
         warned: list[str] = []
         context: Any = SimpleNamespace(log=SimpleNamespace(info=print, warning=warned.append))

@@ -59,3 +59,10 @@ def test_an_empty_table_is_refused_in_a_sentence(spark: SparkSession, tmp_path: 
     spark.range(0).write.format("delta").save(str(tmp_path / "t"))
     with pytest.raises(TableError, match="is empty; there is nothing to calibrate on"):
         pipeline.calibrate(spark, str(tmp_path / "t"), str(tmp_path / "state"))
+
+
+def test_a_relative_state_is_a_place_for_copies(spark: SparkSession) -> None:
+    """The default of ``zorder calibrate``; in SQL it would be no table's name."""
+    with calibration._scratch(spark, "state") as folder:
+        assert folder.startswith("file:/")
+        assert "/state/calibration-copies/" in folder

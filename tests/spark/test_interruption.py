@@ -1,4 +1,4 @@
-"""Ctrl-C while Spark works: its jobs end, and one sentence is all that is said."""
+"""Ctrl-C, or SIGTERM, while Spark works: its jobs end, and one sentence is all that is said."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import time
+
+import pytest
 
 PROGRAM = """
 import sys, time
@@ -33,7 +35,8 @@ entry.main()
 """
 
 
-def test_an_interruption_stops_spark_and_is_told_in_a_sentence() -> None:
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_stops_spark_and_is_told_in_a_sentence(number: signal.Signals, code: int) -> None:
     words = [sys.executable, "-c", PROGRAM]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdout=pipe, stderr=pipe, text=True, start_new_session=True) as process:
@@ -42,12 +45,14 @@ def test_an_interruption_stops_spark_and_is_told_in_a_sentence() -> None:
             while "at work" not in (line := process.stderr.readline()):
                 assert line, "it ended before it was interrupted"
             time.sleep(3)
-            os.killpg(process.pid, signal.SIGINT)  # to all of the group, as a terminal does
+            # a terminal interrupts all of the group, a service manager ends its one process
+            (os.killpg if number is signal.SIGINT else os.kill)(process.pid, number)
             shown, told = process.communicate(timeout=60)
         finally:
             process.kill()
-    assert process.returncode == 130
+    assert process.returncode == code
     assert (
-        told.lstrip() == "zorder: interrupted; what was not committed by then is undone, and the same command goes on\n"
+        told.lstrip()
+        == "zorder: interrupted; what was not committed by then is no part of any table, and the same command goes on\n"
     )
     assert shown == "idle\n"

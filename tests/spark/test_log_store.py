@@ -205,6 +205,43 @@ def test_a_delta_table_as_a_log(store: LogStore, tmp_path: Path) -> None:
     assert sorted(_values(store)) == sorted(f"a = {i}" for i in range(12))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "properties", ["'k'='v'", "'delta.enableDeletionVectors'='true', 'delta.columnMapping.mode'='name'"]
+)
+def test_a_delta_table_as_a_log_that_is_changed(store: LogStore, tmp_path: Path, properties: str) -> None:
+    """Rows that are left where others were deleted count once, deleted ones not; columns are those of the table."""
+    log = f"delta.`{tmp_path}/the history`"
+    kind = "statement string, ts timestamp, user string, params array<struct<name:string, value:string>>"
+    store.spark.sql(f"CREATE TABLE {log} ({kind}) USING delta PARTITIONED BY (user) TBLPROPERTIES ({properties})")
+
+    def append(first: int) -> None:
+        rows = f"'SELECT a FROM t WHERE a = :n', timestamp_micros({START} + id * {DAY}), array(struct('n', string(id)))"
+        rows = f"SELECT {rows} FROM range({first}, {first + 5}, 1, 1)"
+        store.spark.sql(f"INSERT INTO {log} (statement, ts, params, user) SELECT *, 'a b%' FROM ({rows})")
+
+    def new() -> int:
+        return store.ingest(f"{tmp_path}/the history", CATALOG).log.used
+
+    append(0)
+    assert new() == 5
+    store.spark.sql(f"DELETE FROM {log} WHERE params[0].value = '2'")
+    assert new() == 0
+    append(5)
+    store.spark.sql(f"DELETE FROM {log} WHERE params[0].value IN ('3', '7')")
+    assert new() == 4
+    store.spark.sql(f"UPDATE {log} SET statement = concat(statement, ' ') WHERE params[0].value IN ('4', '5')")
+    store.spark.sql(f"OPTIMIZE {log}")
+    append(10)
+    assert new() == 5
+    assert new() == 0
+    assert {query.user for query in store.load().queries} == {"a b%"}
+    assert _values(store) == [f"a = '{i}'" for i in range(15) if i != 7]
+    wider = Catalog({"t": "t", "u": "u"}, CATALOG.schemas)
+    assert store.ingest(f"{tmp_path}/the history", wider).log.used == 12
+    assert store.ingest(f"{tmp_path}/the history", wider).log.used == 0
+
+
 def test_each_query_says_at_which_level_it_can_skip(store: LogStore, tmp_path: Path) -> None:
     conditions = ["a = 1", "flag", "a % 2 = 1", "random() > a"]
     lines = (json.dumps({"statement": f"SELECT a FROM t WHERE {text}"}) + "\n" for text in conditions)

@@ -205,7 +205,8 @@ def test_spark_of_any_command_has_the_settings_at_hand(
     assert "spark.conf of the configuration at hand is not used: " in said.getvalue()
     monkeypatch.delenv("ZORDER_CONFIG")
     common.start_spark("inspect")
-    assert asked == [{"spark.hadoop.fs.s3a.endpoint": "here"}, {}, {}]
+    assert [settings.get("spark.hadoop.fs.s3a.endpoint") for settings in asked] == ["here", None, None]
+    assert all("spark.master" not in settings for settings in asked)
 
 
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
@@ -307,6 +308,22 @@ def test_a_state_that_cannot_be_written_is_refused_before_spark_starts(
         told = refused(*words, "--state", str(state))
         assert re.search(f"--state {state} cannot be written: {state.parent} takes no new folder .*{why}", told)
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
+
+
+def test_a_log_is_not_read_by_hand_otherwise_than_by_the_configuration(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "home")
+    place = tmp_path / "home" / "tables.yaml"
+    place.write_text("query_logs: [{path: log.sql, dialect: trino}]\ntables: [{name: a, location: a}]\n")
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: pytest.fail("Spark is started"))
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path / "home"))
+    words = ("ingest", "--log", log(tmp_path / "home"), "--state", str(tmp_path / "link" / "state"))
+    told = refused(*words, "--dialect", "hive")
+    assert told.endswith("with --dialect trino; leave out --dialect hive, or change the log's entry in tables.yaml")
+    place.write_text("tables: 1\n")
+    assert "tables" in refused(*words), "of a wrong configuration it is not known whose state that is"
 
 
 def test_a_folder_that_is_no_state_is_not_purged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,15 +1,22 @@
 """What the program says when it is interrupted, or Java fails."""
 
+import errno
 import io
+import shlex
+import signal
+import subprocess
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import click
 import pytest
+from click.testing import CliRunner
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from rich.console import Console
 
-from zorder_pipeline.cli import entry
+from zorder_pipeline.cli import common, entry
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import reason_in, reason_of
 from zorder_pipeline.spark import session
@@ -17,7 +24,10 @@ from zorder_pipeline.spark import session
 
 @pytest.mark.parametrize(
     ("notes", "told"),
-    [((), "what was not committed by then is undone"), (("version 1 of t was committed",), "version 1 of t was")],
+    [
+        ((), "what was not committed by then is no part of any table"),
+        (("version 1 of t was committed",), "version 1 of t was"),
+    ],
 )
 def test_an_interruption_is_told_with_what_the_step_says_of_itself(
     monkeypatch: pytest.MonkeyPatch, notes: tuple[str, ...], told: str
@@ -36,7 +46,83 @@ def test_an_interruption_is_told_with_what_the_step_says_of_itself(
     assert caught.value.code == entry.INTERRUPTED
     said = " ".join(page.getvalue().split())
     assert told in said
-    assert ("is undone" in said) == (not notes)
+    assert ("is no part of any table" in said) == (not notes)
+
+
+def test_sigterm_is_told_like_an_interruption(monkeypatch: pytest.MonkeyPatch) -> None:
+    cancelled: list[int] = []
+
+    def spark_s(number: int, _: object) -> None:  # the handler that a session sets
+        cancelled.append(number)
+        raise KeyboardInterrupt
+
+    def ended(**_: object) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
+    page, before = io.StringIO(), signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr(entry.zorder, "main", ended)
+    monkeypatch.setattr(entry, "err", Console(file=page, width=200))
+    for interrupt in (spark_s, signal.SIG_IGN):
+        kept = signal.signal(signal.SIGINT, interrupt)
+        try:
+            with pytest.raises(SystemExit) as caught:
+                entry.main()
+        finally:
+            signal.signal(signal.SIGINT, kept)
+        assert caught.value.code == entry.TERMINATED
+    assert page.getvalue().count("zorder: interrupted; ") == 2
+    assert cancelled == [signal.SIGTERM]
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+ZORDER = [sys.executable, "-m", "zorder_pipeline"]
+
+
+def test_a_stdout_that_takes_nothing_is_told_in_a_sentence() -> None:
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([*ZORDER, "--help"], stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "zorder: stdout cannot be written: no space left on device\n")
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+def test_a_closed_stream_is_no_reason_to_fail(closed: str, tmp_path: Path) -> None:
+    (tmp_path / "log.sql").write_text("SELECT a FROM t WHERE a = 1;\n")
+    words = shlex.join([*ZORDER, "ingest", "--log", str(tmp_path / "log.sql"), "--json"])
+    done = subprocess.run(f"{words} {closed}", shell=True, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_progress_that_nobody_reads_stops_no_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A relayout tells that it committed before it writes that down."""
+
+    class Gone(io.StringIO):
+        def write(self, _: str) -> int:
+            raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+
+    monkeypatch.setattr(common.err, "_file", Gone())
+    monkeypatch.setattr(common.err, "quiet", False)
+    progress = common.Progress()
+    progress("committed version 5")
+    progress("written down")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("ingest", "--log", ""),
+        ("ingest", "--log", "a", "--log", ""),
+        ("layout", "--table", "t", "--bits", "a:3", "--out", ""),
+        ("stop", "--state", ""),
+        ("report", "--table", "", "--out", "r.html"),
+    ],
+)
+def test_an_empty_text_names_nothing(words: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a script's variable that is not set: the folder of the call, or the root, would be taken for it."""
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(entry.zorder, words)
+    assert done.exit_code == 2
+    assert "is empty; give a value" in " ".join(done.output.split())
+    assert not list(tmp_path.iterdir())
 
 
 class _JavaError(Py4JJavaError):  # type: ignore[misc]

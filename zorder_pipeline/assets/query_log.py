@@ -18,7 +18,7 @@ from dagster import (
 
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
-from zorder_pipeline.errors import ConfigError, LogError, TableError
+from zorder_pipeline.errors import ConfigError, LogError
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.stored import StoredLog
@@ -97,21 +97,10 @@ def read_logs(
         LogError: no log can be read.
     """
     from zorder_pipeline import pipeline
-    from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
     if not config.query_logs:
         raise ConfigError("no query log is configured: name one under query_logs: in tables.yaml")
-    known: dict[str, Any] = {}
-    for table in config.tables:
-        found: TableSnapshot | pipeline.Unopened
-        try:
-            found = open_table(spark.session, table.table, committer=table.layout.committer)
-        except TableError as error:
-            context.log.warning(f"{table.name}: {error}")
-            if table.location is None:
-                continue
-            found = pipeline.Unopened.at(table.location)
-        known[table.name] = (found, pipeline.names_of(table.table, found, table.names))
+    known = pipeline.configured_tables(spark.session, config, context.log.warning)
     added, unread, places = [], [], [log.path for log in config.query_logs]
     for log in config.query_logs:
         source = pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone)

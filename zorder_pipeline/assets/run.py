@@ -44,6 +44,7 @@ from .upstream import missing_partitions
 __all__ = ["ChainRun", "TableOutcome", "instance_at_hand", "quiet_dagster", "run_job", "run_tables"]
 
 LISTENER = "progress"
+INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
 
 LAST = STAGES[-1].__name__
 
@@ -232,10 +233,14 @@ def _execute(
     progress: Progress | None,
     partition: str | None = None,
 ) -> ExecuteInProcessResult:
-    """Make assets in this process; what they log goes to ``progress`` (and to the run's page)."""
+    """Make assets in this process; what they log goes to ``progress`` (and to the run's page).
+
+    Raises:
+        KeyboardInterrupt: somebody stopped it, which Dagster takes for the failure of a step.
+    """
     listened = Definitions.merge(definitions, Definitions(loggers={LISTENER: _listener(progress)}))
     found = listened.resolve_implicit_global_asset_job_def() if job is None else listened.resolve_job_def(job)
-    return found.execute_in_process(
+    result = found.execute_in_process(
         run_config={"loggers": {LISTENER: {}}},
         instance=instance,
         asset_selection=list(keys),
@@ -243,6 +248,19 @@ def _execute(
         raise_on_error=False,
         tags={"zorder/started_by": "command line"},
     )
+    if any(_interrupted(event) for event in result.all_events):
+        raise KeyboardInterrupt
+    return result
+
+
+def _interrupted(event: DagsterEvent) -> bool:
+    failed = event.step_failure_data if event.is_step_failure else event.job_failure_data if event.is_failure else None
+    error = failed.error if failed is not None else None
+    while error is not None:
+        if error.cls_name in INTERRUPTIONS:
+            return True
+        error = error.cause
+    return False
 
 
 def _listener(progress: Progress | None) -> LoggerDefinition:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import functools
 import os
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
+from click.core import ParameterSource
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.control import Control
 from rich.segment import ControlType, Segment
@@ -74,7 +77,24 @@ class _Screen(Console):
             yield Segment(text if control else text.translate(SHOWN), style, control)
 
 
-err = _Screen(stderr=True)
+class _Notices(_Screen):
+    """stderr: when nobody reads it any more, work goes on without it, as it may be about to write down what it did."""
+
+    def print(self, *objects: Any, **options: Any) -> None:
+        try:
+            super().print(*objects, **options)
+        except OSError:
+            self.quiet = True
+
+    def on_broken_pipe(self) -> None:
+        self.quiet = True
+
+
+for _name in ("stdout", "stderr"):
+    if getattr(sys, _name) is None:  # the caller has closed it
+        setattr(sys, _name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
+
+err = _Notices(stderr=True)
 out = _Screen(width=None if sys.stdout.isatty() else 120)
 
 
@@ -106,6 +126,7 @@ def command(function: Callable[..., Payload]) -> click.Command:
 
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, **kwargs: Any) -> None:
+        _refuse_empty(click.get_current_context())
         out.quiet = as_json
         try:
             payload, failed = function(*args, **kwargs), None
@@ -118,6 +139,16 @@ def command(function: Callable[..., Payload]) -> click.Command:
 
     option = click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the last line of stdout.")
     return click.command(name=function.__name__, help=function.__doc__)(option(run))
+
+
+def _refuse_empty(context: click.Context) -> None:
+    """An empty text names nothing: mostly it is a script's variable that was not set."""
+    for option in context.command.params:
+        value = context.params.get(option.name or "")
+        given = context.get_parameter_source(option.name or "") is ParameterSource.COMMANDLINE
+        if given and (value == "" or (isinstance(value, tuple) and "" in value)):
+            name = option.opts[0] if option.opts[0].startswith("-") else option.make_metavar(context)
+            raise click.BadParameter("it is empty; give a value, or leave the option out", param_hint=name)
 
 
 def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
@@ -134,6 +165,9 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSes
     from .configured import settings_at_hand
 
     settings = settings_at_hand() if settings is None else settings
+    # only there because Spark wants one: by default it would be made where the command is called
+    unused = Path(tempfile.gettempdir()) / f"zorder-warehouse-{os.getuid()}"
+    settings = {"spark.sql.warehouse.dir": unused.as_uri(), **settings}
     err.print(f"starting Spark for {app}", style="dim")
     return session(settings, f"zorder {app}")
 

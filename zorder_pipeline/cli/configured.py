@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import ConfigError
 
 from .common import err
-from .states import existing
+from .states import existing, is_same_state
 
 if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
     from zorder_pipeline.pipeline import Rules
 
-__all__ = ["kill_switch", "settings_at_hand", "state_of"]
+__all__ = ["by_hand", "configuration_of", "kill_switch", "settings_at_hand", "state_of"]
 
 MASTER = "spark.master"
 
@@ -40,13 +40,14 @@ def settings_at_hand() -> dict[str, str]:
     A wrong configuration is told on stderr and not used: most commands need nothing of it.
     """
     try:
-        return _by_hand(_at_hand())
+        return by_hand(_at_hand())
     except ConfigError as error:
         err.print(f"spark.conf of the configuration at hand is not used: {error}", soft_wrap=True)
         return {}
 
 
-def _by_hand(config: PipelineConfig | None) -> dict[str, str]:
+def by_hand(config: PipelineConfig | None) -> dict[str, str]:
+    """Spark's settings of a configuration for a command by hand, without the master."""
     return {} if config is None else {name: text for name, text in config.spark.settings.items() if name != MASTER}
 
 
@@ -61,7 +62,7 @@ def kill_switch() -> tuple[Rules, dict[str, str]]:
     config = _at_hand()
     if config is None:
         return Rules(), {}
-    return Rules(stop=config.stop, stop_state=config.state), _by_hand(config)
+    return Rules(stop=config.stop, stop_state=config.state), by_hand(config)
 
 
 def state_of(state: str | None, config_path: str | None) -> tuple[str, dict[str, str]]:
@@ -79,3 +80,17 @@ def state_of(state: str | None, config_path: str | None) -> tuple[str, dict[str,
         return existing(state), config.spark.settings if config is not None else {}
     config = load_config(config_path or config_file(example=False), check_paths=False)
     return config.state if state is None else existing(state), config.spark.settings
+
+
+def configuration_of(state: str | None, config_path: str | None) -> PipelineConfig | None:
+    """The configuration of ``--config``, else the one at hand if ``--state`` is its state; None without either.
+
+    Raises:
+        ConfigError: it is wrong; of the one at hand it is not known then whose state that is.
+    """
+    from zorder_pipeline.config import load_config
+
+    if config_path is not None:
+        return load_config(config_path, check_paths=False)
+    config = _at_hand() if state is not None else None
+    return config if config is not None and is_same_state(config.state, state or "") else None

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import signal
 import sys
+from collections.abc import Iterator
+from types import FrameType
 from typing import NoReturn
 
 import click
@@ -26,7 +31,8 @@ from .triage import triage
 
 __all__ = ["main", "zorder"]
 
-UNEXPECTED, INTERRUPTED = 70, 130
+UNEXPECTED, INTERRUPTED, TERMINATED = 70, 130, 143
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -63,6 +69,31 @@ for _each in (
     zorder.add_command(_each)
 
 
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM, by which services and schedulers end a program."""
+
+
+def _terminate(number: int, frame: FrameType | None) -> NoReturn:
+    """As after Ctrl-C: jobs are cancelled, what was not committed is undone, and one sentence says so."""
+    interrupt = signal.getsignal(signal.SIGINT)
+    try:
+        if callable(interrupt):
+            interrupt(number, frame)
+    except KeyboardInterrupt as error:
+        raise _Terminated from error
+    raise _Terminated
+
+
+@contextlib.contextmanager
+def _terminable() -> Iterator[None]:
+    before = signal.signal(signal.SIGTERM, _terminate)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+@_terminable()
 def main() -> None:
     """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
     try:
@@ -73,9 +104,10 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
-        notes = getattr(error.__cause__ or error, "__notes__", ())  # what an interrupted step says of itself
-        told = " ".join(notes) or "what was not committed by then is undone, and the same command goes on"
-        _fail(f"interrupted; {told}", INTERRUPTED)
+        stopped = error.__cause__ if isinstance(error, click.exceptions.Abort) else error
+        notes = getattr(stopped or error, "__notes__", ())  # what an interrupted step says of itself
+        told = " ".join(notes) or "what was not committed by then is no part of any table, and the same command goes on"
+        _fail(f"interrupted; {told}", TERMINATED if isinstance(stopped, _Terminated) else INTERRUPTED)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Exception as error:
@@ -83,6 +115,9 @@ def main() -> None:
             raise
         if (missing := no_connector(error)) is not None:
             _fail(missing, 1)
+        if isinstance(error, OSError) and error.errno in FULL and error.filename is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at its end
+            _fail(f"stdout cannot be written: {(error.strerror or str(error)).lower()}", 1)
         _fail(f"unexpected {type(error).__name__}: {reason_of(error)} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
 
 

@@ -62,7 +62,7 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
 @alias_option
 @click.option("--trials", type=click.IntRange(1), default=TRIALS, show_default=True, help="Layouts to evaluate.")
 @click.option("--seconds", type=FiniteRange(0, min_open=True), help="Time budget of the search.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True)
+@click.option("--seed", type=click.IntRange(0, 2**32 - 1), default=0, show_default=True)
 @click.option(
     "--sampler",
     type=click.Choice(get_args(Sampler)),
@@ -188,7 +188,7 @@ def _bits(text: str) -> dict[str, int]:
     result: dict[str, int] = {}
     for part in _COMMA.split(text):
         name, _, count = part.rpartition(":")
-        if not name.strip() or not count.strip().isdigit() or not int(count):
+        if not name.strip() or not count.strip().isdecimal() or not int(count):
             raise ZorderError(f"--bits {text!r}: {part!r} is not column:bits with at least one bit, e.g. ship:9,part:4")
         if name.strip() in result:
             raise ZorderError(f"--bits {text!r} names {name.strip()} twice; give each column its bits once")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
@@ -19,9 +21,17 @@ from .common import (
     print_figures,
     start_spark,
 )
-from .states import existing_state_option, no_state, writable_state
+from .configured import by_hand, configuration_of
+from .states import existing_state_option, no_state, writable_state, written
+
+if TYPE_CHECKING:
+    from zorder_pipeline.config import PipelineConfig
+    from zorder_pipeline.pipeline import LogSource
 
 __all__ = ["ingest", "purge"]
+
+
+OPTIONS = {"log_format": "--log-format", "dialect": "--dialect", "zone": "--time-zone"}
 
 
 @command
@@ -31,18 +41,34 @@ __all__ = ["ingest", "purge"]
     callback=writable_state,
     help="Folder of the pipeline's state: what is new in the log is added there, exactly once.",
 )
-def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None) -> Payload:
+@click.option(
+    "--config",
+    "config_path",
+    type=click.Path(),
+    help="tables.yaml whose tables, logs and state are meant; by default the one of DAGSTER_HOME, if --state is its.",
+)
+def ingest(
+    logs: tuple[str, ...], log_format: str, dialect: str, zone: str, state: str | None, config_path: str | None
+) -> Payload:
     """Read a query log: how many statements can be used, for which tables, and why the others cannot."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.query_log.insight import FORMS, REASONS, insight
 
     sources = log_sources(logs, log_format, dialect, zone)
+    config = configuration_of(state, config_path)
+    if config is not None:
+        state = state or written(config.state)
+        sources = _as_configured(config, sources)
     if state is None:
         log = pipeline.ingest(sources)
         payload = log.to_json()
     else:
-        spark = start_spark("ingest")
-        payload = pipeline.ingest_into(spark, state, sources, progress=Progress()).to_json()
+        spark = start_spark("ingest", None if config_path is None else by_hand(config))
+        progress, tables, views = Progress(), None, None
+        if config is not None:
+            tables, views = pipeline.configured_tables(spark, config, progress), config.views
+        beside = [log.path for log in config.query_logs] if config is not None else []
+        payload = pipeline.ingest_into(spark, state, sources, tables, views, progress, beside).to_json()
         log = pipeline.stored_log(spark, state)
     names = {query.table for query in log.queries}
     payload["insight"] = {name: insight(log.of_table([name])) for name in sorted(names)}
@@ -64,6 +90,32 @@ def ingest(logs: tuple[str, ...], log_format: str, dialect: str, zone: str, stat
     if state is not None and payload["unchanged_files"]:
         out.print(f"{payload['unchanged_files']:,} files held nothing new")
     return payload
+
+
+def _as_configured(config: PipelineConfig, sources: Sequence[LogSource]) -> list[LogSource]:
+    """The logs as the configuration reads them; the others as the options say.
+
+    Raises:
+        ZorderError: the options say otherwise.
+    """
+    from zorder_pipeline import pipeline
+
+    found = []
+    for source in sources:
+        first, *others = pipeline.configured_sources(config, source)
+        for name, option in OPTIONS.items():
+            given, told = getattr(source, name), getattr(first, name)
+            if given != told and _is_said(name):
+                raise ZorderError(
+                    f"the configuration reads {source.path} with {option} {told}; leave out {option} {given}, or "
+                    "change the log's entry in tables.yaml"
+                )
+        found += [first, *others]
+    return found
+
+
+def _is_said(name: str) -> bool:
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _forms(found: dict[str, Any], forms: dict[str, str]) -> list[tuple[str, str]]:

@@ -9,7 +9,19 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-__all__ = ["Amount", "Clock", "Cron", "Model", "Positive", "Share", "TableName", "TimeZone", "Weekday", "study_problem"]
+__all__ = [
+    "Amount",
+    "Clock",
+    "Cron",
+    "Given",
+    "Model",
+    "Positive",
+    "Share",
+    "TableName",
+    "TimeZone",
+    "Weekday",
+    "study_problem",
+]
 __all__ += ["TABLE_NAME", "time_zone_problem"]
 
 TABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
@@ -38,6 +50,12 @@ def _time_zone(value: str) -> str:
     return value
 
 
+def _given(value: str) -> str:
+    if not value.strip():  # from ${NAME} that is set and empty, say
+        raise ValueError("a name or a place, not an empty text")
+    return value
+
+
 def _cron(value: str) -> str:
     fields = value.split()
     if len(fields) != 5 or not all(map(_cron_field, fields, CRON_LIMITS)):
@@ -51,7 +69,7 @@ def _cron_field(text: str, limits: tuple[int, int]) -> bool:
         if match is None:
             return False
         ends = [CRON_NAMES.get(end.upper(), end) for end in match.groups()[:2] if end is not None]
-        if not all(end.isdigit() and limits[0] <= int(end) <= limits[1] for end in ends):
+        if not all(end.isdecimal() and limits[0] <= int(end) <= limits[1] for end in ends):
             return False
     return True
 
@@ -94,6 +112,8 @@ Weekday = Annotated[str, AfterValidator(_weekday)]
 Cron = Annotated[str, AfterValidator(_cron)]
 TableName = Annotated[str, AfterValidator(_table_name)]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
+Given = Annotated[str, AfterValidator(_given)]
+"""A place or a name."""
 Positive = Annotated[int, Field(ge=1)]
 Share = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(ge=0)]

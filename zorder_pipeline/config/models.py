@@ -21,7 +21,7 @@ from zorder_pipeline.model.choices import (
     Verify,
 )
 
-from .fields import Amount, Clock, Cron, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
+from .fields import Amount, Clock, Cron, Given, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
 from .suggest import did_you_mean
 
 __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
@@ -45,7 +45,7 @@ class SparkConfig(Model):
 class LogConfig(Model):
     """A query log: a file or a folder."""
 
-    path: str
+    path: Given
     """File or folder; a relative one starts at the folder of tables.yaml."""
     format: LogFormat = "auto"
     """SQL statements (JSON Lines, CSV, Parquet, .sql), a warehouse's query history, or Spark event logs."""
@@ -60,7 +60,7 @@ class SearchConfig(Model):
 
     trials: Positive = TRIALS
     """Layouts evaluated at most."""
-    seed: Annotated[int, Field(ge=0)] = 0
+    seed: Annotated[int, Field(ge=0, lt=2**32)] = 0
     """Everything random follows from it."""
     sample_rows: Annotated[int, Field(ge=1000)] = SAMPLE_ROWS
     """Rows sampled from the table (raised where a file would be represented by too few)."""
@@ -81,7 +81,7 @@ class SearchConfig(Model):
     """true searches every night; otherwise only where a layout may pay, and at the first look at a table."""
     workers: Annotated[int, Field(ge=1, exclude=True)] = 1
     """Threads that evaluate layouts."""
-    study: Annotated[str | None, Field(exclude=True)] = None
+    study: Annotated[Given | None, Field(exclude=True)] = None
     """Where the Optuna study is kept, a local path or a database URL; null keeps it in memory only."""
 
     @model_validator(mode="after")
@@ -200,7 +200,7 @@ class MonitoringConfig(Model):
     """The check of the query log warns when a smaller share of its statements can be used."""
     keep_runs_days: Annotated[int, Field(ge=1)] | None = None
     """Dagster's records of our runs are deleted after so many days, but for the newest of each asset; null: never."""
-    metrics_file: str | None = None
+    metrics_file: Given | None = None
     """Where to keep a file of OpenMetrics for alerting, e.g. in the folder of node_exporter's textfile collector."""
 
 
@@ -209,11 +209,11 @@ class TableConfig(Model):
 
     name: TableName
     """The table's name in Dagster and in the state."""
-    location: str | None = None
+    location: Given | None = None
     """Folder of the Delta table, unless `catalog` is given; a relative one starts at the folder of tables.yaml."""
-    catalog: str | None = None
+    catalog: Given | None = None
     """Name of the table in Spark's catalog, e.g. sales.orders; instead of location."""
-    aliases: tuple[str, ...] = Field(default=(), strict=False)
+    aliases: tuple[Given, ...] = Field(default=(), strict=False)
     """Further names that statements call the table by."""
     owners: tuple[str, ...] = Field(default=(), strict=False)
     """Shown in Dagster: mail addresses, or team:name."""
@@ -252,7 +252,7 @@ class PipelineConfig(Model):
     """All of tables.yaml."""
 
     spark: SparkConfig = SparkConfig()
-    state: str = "state"
+    state: Given = "state"
     """Folder of the pipeline's own state, on any Hadoop filesystem."""
     query_logs: tuple[LogConfig, ...] = Field(default=(), strict=False)
     """Where the asked queries are logged."""

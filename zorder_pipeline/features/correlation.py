@@ -75,7 +75,8 @@ def sorting_index(values: npt.NDArray[Any]) -> float:
     """How far an array is in ascending order: the share of its pairs whose later element is larger (seed 004, 4.2.2.1).
 
     1 is strictly ascending, 0 strictly descending. Equal elements are not larger, so a constant has 0 and a sorted
-    boolean at most about 0.5; `order_shares` is the form that edges are drawn by. Fewer than two elements have 1.
+    boolean at most about 0.5; `order_shares` is the form that edges are drawn by, this one the seed's, for its vectors.
+    Fewer than two elements have 1.
 
     >>> sorting_index(np.array([1, 3, 5, 2, 4]))
     0.7

@@ -266,6 +266,8 @@ def ordered(vectors: Bits) -> npt.NDArray[np.int64]:
 def file_zeros(vectors: Bits, per_file: int) -> int:
     """Zeros in the files' vectors when so many consecutive partitions share a file: what can be skipped (figure 4.2).
 
+    The seed's measure (004) of an order of partitions, for the tests of `ordered`.
+
     >>> file_zeros(np.array([[1, 0], [1, 0], [0, 1], [0, 1]], dtype=bool), 2)
     2
     """

@@ -56,7 +56,8 @@ def unsigned_form(
         valid: False where null, shape (n,).
         width: bits of the form.
         nulls: ``own``: null alone has 0 and NaN is above infinity; values that would have 0 get 1 (so in a width that
-            the type fills its two smallest integers meet). ``impala``: null and NaN are 0, as is the smallest integer.
+            the type fills its two smallest integers meet). ``impala``: null and NaN are 0, as is the smallest integer;
+            no key has that, it is the seed's form (001), by whose vectors the mapping is tested.
 
     Raises:
         ValueError: the type cannot be ordered, or there is no such width.
@@ -123,8 +124,8 @@ def _zero(value_type: ValueType) -> int:
 def most_significant_dimension(left: Sequence[int], right: Sequence[int]) -> int:
     """The dimension that decides between two rows in Z-order: the one in which they differ at the highest bit.
 
-    Of several the first; 0 if the rows are equal. Impala's test, by which no bits are interleaved: the highest bit of x
-    is below that of y exactly if x < y and x < x ^ y.
+    Of several the first; 0 if the rows are equal. An oracle for the interleaved keys: Impala's test (seed 001), by
+    which no bits are interleaved: the highest bit of x is below that of y exactly if x < y and x < x ^ y.
 
     Args:
         left: unsigned forms of one row, one per dimension, all of one width.
@@ -144,8 +145,9 @@ def most_significant_dimension(left: Sequence[int], right: Sequence[int]) -> int
 def compare_z_order(left: Sequence[int], right: Sequence[int]) -> int:
     """-1, 0 or 1: whether a row comes before another in Z-order, is equal to it, or comes after it.
 
-    The first dimension has the most significant bit of the key, as in
-    `zorder_pipeline.layout.interleave.round_robin`; the arguments are those of `most_significant_dimension`.
+    The seed's comparator (001), an oracle for the interleaved keys. The first dimension has the most significant bit of
+    the key, as in `zorder_pipeline.layout.interleave.round_robin`; the arguments are those of
+    `most_significant_dimension`.
 
     >>> compare_z_order([1, 3], [2, 0])  # seed 001's example
     -1

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
-__all__ = ["filesystem_of", "is_uri", "local_path", "uri_of"]
+__all__ = ["ROOT", "filesystem_of", "is_uri", "local_path", "real_path", "uri_of", "without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
+ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
+"""Scheme and host of a URI, as Java's patterns have it, too."""
 HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of object stores that pyarrow calls otherwise."""
 _LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
@@ -47,6 +50,30 @@ def uri_of(place: str) -> str:
     """
     path = local_path(place)
     return place if path is None else f"file://{path}"
+
+
+def without_root(place: str) -> str:
+    """The path of a place, without scheme and host.
+
+    >>> without_root("s3a://bucket/t"), without_root("file:/data/t"), without_root("/data/t")
+    ('/t', '/data/t', '/data/t')
+    """
+    return re.sub(ROOT, "", place)
+
+
+def real_path(path: str, location: str) -> str:
+    """A file's path as the file system has it, without scheme and host, from an AddFile's URI or a scan's.
+
+    Args:
+        path: URL-encoded, relative to ``location`` or a URI.
+        location: the table's folder, which Hadoop writes as it is.
+
+    >>> real_path("p=a%20b/c.parquet", "file:/tables/t"), real_path("file:///tables/t/p=a%20b/c.parquet", "")
+    ('/tables/t/p=a b/c.parquet', '/tables/t/p=a b/c.parquet')
+    """
+    if is_uri(path):
+        return unquote(without_root(path))
+    return f"{without_root(location).rstrip('/')}/{unquote(path)}"
 
 
 def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:

@@ -21,7 +21,7 @@ from .judgements import Judgement, Rules
 from .judging import hold_now, judge_table
 from .keeping import present_plan
 from .learning import learn, learn_layout_for
-from .logs import Unopened, ingest, ingest_into, names_of, purge, stored_log
+from .logs import configured_sources, configured_tables, ingest, ingest_into, names_of, purge, stored_log
 from .measure import evaluate, inspect, overlap_depth
 from .nightly import share_budget
 from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
@@ -45,7 +45,6 @@ __all__ = [
     "Rules",
     "Savings",
     "TableAnalysis",
-    "Unopened",
     "analyse",
     "answer_request",
     "apply",
@@ -56,6 +55,8 @@ __all__ = [
     "check_promises",
     "check_promises_by_log",
     "compact",
+    "configured_sources",
+    "configured_tables",
     "cost_model",
     "describe",
     "dry_result",

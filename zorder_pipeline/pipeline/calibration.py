@@ -105,6 +105,7 @@ def _scratch(spark: SparkSession, state: str) -> Iterator[str]:
     path = java_class(spark, "org.apache.hadoop.fs.Path")
     root = path(f"{state.rstrip('/')}/calibration-copies")
     files = root.getFileSystem(spark._jsparkSession.sessionState().newHadoopConf())
+    root = files.makeQualified(root)  # a relative folder is no table's name in SQL
     if files.exists(root):
         for found in files.listStatus(root):
             if found.getModificationTime() / 1000 < time.time() - STALE_SECONDS:

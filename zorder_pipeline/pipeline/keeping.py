@@ -12,9 +12,9 @@ from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.places import real_path
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.relayout.compaction import groups_of
-from zorder_pipeline.relayout.file_list import real_path
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.ledger import Ledger

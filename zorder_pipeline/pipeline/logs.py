@@ -2,37 +2,43 @@
 
 from __future__ import annotations
 
-import re
+import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.places import is_uri, local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.ingest import ingest as ingest_logs
+from zorder_pipeline.query_log.known import name_of
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.store import LogStore
 from zorder_pipeline.query_log.stored import StoredLog
 from zorder_pipeline.reading.file_stats import FileStats
-from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .records import LogSource
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["Tables", "Unopened", "ingest", "ingest_into", "names_and_schemas", "names_of", "purge", "stored_log"]
+    from zorder_pipeline.config import PipelineConfig
+
+__all__ = ["Tables", "Unopened", "configured_sources", "configured_tables", "ingest", "ingest_into"]
+__all__ += ["names_and_schemas", "names_of", "purge", "stored_log"]
 
 
 @dataclass(frozen=True)
 class Unopened:
     """A table that cannot be opened now: its queries are known by its names, without its columns.
 
-    A night without it would be one of another configuration, and all logs would be read again, twice.
+    A night without it would be one of another configuration, and all logs would be read again, twice; so would one
+    without the names that follow from where it lies.
 
     Attributes:
         location: URI of the table's folder.
@@ -54,6 +60,42 @@ class Unopened:
 
 Tables = Mapping[str, tuple[TableSnapshot | Unopened, Sequence[str]]]
 """By table name, its snapshot and the names statements call it by."""
+
+
+def configured_tables(spark: SparkSession, config: PipelineConfig, warn: Progress = silent) -> Tables:
+    """The tables of a configuration, as queries are read with. One that cannot be opened is known by where it lies.
+
+    One that is configured by its catalog name is known by where it lay when a log was last read with it; it is left
+    out when none was, and then the logs are read again as soon as it can be opened.
+
+    Args:
+        warn: told of each table that cannot be opened.
+    """
+    known: dict[str, tuple[TableSnapshot | Unopened, Sequence[str]]] = {}
+    for table in config.tables:
+        found: TableSnapshot | Unopened
+        try:
+            found = open_table(spark, table.table, committer=table.layout.committer)
+        except TableError as error:
+            warn(f"{table.name}: {error}")
+            place = table.location or LogStore(spark, config.state).places().get(table.name)
+            if place is None:
+                continue
+            found = Unopened.at(place)
+        known[table.name] = (found, names_of(table.table, found, table.names))
+    return known
+
+
+def configured_sources(config: PipelineConfig, given: LogSource) -> list[LogSource]:
+    """A log as the configuration reads it: as the configured one that it is or lies in; and those that lie in it."""
+    listed = [LogSource(log.path, log.format, log.dialect, log.time_zone) for log in config.query_logs]
+    around = [log for log in listed if name_of(log.path) == name_of(given.path) or _is_below(given.path, log.path)]
+    nearest = max(around, key=lambda log: len(name_of(log.path)), default=given)
+    return [replace(nearest, path=given.path), *(log for log in listed if _is_below(log.path, given.path))]
+
+
+def _is_below(place: str, folder: str) -> bool:
+    return name_of(place).startswith(f"{name_of(folder)}/")
 
 
 def ingest(
@@ -96,23 +138,38 @@ def ingest_into(
 ) -> StoredLog:
     """Read on Spark what is new in query logs, and add it to the state, exactly once.
 
+    What was read for other tables is read again for these, and replaced.
+
     Args:
         state: folder of the state.
+        tables: the tables whose queries are wanted. Without any, tables go by the names found in the statements, and
+            nothing is replaced.
         beside: places of logs that are read on their own; one inside a folder of logs is no part of that.
 
     Raises:
-        LogError: a log does not exist or is of no known format.
+        LogError: a log does not exist or is of no known format, or, without tables, was read otherwise before.
         LostRaceError: another ingestion ran at the same time; nothing was doubled.
     """
     aliases, schemas = names_and_schemas(tables)
+    lying = {name: found.location for name, (found, _) in (tables or {}).items()}
     store, added = LogStore(spark, state), []
     logs = [_source(source) for source in sources]
+    logs = [log if is_uri(log.path) else replace(log, path=os.path.abspath(log.path)) for log in logs]  # for executors
     places = [*beside, *(source.path for source in logs)]
     for source in logs:
-        catalog = Catalog.of(aliases, schemas, views or {}, source.dialect)
-        inside = [place for place in places if place.rstrip("/").startswith(source.path.rstrip("/") + "/")]
-        options = {"log_format": source.log_format, "zone": source.zone}
-        added.append(store.ingest(source.path, catalog, progress=progress, without=inside, **options))
+        catalog = Catalog.of(aliases, schemas, views or {}, source.dialect, lying)
+        inside = [place for place in places if _is_below(place, source.path)]
+        added.append(
+            store.ingest(
+                source.path,
+                catalog,
+                log_format=source.log_format,
+                zone=source.zone,
+                progress=progress,
+                without=inside,
+                adding=tables is None,
+            )
+        )
     return StoredLog.merged(added)
 
 
@@ -174,7 +231,7 @@ def names_of(table: str, snapshot: TableSnapshot | Unopened, aliases: Sequence[s
     Args:
         table: path or catalog name that the snapshot was opened by.
     """
-    bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", snapshot.location)  # as recorders and event logs name it
+    bare = without_root(snapshot.location)  # as recorders and event logs name it
     folders = [part for part in bare.split("/") if part]
     catalog = [] if "/" in table else [table]
     last = table.rsplit(".", 1)[-1] if catalog else table.rstrip("/").rsplit("/", 1)[-1]

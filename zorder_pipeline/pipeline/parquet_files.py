@@ -13,13 +13,12 @@ from urllib.parse import unquote
 import pyarrow as pa
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.partition_key import NULL
 
 __all__ = ["ParquetFile", "columns_together", "parquet_files", "path_columns"]
 
 TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What lies in the folder of a table that keeps a list of its files: not every file in it is one of its."""
-
-HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 NUMBER, DATE = r"-?\d+", r"\d{4}-\d\d-\d\d"
 KINDS = (
@@ -139,7 +138,7 @@ def _keys(path: Path, base: Path) -> dict[str, str | None]:
     for folder in path.parents:
         name, equals, value = folder.name.partition("=")
         if name and equals:
-            found.append((unquote(name), None if value in ("", HIVE_NULL) else unquote(value)))
+            found.append((unquote(name), None if value in ("", NULL) else unquote(value)))
         elif found or not folder.is_relative_to(base) or folder == base:
             break
     return dict(reversed(found))

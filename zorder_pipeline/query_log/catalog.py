@@ -34,6 +34,7 @@ class Catalog:
         views: query text by the view's name in lower case.
         dialect: sqlglot dialect of the statements and views.
         temporary: temporary views. They hide tables and permanent views that are named alike.
+        places: URI of its folder by table.
     """
 
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -41,10 +42,15 @@ class Catalog:
     views: Mapping[str, str] = field(default_factory=dict)
     dialect: str = "spark"
     temporary: Mapping[ViewName, View] = field(default_factory=dict)
+    places: Mapping[str, str] = field(default_factory=dict)
 
     @staticmethod
     def of(
-        aliases: Mapping[str, str], schemas: Mapping[str, TableSchema], views: Mapping[str, str], dialect: str
+        aliases: Mapping[str, str],
+        schemas: Mapping[str, TableSchema],
+        views: Mapping[str, str],
+        dialect: str,
+        places: Mapping[str, str] | None = None,
     ) -> Catalog:
         """A catalog of names in any case.
 
@@ -52,7 +58,8 @@ class Catalog:
             LogError: a view is no query that can be parsed.
         """
         lowered = {name.lower(): table for name, table in aliases.items()}
-        found = Catalog(lowered, schemas, {name.lower(): text for name, text in views.items()}, dialect)
+        named = {name.lower(): text for name, text in views.items()}
+        found = Catalog(lowered, schemas, named, dialect, places=places or {})
         for name, text in found.views.items():
             found._parsed(name, text)
         return found

@@ -71,7 +71,7 @@ def _instant(node: exp.Expr, clock: Clock) -> Literal | None:
         case exp.UnixToTime() if not any(value for name, value in node.args.items() if name != "this"):
             given = node.this
     count = None if given is None else computed(given)
-    if count is None or count.kind != "number" or not count.text.removeprefix("-").isdigit():
+    if count is None or count.kind != "number" or not count.text.removeprefix("-").isdecimal():
         return None
     at = dt.datetime(1970, 1, 1) + dt.timedelta(microseconds=int(count.text) * span)
     return Literal("timestamp", at.isoformat(sep=" ") + "Z")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 from pyarrow import fs
@@ -17,8 +15,9 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.places import filesystem_of
 
 from .codecs import opened
+from .delta_table import DeltaFile, Version, files_at
 
-__all__ = ["LogFile", "is_delta", "is_packed_copy", "list_logs", "new_delta_files", "open_anywhere", "open_log"]
+__all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "is_packed_copy", "list_logs", "open_anywhere", "open_log"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -37,10 +36,11 @@ class LogFile:
 
     Attributes:
         source: URI or path that names it in messages and in the state.
-        kind: json, csv, parquet, sql or events.
+        kind: json, csv, parquet, delta, sql or events.
         parts: paths to read one after the other, in the filesystem of ``source``.
         size: bytes of all parts.
         modified: when a log of one part was changed last, microseconds since 1970 UTC, where the filesystem tells it.
+        delta: how the rows of a Delta table's data file are to be read.
     """
 
     source: str
@@ -48,6 +48,7 @@ class LogFile:
     parts: tuple[str, ...]
     size: int
     modified: int | None = None
+    delta: DeltaFile | None = None
 
 
 def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
@@ -78,7 +79,7 @@ def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
         kind = "events" if log_format == "spark-events" else _kind(place) or _sniffed(filesystem, place) or "sql"
         return [_file(prefix, info, kind)]
     if is_delta(path):
-        return _delta_files(filesystem, prefix, place)
+        return delta_logs(path)[1]
     found = list(_in_folder(filesystem, prefix, place, log_format))
     if not found:
         raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
@@ -166,53 +167,21 @@ def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:
     return None
 
 
-def _delta_files(filesystem: fs.FileSystem, prefix: str, place: str) -> list[LogFile]:
-    """The data files of a Delta table; those that only rearranged rows come under the name they are read by."""
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError
-
-    try:
-        paths = [path.removeprefix("file://") for path in DeltaTable(prefix + place).file_uris()]
-    except (DeltaError, OSError) as error:
-        raise LogError(
-            f"query log {prefix + place} is a Delta table that cannot be read here: {str(error).splitlines()[0]}; "
-            "export it as Parquet or JSON Lines"
-        ) from error
-    found = []
-    for path in sorted(paths):  # delta-rs quotes blanks and the like in the table's folder
-        inside = path.removeprefix(prefix)
-        infos = filesystem.get_file_info([place + inside.removeprefix(quote(place)), inside, unquote(inside)])
-        info = next((info for info in infos if info.type == fs.FileType.File), infos[1])
-        found.append(LogFile(prefix + info.path, "parquet", (info.path,), info.size or 0))
-    return found
-
-
-def new_delta_files(path: str, since: int) -> tuple[int, list[str]]:
-    """A Delta table's newest version, and the files whose rows came after version ``since``, in commit order.
-
-    Files that OPTIMIZE wrote (``dataChange`` false) hold no new rows and are left out.
+def delta_logs(path: str) -> tuple[Version, list[LogFile]]:
+    """A Delta table's newest version, and its data files.
 
     Raises:
-        LogError: a commit since then is no longer in the table's log.
+        LogError: it cannot be read.
     """
-    filesystem, place = _filesystem(path)
-    place = place.rstrip("/")
-    version, found = since, []
-    prefix = path.rstrip("/").removesuffix(place) if "://" in path else ""
-    names = {info.base_name for info in _listed(filesystem, prefix, f"{place}/_delta_log")}
-    newest = max((int(name[:20]) for name in names if re.fullmatch(r"\d{20}\.json", name)), default=since)
-    while version < newest:
-        version += 1
-        name = f"{version:020d}.json"
-        if name not in names:
-            raise LogError(
-                f"query log {path}: version {version} is gone from its Delta log, so what came since {since} cannot "
-                "be told; raise the log table's delta.logRetentionDuration, and ingest it into a new state"
-            )
-        with filesystem.open_input_stream(f"{place}/_delta_log/{name}") as stream:
-            actions = [json.loads(line) for line in stream.read().splitlines() if line.strip()]
-        found += [unquote(a["add"]["path"]) for a in actions if "add" in a and a["add"].get("dataChange", True)]
-    return version, [f"{place}/{name}" for name in found]
+    version, found = files_at(path)
+    return version, [delta_log(path, file) for file in found]
+
+
+def delta_log(path: str, file: DeltaFile) -> LogFile:
+    """A data file of the Delta table at ``path``."""
+    _, place = _filesystem(path)
+    prefix = path.rstrip("/").removesuffix(place.rstrip("/")) if "://" in path else ""
+    return LogFile(prefix + file.path, "delta", (file.path,), file.size, delta=file)
 
 
 def open_anywhere(log: LogFile, part: str) -> pa.NativeFile:

@@ -8,17 +8,20 @@ without times (a .sql file) count instead of those that were read.
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from .files import LogFile, is_delta, is_packed_copy, list_logs, new_delta_files
-from .known import Known, KnownLogs
+from zorder_pipeline.errors import LogError
+
+from .delta_table import Version, files_since
+from .files import LogFile, delta_log, delta_logs, is_delta, is_packed_copy, list_logs
+from .known import Known, KnownLogs, name_of
 from .marks import MARKED, Mark, found_among, goes_on
 from .parts import Part
+from .spool import RECORDED
 
-__all__ = ["Intake", "batches", "find_new", "name_of"]
+__all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
 
 BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
@@ -32,12 +35,16 @@ class Intake:
 
     Attributes:
         unchanged: logs in which nothing is new.
-        delta_version: newest version of a log that is a Delta table.
+        table: what a log that is a Delta table is called in the store.
+        version: its newest one.
+        at_once: all of it is committed together, with the version: what is left out goes by what was read before.
     """
 
     parts: tuple[Part, ...]
     unchanged: int = 0
-    delta_version: int | None = None
+    table: str = ""
+    version: Version | None = None
+    at_once: bool = False
 
 
 def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: Sequence[str] = ()) -> Intake:
@@ -49,16 +56,13 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
     Raises:
         LogError: there is no log, or a Delta table's history does not reach back to what is known.
     """
-    before = known.by_name.get(name_of(path))
-    if before is not None and before.current and before.delta_version is not None:
-        newest, added = new_delta_files(path, before.delta_version)
-        files = [log for log in (_delta_file(path, item) for item in added) if name_of(log.source) not in known.by_name]
-        return Intake(tuple(Part(log, zone, before.log) for log in files), 0, newest)
-    version = _delta_version(path)
+    if is_delta(path):
+        before = known.by_name.get(name_of(path))
+        if before is None or not before.current or before.delta_version is None:
+            return _whole_table(path, zone, known)
+        return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
     within = [name_of(place) + "/" for place in without]
     logs = [log for log in list_logs(path, log_format) if not (name_of(log.source) + "/").startswith(tuple(within))]
-    if version is not None:
-        return _of_table(path, zone, logs, known, version)
     sources = {log.source for log in logs}
     logs = [log for log in logs if not is_packed_copy(log, sources)]
     parts, unchanged, changed = [], 0, []
@@ -88,14 +92,59 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
     return Intake(tuple(parts), unchanged)
 
 
-def _of_table(path: str, zone: str, logs: Sequence[LogFile], known: KnownLogs, version: int) -> Intake:
-    """The files of a Delta table: OPTIMIZE rewrites them under other names, so that together they are one log."""
-    left = [log for log in logs if (one := known.by_name.get(name_of(log.source))) is None or not one.current]
+def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -> None:
+    """Refuse to add statements by their own names to what was read for tables, and to read again what was read.
+
+    Raises:
+        LogError: that is so.
+    """
+    recorded = f"{name_of(state)}/{RECORDED}/"
+    logs = [one for one in known.by_log.values() if not one.name.startswith(recorded)]
+    if tables := sorted({table for one in logs for table in one.tables}):
+        others = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+        raise LogError(
+            f"the logs in the state {state} were read for the tables of a configuration ({tables[0]}{others}); name it "
+            "by --config or ZORDER_CONFIG, or ingest into a state of its own"
+        )
+    before = [known.by_name.get(name_of(part.log.source)) for part in intake.parts]
+    before += [known.by_log.get(part.replaces) for part in intake.parts if part.replaces is not None]
+    if any(one is not None and not one.current for one in before):
+        raise LogError(
+            f"query log {path} was read into {state} for other tables, or with other views or another dialect or time "
+            "zone, and would replace what is stored; read it as before (--config, --dialect, --time-zone), or ingest "
+            "into a state of its own"
+        )
+
+
+def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs) -> Intake:
+    """What a Delta table has got since a version; where rows were rewritten that have no times, all that it has."""
+    added = files_since(path, since)
+    if added.rewritten and before.latest is None:
+        return _whole_table(path, zone, known, anew=True)
+    new = [Part(delta_log(path, file), zone, before.log) for file in added.new]
+    rewritten = [Part(delta_log(path, file), zone, before.log, since=before.latest) for file in added.rewritten]
+    left = [part for part in (*new, *rewritten) if name_of(part.log.source) not in known.by_name]
+    if not left and added.version.number == since.number:
+        return Intake(())
+    return Intake(tuple(left), 0, before.log, added.version, at_once=True)
+
+
+def _whole_table(path: str, zone: str, known: KnownLogs, *, anew: bool = False) -> Intake:
+    """All files of a Delta table that were not read yet; together they are one log, as their rows change files.
+
+    Args:
+        anew: read again what was read, which counts no more then.
+    """
+    version, logs = delta_logs(path)
+    names = {name_of(log.source) for log in logs}
     before, name, replaces = known.below(name_of(path)), name_of(path), None
     if before is not None:
-        name, replaces = (before.log, None) if before.current else (_anew(name), before.log)
+        read = {one.name for one in known.by_name.values() if one.current and one.log == before.log}
+        anew |= not before.current or bool(read - names - {name_of(path)})  # cut off, and rows have moved since
+        name, replaces = (_anew(name), before.log) if anew else (before.log, None)
+    left = [log for log in logs if anew or (one := known.by_name.get(name_of(log.source))) is None or not one.current]
     parts = tuple(Part(log, zone, name, replaces=replaces) for log in left)
-    return Intake(parts, len(logs) - len(left), version)
+    return Intake(parts, len(logs) - len(left), name, version)
 
 
 def _is_same(log: LogFile, before: Known) -> bool:
@@ -157,23 +206,3 @@ def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
         size += part.log.size // part.share[1]
     if batch:
         yield batch
-
-
-def name_of(source: str) -> str:
-    """What identifies a log: an event log keeps its name when its application ends.
-
-    >>> name_of("file:/logs/app-1.inprogress")
-    '/logs/app-1'
-    """
-    return re.sub(r"^file:/+", "/", source).rstrip("/").removesuffix(".inprogress")
-
-
-def _delta_file(table: str, path: str) -> LogFile:
-    prefix = re.match(r"[a-z0-9]+://[^/]*", table)
-    return LogFile((prefix.group() if prefix else "") + path, "parquet", (path,), -1)
-
-
-def _delta_version(path: str) -> int | None:
-    from deltalake import DeltaTable
-
-    return DeltaTable(path).version() if is_delta(path) else None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from zorder_pipeline.model.places import local_path
 
 from .marks import Mark
 from .stored import RECORD
@@ -13,7 +16,19 @@ from .stored import RECORD
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-__all__ = ["Known", "KnownLogs", "current", "known_of"]
+__all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of", "places_of"]
+
+
+def name_of(source: str) -> str:
+    """What identifies a log: wherever it is named from, and an event log keeps its name when its application ends.
+
+    >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/")
+    ('/logs/app-1', 's3a://logs/app-1')
+    >>> name_of("logs/a.sql") == name_of(f"{os.getcwd()}/logs/a.sql")
+    True
+    """
+    local = local_path(source)
+    return (source if local is None else os.path.abspath(local)).rstrip("/").removesuffix(".inprogress")
 
 
 @dataclass(frozen=True)
@@ -22,7 +37,7 @@ class Known:
 
     Attributes:
         log: what it is called in the store, whatever its file is called.
-        name: of the file that it was read from, see `zorder_pipeline.query_log.intake.name_of`.
+        name: of the file that it was read from, see `name_of`.
         size: bytes when it was read last.
         position: last line read.
         current: whether it was read under this configuration; else it is to be read again.
@@ -31,6 +46,8 @@ class Known:
         mark: of what was read.
         since: lines of this time or earlier ones were left out.
         modified: when the file was changed last, microseconds since 1970 UTC.
+        table_id: of a log that is a Delta table; "" where it is not known.
+        tables: those that it was read for; none where statements' own names count.
     """
 
     log: str
@@ -43,6 +60,8 @@ class Known:
     mark: Mark | None = None
     since: int | None = None
     modified: int | None = None
+    table_id: str = ""
+    tables: tuple[str, ...] = ()
 
     @property
     def latest(self) -> int | None:
@@ -94,11 +113,34 @@ def current(files: DataFrame) -> DataFrame:
     return files.withColumn("log", F.coalesce("log", *within, "name")).join(replaced, "log", "left_anti")
 
 
+def known_logs(files: DataFrame, generation: str) -> KnownLogs:
+    """What ``log_files`` tells under a configuration; each record has the time of its log's newest query."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.window import Window
+
+    newest = F.max("watermark").over(Window.partitionBy("log"))
+    rows = current(files).withColumn("watermark", newest).orderBy("batch")
+    return KnownLogs.of(known_of(row, generation) for row in rows.collect())
+
+
+def places_of(files: DataFrame) -> dict[str, str]:
+    """Where each table lay when a log was last read with it, by ``log_files``: URI by the table's name."""
+    from pyspark.sql import functions as F
+
+    if "places" not in files.columns:  # of an older state
+        return {}
+    told = files.where(F.col("places").isNotNull()).groupBy("places").agg(F.max("batch").alias("last"))
+    found: dict[str, str] = {}
+    for row in told.orderBy("last").collect():
+        found |= json.loads(row["places"])
+    return found
+
+
 def known_of(row: Row, generation: str) -> Known:
     """A row of ``log_files``."""
     return Known(
         log=row["log"],
-        name=row["name"],
+        name=name_of(row["name"]),
         size=row["size"],
         position=row["position"],
         current=row["generation"] == generation,
@@ -107,4 +149,6 @@ def known_of(row: Row, generation: str) -> Known:
         mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
         since=row["since"],
         modified=row["modified"],
+        table_id=row["table_id"] or "",
+        tables=tuple(json.loads(row["places"] or "{}")),
     )

@@ -172,7 +172,7 @@ def _real(text: str, single: bool) -> Literal | None:
 
 def _decimal(value: Decimal, to: exp.DataType) -> Literal | None:
     """The value, where DECIMAL(precision, scale) holds it exactly."""
-    sizes = [int(item.name) for item in to.expressions if item.name.isdigit()]
+    sizes = [int(item.name) for item in to.expressions if item.name.isdecimal()]
     precision, scale = [*sizes, *(10, 0)[len(sizes) :]]
     if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or precision > MOST_DIGITS:
         return None

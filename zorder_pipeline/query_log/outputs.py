@@ -132,7 +132,7 @@ class Outputs:
             return None if starred else self._all(item.unalias() for item in items if not item.find(exp.AggFunc))
         keys = []
         for key in group.expressions:
-            place = int(key.this) if isinstance(key, exp.Literal) and key.this.isdigit() else 0
+            place = int(key.this) if isinstance(key, exp.Literal) and key.this.isdecimal() else 0
             keys.append(items[place - 1].unalias() if 0 < place <= len(items) else key)
         return self._all(keys)
 

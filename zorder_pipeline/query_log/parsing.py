@@ -132,7 +132,7 @@ def _in_order(statement: str, parameters: Sequence[Any], dialect: str) -> str:
             value = next(order, UNKNOWN)
         else:  # ?1 is the first
             last = after
-            if after.text.isdigit() and 0 < int(after.text) <= len(parameters):
+            if after.text.isdecimal() and 0 < int(after.text) <= len(parameters):
                 value = parameters[int(after.text) - 1]
         known = value is not UNKNOWN and not isinstance(value, SEVERAL)
         parts += [statement[end : token.start], f" {_literal(value).sql(dialect=read_as)} " if known else "?"]

@@ -9,10 +9,12 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import sqlglot
 
+from .delta_table import DeltaFile, Names
 from .dialects import tokens_of
 from .files import LogFile, open_anywhere, open_log
 from .records import RAW, LogLine, line_of
@@ -47,7 +49,7 @@ def lines_of(
     if log.kind == "json":
         yield from _json_lines(log, wanted, having)
         return
-    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "events": _events}
+    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet, "events": _events}
     yield from (line for line in readers[log.kind](log) if wanted(line.position))
 
 
@@ -150,18 +152,34 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
 
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:
-    number = 0
+    """Rows by their number in the file; of a Delta table's as that has them, without those that are deleted."""
+    number, table = 0, log.delta or DeltaFile("", 0)
+    deleted = np.unpackbits(np.frombuffer(table.deleted, dtype=np.uint8))
     try:
         with open_anywhere(log, log.parts[0]) as stream:
             for batch in pq.ParquetFile(stream).iter_batches(BATCH):
                 for record in _records(batch):
                     number += 1
+                    if number <= len(deleted) and deleted[number - 1]:
+                        continue
                     if isinstance(record, UnicodeDecodeError):
                         yield LogLine(log.source, number, reason="invalid_utf8", raw=str(record))
                     else:
-                        yield line_of(log.source, number, record)
+                        yield line_of(log.source, number, _renamed(record, table.names) | dict(table.partition))
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
         yield _damaged(log, number, error)
+
+
+def _renamed(value: Any, names: Names) -> Any:
+    """A value with the table's names of its fields; those of lists and maps are named, too."""
+    if not names:
+        return value
+    if isinstance(value, dict):
+        found = ((*names.get(key, (key, {})), item) for key, item in value.items())
+        return {name: _renamed(item, inside) for name, inside, item in found}
+    if isinstance(value, list | tuple):  # a map is a list of pairs
+        return type(value)(_renamed(item, names) for item in value)
+    return value
 
 
 def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | UnicodeDecodeError]:

@@ -69,7 +69,7 @@ def _keeps_numbers(column: Column, to: exp.DataType) -> bool:
         return own == exp.DType.FLOAT or (family == "integer" and _width(own) <= _width(exp.DType.INT))
     if to.this not in (exp.DType.DECIMAL, exp.DType.BIGDECIMAL) or family not in ("integer", "decimal"):
         return False
-    sizes = [int(item.name) for item in to.expressions if item.name.isdigit()]
+    sizes = [int(item.name) for item in to.expressions if item.name.isdecimal()]
     return ([*sizes, 10, 0][1] if len(sizes) > 1 else 0) >= column.value_type.scale
 
 
@@ -93,7 +93,7 @@ def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | 
     else:
         return None
     found = _temporal_column(inner, find)
-    if found is None or not literal.text.isdigit() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
+    if found is None or not literal.text.isdecimal() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
         return None
     year = int(literal.text)
     return _period(found[0], op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
@@ -137,7 +137,7 @@ def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     found = find(left.this)
     start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
     whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in ("0", "1"))
-    size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdigit() else None
+    size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdecimal() else None
     if found is None or not whole or size is None or (found[1] is not None and found[1].value_type.family != "string"):
         return None
     if len(literal.text) > size:

@@ -147,7 +147,7 @@ class _Reader:
 
     def _count(self, values: Iterable[tuple[Any, Any]]) -> None:
         for counter, value in values:
-            if counter in self.counts and str(value).isdigit():
+            if counter in self.counts and str(value).isdecimal():
                 self.counts[counter] = max(self.counts[counter], int(value))
 
     def rest(self) -> Iterator[Execution]:

@@ -61,6 +61,9 @@ def parse_statement(
 ) -> tuple[Scan, ...] | Unusable:
     """The scans of a statement, or why there are none.
 
+    Each statement is parsed by itself: the oracle for `zorder_pipeline.query_log.templates.Parser`, which logs are read
+    by.
+
     Args:
         aliases: table by the names that statements may call it, in lower case; without any every table counts.
         schemas: schema by table, to tell which table a column without a qualifier belongs to.

@@ -20,11 +20,11 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import QueryLog
 
 from .catalog import Catalog, generation_of
-from .intake import batches, find_new, name_of
-from .known import KnownLogs, current, known_of
+from .intake import batches, find_new, refuse_to_replace
+from .known import KnownLogs, current, known_logs, name_of, places_of
 from .moments import latest as latest_moment
 from .parts import SCHEMA, Part, worker
-from .stored import NOTHING, RECORD, Record, StoredLog, log_of, query_of, record_of
+from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of, version_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,29 +69,38 @@ class LogStore:
         zone: str = "UTC",
         progress: Callable[[str], None] | None = None,
         without: Sequence[str] = (),
+        adding: bool = False,
     ) -> StoredLog:
         """Read what is new at ``path`` and add it, batch by batch.
 
         Args:
             without: places below it that are logs of their own.
+            adding: replace nothing that was read otherwise, by other tables, views, another dialect or time zone.
 
         Raises:
-            LogError: there is no log.
+            LogError: there is no log, or what is there could only be replaced.
             LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
         """
         generation = generation_of(catalog, zone)
-        intake = find_new(path, log_format, zone, self._known(generation), without)
+        known = self._known(generation)
+        intake = find_new(path, log_format, zone, known, without)
+        if adding:
+            refuse_to_replace(path, self.state, intake, known)
         added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
-        for batch in batches(intake.parts):
+        left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
+        version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
+        for i, batch in enumerate(left, 1):
             if progress is not None:
-                size = sum(max(part.log.size, 0) for part in batch)
+                size = sum(part.log.size for part in batch)
                 progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
-            added.append(self._add(batch, catalog, generation))
-        if intake.parts and intake.delta_version is not None:
-            version: Record = {"log": intake.parts[0].name, "source": path.rstrip("/"), "size": 0, "position": 0}
-            version |= {"delta_version": intake.delta_version, "counts": json.dumps(NOTHING)}
-            self._commit(uuid.uuid4().hex, generation, [version])
+            added.append(self._add(batch, catalog, generation, version if i == len(left) else []))
+        if not left:
+            self._commit(uuid.uuid4().hex, generation, catalog, version)
         return StoredLog.merged(added)
+
+    def places(self) -> dict[str, str]:
+        """Where each table lay when a log was last read with it, as URI by the table's name."""
+        return places_of(self._read("log_files")) if self._exists("log_files") else {}
 
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
         """The stored queries.
@@ -170,8 +179,8 @@ class LogStore:
                 table.delete(condition)
         return deleted
 
-    def _add(self, parts: list[Part], catalog: Catalog, generation: str) -> StoredLog:
-        """Read one batch on Spark and commit it."""
+    def _add(self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record]) -> StoredLog:
+        """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
         from pyspark import StorageLevel
         from pyspark.sql import functions as F
         from pyspark.sql.pandas.types import from_arrow_schema
@@ -190,21 +199,23 @@ class LogStore:
             for share in counted:
                 shares.setdefault(share["source"], []).append(share)
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
-            self._commit(run, generation, [record_of(part, shares[part.log.source]) for part in found])
+            records = [record_of(part, shares[part.log.source]) for part in found]
+            self._commit(run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
         totals = [share["counts"] for share in counted if share["source"] not in moved]
         tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
         return StoredLog(log_of(totals, ()), dict(tables), len(found))
 
-    def _commit(self, run: str, generation: str, records: list[Record]) -> None:
+    def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""
         from pyspark.sql import functions as F
 
         if not records:
             return
         number = self._next_batch()
-        named = [record | {"name": name_of(record["source"])} for record in records]
+        places = json.dumps(dict(catalog.places), sort_keys=True) if catalog.places else None
+        named = [record | {"name": name_of(record["source"]), "places": places} for record in records]
         schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
         frame = self.spark.createDataFrame(named, schema).select(
             F.lit(number).cast("bigint").alias("batch"),
@@ -237,14 +248,7 @@ class LogStore:
         return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
 
     def _known(self, generation: str) -> KnownLogs:
-        from pyspark.sql import functions as F
-        from pyspark.sql.window import Window
-
-        if not self._exists("log_files"):
-            return KnownLogs()
-        newest = F.max("watermark").over(Window.partitionBy("log"))
-        rows = self._current_files().withColumn("watermark", newest).orderBy("batch")
-        return KnownLogs.of(known_of(row, generation) for row in rows.collect())
+        return known_logs(self._read("log_files"), generation) if self._exists("log_files") else KnownLogs()
 
     def _current_files(self) -> DataFrame:
         return current(self._read("log_files"))

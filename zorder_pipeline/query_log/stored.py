@@ -12,9 +12,10 @@ from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 if TYPE_CHECKING:
+    from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "log_of", "query_of", "record_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "log_of", "query_of", "record_of", "version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -31,6 +32,8 @@ RECORD = {
     "since": "bigint",
     "replaces": "string",
     "modified": "bigint",
+    "table_id": "string",
+    "places": "string",
 }
 """Its columns and their types."""
 NOTHING: dict[str, Any] = {"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}}
@@ -86,6 +89,12 @@ def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
         "replaces": part.replaces,
         "modified": part.log.modified,
     }
+
+
+def version_of(path: str, log: str, version: Version) -> Record:
+    """What ``log_files`` keeps of a log that is a Delta table, beside the records of its files."""
+    told: Record = {"log": log, "source": path.rstrip("/"), "size": 0, "position": 0, "counts": json.dumps(NOTHING)}
+    return told | {"delta_version": version.number, "table_id": version.table_id}
 
 
 def query_of(row: dict[str, Any]) -> LoggedQuery:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import has_jvm, scala_object
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 
@@ -281,7 +282,7 @@ def same_files(uris: Sequence[str], location: str, paths: Sequence[str]) -> list
     found: dict[str, str | None] = {}
     folder = quote(location.rstrip("/"), safe=":/")
     for path in paths:
-        whole = path if "://" in path or path.startswith("file:") else f"{folder}/{path}"
+        whole = path if is_uri(path) else f"{folder}/{path}"
         place = _plain(whole)
         found[place] = None if place in found else path
     return [found.get(_plain(uri)) for uri in uris]

@@ -107,7 +107,7 @@ def opener(location: str) -> Callable[[str], pa.NativeFile]:
     root, base = filesystem_of(location)
 
     def opened(path: str) -> pa.NativeFile:
-        if "://" in path or path.startswith("file:"):
+        if is_uri(path):
             filesystem, place = filesystem_of(unquote(path))
         else:
             filesystem, place = root, f"{base.rstrip('/')}/{unquote(path)}"

@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.model.places import ROOT, real_path
 
 from .committer import Committer
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, ROOT, SIZE_TAG, FileList, real_path
+from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import COMPACTED
 from .key_column import FILE
 from .rewrite import Arranged

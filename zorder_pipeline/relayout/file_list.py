@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zorder_pipeline.model.places import real_path
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from .snapshot import TableSnapshot
 
 __all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "ZONED", "FileList", "fetch_files", "few"]
-__all__ += ["ROOT", "real_path", "zones_of_batch"]
+__all__ += ["zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
@@ -36,9 +36,6 @@ ZONED = re.compile(r"(Z|[+-]\d\d:?\d\d)$")
 """How the text of an instant ends that all readers read alike."""
 VECTOR_ID = "concat_ws('@', deletionVector.storageType, deletionVector.pathOrInlineDv, deletionVector.`offset`)"
 """Tells a file's deletion vectors apart; the empty string without one."""
-
-ROOT = r"^[A-Za-z][A-Za-z0-9+.-]*:(//[^/]*)?"
-"""Scheme and authority of a URI."""
 
 RECORDS = """coalesce(
     try_cast(regexp_extract(stats, '^[{]"numRecords":([0-9]+)[,}]', 1) AS BIGINT),
@@ -170,17 +167,6 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         vector=tuple(few(batch["vector"])),
         size=batch["meant"].to_numpy().astype(np.float64),
     )
-
-
-def real_path(path: str, location: str) -> str:
-    """A file's path as the file system has it, without scheme and host, from an AddFile's URI or a scan's.
-
-    >>> real_path("p=a%20b/c.parquet", "file:/tables/t"), real_path("file:///tables/t/p=a%20b/c.parquet", "")
-    ('/tables/t/p=a b/c.parquet', '/tables/t/p=a b/c.parquet')
-    """
-    if re.match(ROOT, path):
-        return unquote(re.sub(ROOT, "", path))
-    return f"{re.sub(ROOT, '', location).rstrip('/')}/{unquote(path)}"
 
 
 def few(column: pa.ChunkedArray) -> list[Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.model.partition_key import NULL
 from zorder_pipeline.model.spark_sql import column_sql
 
 from .failures import ZONE
@@ -21,7 +22,7 @@ __all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "writing_zone"]
 
 FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
 """A zone that is an offset, in which no hour comes twice."""
-NULLS = ("", "__HIVE_DEFAULT_PARTITION__")
+NULLS = ("", NULL)
 """Texts that Spark writes as null."""
 ELSEWHERE = ("+11:11", "-11:11")
 """Offsets of no place; the second is for sessions that have the first."""

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
+from zorder_pipeline.config import load_config
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline.logs import Unopened, names_and_schemas, names_of
+from zorder_pipeline.pipeline import logs
+from zorder_pipeline.pipeline.logs import Unopened, configured_sources, configured_tables, names_and_schemas, names_of
+from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.query_log.catalog import Catalog, generation_of
+from zorder_pipeline.query_log.store import LogStore
 
 
 def lying(location: str) -> Any:
@@ -51,6 +59,34 @@ def test_a_table_that_cannot_be_opened_keeps_its_names() -> None:
     assert generation(Unopened.at("/lake/air/flights_v2")) == generation(opened)
 
 
+@pytest.mark.parametrize("known_by", ["location: {}/flights_v2", "catalog: air.flights"])
+def test_a_configured_table_that_cannot_be_opened_keeps_its_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, known_by: str
+) -> None:
+    """Also one of a catalog, whose folder is where it lay when a log was read last: event logs name it by that."""
+    (tmp_path / "tables.yaml").write_text(f"tables: [{{name: flights, {known_by.format(tmp_path)}}}]\n")
+    config = load_config(tmp_path / "tables.yaml", check_paths=False)
+    place = f"file:{tmp_path}/flights_v2"
+    spark: Any = None
+    warned: list[str] = []
+
+    def cannot_be_opened(*_: object, **__: object) -> None:
+        raise TableError("gone")
+
+    def aliases() -> dict[str, str]:
+        return names_and_schemas(configured_tables(spark, config, warned.append))[0]
+
+    monkeypatch.setattr(LogStore, "places", lambda _: {"flights": place})
+    monkeypatch.setattr(logs, "open_table", lambda *_, **__: lying(place))
+    opened = aliases()
+    assert (opened[f"{tmp_path}/flights_v2"], warned) == ("flights", [])
+    monkeypatch.setattr(logs, "open_table", cannot_be_opened)
+    assert aliases() == opened
+    assert warned == ["flights: gone"]
+    monkeypatch.setattr(LogStore, "places", lambda _: {})
+    assert aliases() == (opened if "location" in known_by else {}), "of what was never opened no names are made up"
+
+
 def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above() -> None:
     both = {name: (f"/{name}/orders", f"file:/{name}/orders", (f"orders_{name}",)) for name in ("eu", "us")}
     found = catalog(**both)
@@ -58,3 +94,20 @@ def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above()
     assert meant(found, "orders", "ASIA.ORDERS") == [None, None], "it was taken for the table that came last"
     table, place, names = both["eu"]
     assert meant(catalog(**both | {"eu": (table, place, (*names, "Orders"))}), "orders") == ["eu"], "an alias says so"
+
+
+def test_a_log_by_hand_is_read_as_the_configured_one_in_which_it_lies(tmp_path: Path) -> None:
+    read = "[{path: a, dialect: trino}, {path: a/b, dialect: hive, time_zone: Asia/Tokyo}]"
+    (tmp_path / "tables.yaml").write_text(f"query_logs: {read}\ntables: [{{name: t, location: t}}]\n")
+    config = load_config(tmp_path / "tables.yaml", check_paths=False)
+
+    def sources(place: str) -> list[tuple[str, str, str]]:
+        found = configured_sources(config, LogSource(f"{tmp_path}/{place}", dialect="duckdb"))
+        return [(one.path.removeprefix(f"{tmp_path}/"), one.dialect, one.zone) for one in found]
+
+    hive = ("a/b", "hive", "Asia/Tokyo")
+    assert sources("a/x.jsonl") == [("a/x.jsonl", "trino", "UTC")]
+    assert sources("a/b/x.jsonl") == [("a/b/x.jsonl", "hive", "Asia/Tokyo")]
+    assert sources("a/") == [("a/", "trino", "UTC"), hive]
+    assert sources("ab.jsonl") == [("ab.jsonl", "duckdb", "UTC")]
+    assert sources("") == [("", "duckdb", "UTC"), ("a", "trino", "UTC"), hive]

@@ -16,8 +16,8 @@ import pytest
 from zorder_pipeline.query_log import marks
 from zorder_pipeline.query_log.catalog import Catalog
 from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.intake import find_new, name_of
-from zorder_pipeline.query_log.known import Known, KnownLogs
+from zorder_pipeline.query_log.intake import find_new
+from zorder_pipeline.query_log.known import Known, KnownLogs, name_of
 from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
 from zorder_pipeline.query_log.parts import MOVED, Part, rows_of
 

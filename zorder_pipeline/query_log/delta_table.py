@@ -1,0 +1,229 @@
+"""A Delta table that is a query log: which of its rows are new since a version, and what they are beside their files.
+
+Delta's rows have no identity, so what DELETE, UPDATE, MERGE and overwriting write are old rows among new ones, as an
+export is that is written over. What OPTIMIZE writes (``dataChange`` false) holds nothing new.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+import numpy as np
+import pyarrow as pa
+
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.places import filesystem_of, is_uri
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+__all__ = ["DeltaFile", "Grown", "Names", "Version", "files_at", "files_since"]
+
+Names = Mapping[str, tuple[str, "Names"]]
+"""Of a table with column mapping, by the names of columns and fields in its files: their own, and those of fields."""
+PHYSICAL = "delta.columnMapping.physicalName"
+
+
+@dataclass(frozen=True)
+class DeltaFile:
+    """A data file, and what it takes to read its rows as the table has them.
+
+    Attributes:
+        path: in the table's filesystem.
+        size: bytes.
+        partition: the table's own columns of it, by name.
+        names: of the columns in the file, where they are not the table's.
+        deleted: one bit per row, set where a deletion vector hides it; rows beyond are there.
+    """
+
+    path: str
+    size: int
+    partition: tuple[tuple[str, str | None], ...] = ()
+    names: Names = field(default_factory=dict, hash=False)
+    deleted: bytes = b""
+
+
+@dataclass(frozen=True)
+class Version:
+    """A version of a table, and which table that is: one that was dropped and made anew has another id."""
+
+    table_id: str
+    number: int
+
+
+@dataclass(frozen=True)
+class Grown:
+    """What a table has got since a version.
+
+    Attributes:
+        version: the newest one.
+        new: files all of whose rows are new, in commit order.
+        rewritten: files whose rows may have been there before.
+    """
+
+    version: Version
+    new: tuple[DeltaFile, ...] = ()
+    rewritten: tuple[DeltaFile, ...] = ()
+
+
+def files_at(path: str) -> tuple[Version, list[DeltaFile]]:
+    """A table's newest version, and its files.
+
+    Raises:
+        LogError: it cannot be read.
+    """
+    table = _Table(path)
+    return table.version, table.files()
+
+
+def files_since(path: str, since: Version) -> Grown:
+    """What a table has got since a version.
+
+    While rows were only added, these are the files that were, even if OPTIMIZE has merged them since. Where rows were
+    changed or deleted, it is what lies in files that were not there before; of another table in its place, all.
+
+    Args:
+        since: with no id where that is not known.
+
+    Raises:
+        LogError: it cannot be read, or a commit since then is no longer in its log.
+    """
+    table = _Table(path)
+    if table.version.number < since.number or since.table_id not in ("", table.version.table_id):
+        return Grown(table.version, rewritten=tuple(table.files()))
+    born: dict[str, dict[str, Any]] = {}
+    new: set[str] = set()
+    changed = False
+    for actions in table.commits(since.number):
+        removed = {one["path"]: one for one in _of("remove", actions)}
+        restored = any(one.get("operation") == "RESTORE" for one in _of("commitInfo", actions))  # may remove nothing
+        changes = restored or any(one.get("dataChange", True) for one in removed.values())
+        changed |= changes
+        for add in _of("add", actions):
+            if add["path"] in removed or add["path"] in born:
+                continue  # it has another deletion vector, statistics or tags now
+            born[add["path"]] = add
+            if add.get("dataChange", True) and not changes:
+                new.add(add["path"])
+    wanted = [name for name in born if changed or name in new]
+    if changed and wanted:
+        there = {_key(add["path"]) for add in table.adds()}
+        wanted = [name for name in wanted if _key(name) in there]
+    files = {name: table.file(born[name], table.names) for name in wanted}
+    rewritten = tuple(file for name, file in files.items() if name not in new)
+    return Grown(table.version, tuple(file for name, file in files.items() if name in new), rewritten)
+
+
+class _Table:
+    """A table's newest version, as delta-rs has it."""
+
+    def __init__(self, path: str) -> None:
+        from deltalake import DeltaTable
+
+        self.path = path
+        with self._told():
+            self.filesystem, place = filesystem_of(path)
+            self.place = place.rstrip("/")
+            prefix = path.rstrip("/").removesuffix(self.place) if "://" in path else ""
+            self.table: DeltaTable = DeltaTable(prefix + self.place)
+            self.names = _names(json.loads(self.table.schema().to_json()))
+        self.version = Version(str(self.table.metadata().id), self.table.version())
+
+    @contextlib.contextmanager
+    def _told(self) -> Iterator[None]:
+        """What delta-rs cannot read as `LogError`."""
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError) as error:
+            raise LogError(
+                f"query log {self.path} is a Delta table that cannot be read here: {str(error).splitlines()[0]}; "
+                "export it as Parquet or JSON Lines"
+            ) from error
+
+    @cached_property
+    def deleted(self) -> dict[str, bytes]:
+        """The rows that deletion vectors hide, by file (`_key`)."""
+        if "deletionVectors" not in (self.table.protocol().reader_features or ()):
+            return {}
+        with self._told():
+            told = pa.table(self.table.deletion_vectors())
+        return {
+            _key(file.as_py(), self.table.table_uri): np.packbits(~np.asarray(kept.values, dtype=np.bool_)).tobytes()
+            for file, kept in zip(told["filepath"], told["selection_vector"], strict=True)
+        }
+
+    def files(self) -> list[DeltaFile]:
+        """Its files, in the order of their names."""
+        return [self.file(add, {}) for add in sorted(self.adds(), key=lambda add: str(add["path"]))]
+
+    def adds(self) -> list[dict[str, Any]]:
+        """Its files, by the names that their actions in the log have."""
+        with self._told():
+            told = pa.table(self.table.get_add_actions())
+        wanted = told.select([name for name in ("path", "size_bytes", "partition") if name in told.column_names])
+        return [
+            {"path": row["path"], "size": row["size_bytes"], "partitionValues": row.get("partition") or {}}
+            for row in wanted.to_pylist()
+        ]
+
+    def file(self, add: Mapping[str, Any], names: Names) -> DeltaFile:
+        """What an action adds, as it is in this version; ``names`` are those that its partition's columns go by."""
+        key = _key(add["path"])
+        place = filesystem_of(key)[1] if key.startswith("/") or is_uri(key) else f"{self.place}/{key}"
+        values = {names.get(name, (name, {}))[0]: value for name, value in add["partitionValues"].items()}
+        partition = tuple((name, None if value is None else str(value)) for name, value in values.items())
+        return DeltaFile(place, add["size"], partition, self.names, self.deleted.get(key, b""))
+
+    def commits(self, since: int) -> Iterator[list[dict[str, Any]]]:
+        """The actions of each commit after version ``since``.
+
+        Raises:
+            LogError: one is gone, or cannot be read.
+        """
+        for version in range(since + 1, self.version.number + 1):
+            try:
+                with self.filesystem.open_input_stream(f"{self.place}/_delta_log/{version:020d}.json") as stream:
+                    yield [json.loads(line) for line in stream.read().splitlines() if line.strip()]
+            except FileNotFoundError as error:
+                raise LogError(
+                    f"query log {self.path}: version {version} is gone from its Delta log, so what came since {since} "
+                    "cannot be told; raise the log table's delta.logRetentionDuration, and ingest it into a new state"
+                ) from error
+            except OSError as error:
+                raise LogError(f"query log {self.path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def _of(kind: str, actions: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [action[kind] for action in actions if kind in action]
+
+
+def _key(path: str, root: str = "") -> str:
+    """What tells a file of a table from its others: its name below ``root``, or an absolute one, as clones have.
+
+    >>> _key("d=1%202/a.parquet"), _key("file:///t/d=1%202/a.parquet", "file:///t/"), _key("file:/u/a.parquet")
+    ('d=1 2/a.parquet', 'd=1 2/a.parquet', '/u/a.parquet')
+    """
+    return re.sub(r"^file:/+", "/", unquote(path.removeprefix(root)))
+
+
+def _names(kind: Any) -> Names:
+    """Names in the files by a type of Delta's schema, also of fields in lists and maps; none without column mapping."""
+    if not isinstance(kind, Mapping):
+        return {}
+    found: dict[str, tuple[str, Names]] = {}
+    for one in kind.get("fields", ()):
+        inside = _names(one["type"])
+        if (stored := one.get("metadata", {}).get(PHYSICAL, one["name"])) != one["name"] or inside:
+            found[stored] = (one["name"], inside)
+    for part in ("elementType", "keyType", "valueType"):
+        found |= _names(kind.get(part))
+    return found
