@@ -9,10 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .pipeline.recording import record as record
-    from .pipeline.scanning import explain as explain
-    from .pipeline.scanning import scan as scan
-    from .pipeline.scanning import sql as sql
+    from .pipeline.reading.recording import record as record
+    from .pipeline.reading.scanning import explain as explain
+    from .pipeline.reading.scanning import scan as scan
+    from .pipeline.reading.scanning import sql as sql
 
 __all__ = ["explain", "record", "scan", "sql"]
 __version__ = "0.1.0"

@@ -29,7 +29,7 @@ from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.decision import APPROVE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement
-from zorder_pipeline.pipeline.judgements import Part
+from zorder_pipeline.pipeline.judging.judgements import Part
 from zorder_pipeline.pipeline.records import Preview
 
 pytestmark = pytest.mark.dagster

@@ -26,7 +26,7 @@ from zorder_pipeline.config import GateConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.proof import NOTHING, Proof
+from zorder_pipeline.pipeline.rewriting.proof import NOTHING, Proof
 
 pytestmark = pytest.mark.dagster
 

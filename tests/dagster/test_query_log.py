@@ -14,8 +14,8 @@ from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import logs
-from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.stored import StoredLog
+from zorder_pipeline.query_log.intake.files import list_logs
+from zorder_pipeline.query_log.intake.stored import StoredLog
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import zorder_pipeline
 from zorder_pipeline.java import class_name, items
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.statistics import gather_statistics, statistics_features
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.pipeline.reading.statistics import gather_statistics, statistics_features
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

@@ -16,8 +16,8 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.errors import RecordError, TableError, UnsupportedTableError, VerificationError
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.pipeline import layout_by_hand
-from zorder_pipeline.pipeline.judgements import Rules
-from zorder_pipeline.pipeline.proof import prove
+from zorder_pipeline.pipeline.judging.judgements import Rules
+from zorder_pipeline.pipeline.rewriting.proof import prove
 from zorder_pipeline.relayout import rewrite
 from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of

@@ -14,7 +14,7 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.accounting import trust
+from zorder_pipeline.pipeline.measuring.accounting import trust
 
 HOUR = 3_600_000_000
 START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1e6)

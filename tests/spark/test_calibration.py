@@ -8,7 +8,7 @@ from pyspark.sql import SparkSession
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
-from zorder_pipeline.pipeline import calibration
+from zorder_pipeline.pipeline.rewriting import calibration
 from zorder_pipeline.relayout.snapshot import open_table
 
 

@@ -8,9 +8,9 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.pipeline import apply, layout_by_hand, learn
-from zorder_pipeline.pipeline.confirming import MOST_CELL_BITS, confirmed
+from zorder_pipeline.pipeline.learning.confirming import MOST_CELL_BITS, confirmed
 from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.query_log.statements.sql import parse_statement
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.usefixtures("compiled")

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.gathering import asked_of, gathered
-from zorder_pipeline.pipeline.statistics import gather_statistics
+from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading import file_stats
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import open_table

@@ -79,7 +79,7 @@ def test_partitions_that_are_single_files_may_gain_by_smaller_ones(
         return found.learned
 
     assert learned() == pytest.approx(1.0, abs=0.01), "as it is: a file of each partition, by which no query filters"
-    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 1 << 10)  # as if these files were large
+    monkeypatch.setattr("zorder_pipeline.pipeline.learning.sizes.SMALLER_FILE", 1 << 10)  # as if these files were large
     assert learned() < 0.5
 
 

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.pipeline.importing import table_from_parquet
+from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
 from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.spark

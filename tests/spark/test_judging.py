@@ -17,7 +17,7 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
-from zorder_pipeline.pipeline.previews import cutter_of
+from zorder_pipeline.pipeline.judging.previews import cutter_of
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.rollback import rollback
@@ -167,7 +167,9 @@ def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: Spark
 def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)  # as if a file here were a large one
+    monkeypatch.setattr(
+        "zorder_pipeline.pipeline.learning.sizes.SMALLER_FILE", 64 << 10
+    )  # as if a file here were a large one
     path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
     rows = spark.range(80_000).selectExpr("id % 8 AS p", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
     rows.repartition("p").write.format("delta").partitionBy("p").save(path)
@@ -205,7 +207,7 @@ def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
 def test_the_gate_chooses_the_size_of_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
+    monkeypatch.setattr("zorder_pipeline.pipeline.learning.sizes.SMALLER_FILE", 64 << 10)
     path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
     rows = spark.range(80_000).selectExpr("id", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
     rows.repartition(8).write.format("delta").save(path)
@@ -228,8 +230,8 @@ def test_the_gate_chooses_the_size_of_files(
 def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zorder_pipeline.pipeline.sizes.SMALLER_FILE", 64 << 10)
-    monkeypatch.setattr("zorder_pipeline.pipeline.paging.PAGE_ROWS", 1000)
+    monkeypatch.setattr("zorder_pipeline.pipeline.learning.sizes.SMALLER_FILE", 64 << 10)
+    monkeypatch.setattr("zorder_pipeline.pipeline.learning.paging.PAGE_ROWS", 1000)
     path, settings = str(tmp_path / "t"), replace(SETTINGS, target_file_rows=None)
     rows = spark.range(80_000).selectExpr("id % 8 AS p", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
     rows.repartition("p").write.format("delta").partitionBy("p").save(path)

@@ -12,10 +12,10 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log import store as stores
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.known import KnownLogs, current
-from zorder_pipeline.query_log.store import LogStore
+from zorder_pipeline.query_log.intake import store as stores
+from zorder_pipeline.query_log.intake.known import KnownLogs, current
+from zorder_pipeline.query_log.intake.store import LogStore
+from zorder_pipeline.query_log.statements.catalog import Catalog
 
 DAY = 86_400_000_000
 START = 1_705_312_800_000_000

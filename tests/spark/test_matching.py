@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from zorder_pipeline import pipeline
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.spark_sql import boxes_sql
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.reading import matching
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.snapshot import open_table

@@ -17,9 +17,10 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import judging, proving, tonight
-from zorder_pipeline.pipeline.drifting import Memory, Rival
-from zorder_pipeline.pipeline.keeping import kept_files
+from zorder_pipeline.pipeline.judging import judge as judging
+from zorder_pipeline.pipeline.learning import proving, tonight
+from zorder_pipeline.pipeline.learning.drifting import Memory, Rival
+from zorder_pipeline.pipeline.learning.keeping import kept_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.state.ledger import SCHEMA_VERSION, Ledger

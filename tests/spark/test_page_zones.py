@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.benchmarks.engines import rows_scanned
 from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.pipeline.learning.volumes import present_volumes
 from zorder_pipeline.pipeline.logs import ingest
-from zorder_pipeline.pipeline.volumes import present_volumes
 from zorder_pipeline.relayout.snapshot import open_table
 
 CONDITIONS = (

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import zorder_pipeline
 from tests.spark.gathering import asked_of, gathered
-from zorder_pipeline.pipeline.statistics import gather_statistics
+from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.relayout.snapshot import open_table
 
 

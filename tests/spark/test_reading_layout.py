@@ -21,8 +21,8 @@ from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan, read_plan, write_plan
-from zorder_pipeline.pipeline import confirming, drawing, reading_layout
-from zorder_pipeline.pipeline.keeping import sample_files
+from zorder_pipeline.pipeline.learning import confirming, drawing, reading_layout
+from zorder_pipeline.pipeline.learning.keeping import sample_files
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table

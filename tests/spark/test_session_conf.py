@@ -11,7 +11,8 @@ import zorder_pipeline
 from tests.spark.gathering import gathered
 from zorder_pipeline import pipeline
 from zorder_pipeline.java import class_name
-from zorder_pipeline.pipeline import known_files, layout_by_hand, scanning
+from zorder_pipeline.pipeline import layout_by_hand
+from zorder_pipeline.pipeline.reading import known_files, scanning
 from zorder_pipeline.reading.relations import analysed, optimized, scans
 from zorder_pipeline.reading.unprepared import unprepared
 from zorder_pipeline.relayout.session_conf import set_for_a_while

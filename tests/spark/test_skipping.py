@@ -31,7 +31,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ZoneMap
-from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.query_log.statements.sql import parse_statement
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 REASONS = {

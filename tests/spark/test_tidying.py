@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.pipeline import tidying
+from zorder_pipeline.pipeline.rewriting import tidying
 from zorder_pipeline.state.ledger import Ledger
 
 DONE = {"files_removed": 3, "files_added": 1, "bytes_rewritten": 10, "rows": 5, "seconds": 2.0}

@@ -10,10 +10,10 @@ from pyspark.sql import SparkSession
 from zorder_pipeline import pipeline
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import to_boxes
-from zorder_pipeline.pipeline.confirming import confirmed
-from zorder_pipeline.pipeline.previews import job_of
+from zorder_pipeline.pipeline.judging.previews import job_of
+from zorder_pipeline.pipeline.learning.confirming import confirmed
 from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.query_log.sql import parse_statement
+from zorder_pipeline.query_log.statements.sql import parse_statement
 from zorder_pipeline.relayout import clustering, routing
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.file_list import FileList

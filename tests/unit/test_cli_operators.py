@@ -20,7 +20,7 @@ from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.plan import read_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
-from zorder_pipeline.pipeline.accounting import Savings
+from zorder_pipeline.pipeline.measuring.accounting import Savings
 
 
 def refused(*words: str) -> str:

@@ -42,7 +42,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         context: AssetExecutionContext, spark: DeltaSparkResource, log: QueryLog
     ) -> Iterator[Output[AnalysedTable]]:
         from zorder_pipeline import pipeline
-        from zorder_pipeline.pipeline import drawing
+        from zorder_pipeline.pipeline.learning import drawing
         from zorder_pipeline.relayout.snapshot import open_table
 
         queries = log.of_table([table.name])
@@ -137,7 +137,7 @@ def correlation_graph(shelf: Shelf) -> AssetsDefinition:
 
 
 def _graph_facts(features: "Analysis") -> dict[str, Any]:
-    from zorder_pipeline.pipeline import drawing
+    from zorder_pipeline.pipeline.learning import drawing
 
     png = drawing.graph(features)
     edges = sorted(features.edges, key=lambda edge: -edge[2])

@@ -92,15 +92,15 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
 
 
 def _plan_facts(plan: Plan, redact: bool) -> dict[str, Any]:
-    from zorder_pipeline.pipeline.words import without_literals
+    from zorder_pipeline.pipeline.learning.words import without_literals
 
     facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
     spec = without_literals(plan).spec if redact else plan.spec
     if plan.spec is None or spec is None:
         return facts
     from zorder_pipeline.layout.explain import uses
-    from zorder_pipeline.pipeline import drawing
-    from zorder_pipeline.pipeline.words import bit_order
+    from zorder_pipeline.pipeline.learning import drawing
+    from zorder_pipeline.pipeline.learning.words import bit_order
 
     if spec.tree is not None:
         alt, header, figures = "cuts of the tree by level", "cuts that make a cell", list(uses(spec).items())
@@ -126,8 +126,8 @@ def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", reda
 
     Nothing where ``redact`` hides a column of the layout, whose name was given before literals were redacted.
     """
-    from zorder_pipeline.pipeline import drawing
-    from zorder_pipeline.pipeline.words import without_literals
+    from zorder_pipeline.pipeline.learning import drawing
+    from zorder_pipeline.pipeline.learning.words import without_literals
 
     drawn = drawing.plane(analysis.with_computed(learned.computed), without_literals(plan) if redact else plan)
     return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
@@ -136,7 +136,7 @@ def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", reda
 def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
     from zorder_pipeline import pictures
     from zorder_pipeline.layout.importance import column_importance
-    from zorder_pipeline.pipeline import drawing
+    from zorder_pipeline.pipeline.learning import drawing
 
     ours = learned.name if learned.spec is not None else "stored"
     shares = dict(learned.baselines) | {ours: learned.select}

@@ -21,7 +21,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, LogError
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.query_log.stored import StoredLog
+from zorder_pipeline.query_log.intake.stored import StoredLog
 
 from .common import POOL, QUERY_LOG, DeltaSparkResource, code_reference, freshness, told
 from .metadata import log_facts, percent

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.features.sample import Sample
     from zorder_pipeline.features.select import Analysis
     from zorder_pipeline.pipeline import Judgement, TableAnalysis
-    from zorder_pipeline.pipeline.proof import Proof
+    from zorder_pipeline.pipeline.rewriting.proof import Proof
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["AnalysedTable", "Judged", "Night", "Relayout", "SelectedFeatures"]

@@ -183,7 +183,7 @@ def _measured(
     hashed: bool,
 ) -> Relayout:
     """What the commits left as it was, and what the later queries (each statement's ``boxes``) read on either side."""
-    from zorder_pipeline.pipeline.proof import prove
+    from zorder_pipeline.pipeline.rewriting.proof import prove
 
     plan, promise = judged.plan, judged.plan.promise
     return Relayout(
@@ -201,7 +201,7 @@ def _facts(
     table: str, plan: Plan, done: Relayout, before: "TableSnapshot", after: "TableSnapshot", analysed: AnalysedTable
 ) -> dict[str, Any]:
     from zorder_pipeline import pictures
-    from zorder_pipeline.pipeline import drawing
+    from zorder_pipeline.pipeline.learning import drawing
 
     result = done.result
     now, then = after.files(), before.files()

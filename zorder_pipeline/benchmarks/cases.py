@@ -19,9 +19,9 @@ from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.ingest import Interpreter
-from zorder_pipeline.query_log.records import LogLine
+from zorder_pipeline.query_log.intake.ingest import Interpreter
+from zorder_pipeline.query_log.intake.records import LogLine
+from zorder_pipeline.query_log.statements.catalog import Catalog
 
 from . import tables
 from .data import orders_lineitem, write_lineitem

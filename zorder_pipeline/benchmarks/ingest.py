@@ -14,9 +14,9 @@ import sqlglot
 from sqlglot.optimizer.qualify import qualify
 
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.ingest import Interpreter
+from zorder_pipeline.query_log.intake.files import list_logs
+from zorder_pipeline.query_log.intake.ingest import Interpreter
+from zorder_pipeline.query_log.statements.catalog import Catalog
 
 from .harness import OURS, Options, Outcome, Progress, Workload
 
@@ -75,7 +75,7 @@ def _interpreted(path: Path, log_format: str) -> tuple[int, float, int]:
 
 
 def _stored(path: Path, work: Path, spark: SparkSession) -> tuple[int, float, int]:
-    from zorder_pipeline.query_log.store import LogStore
+    from zorder_pipeline.query_log.intake.store import LogStore
 
     state = work / f"state-{time.time_ns()}"
     started = time.perf_counter()

@@ -119,7 +119,7 @@ def learn(
     loaded: Loaded, files: int, seed: int, queries: int | None = None
 ) -> tuple[Learned, SampledTable, npt.NDArray[np.int64]]:
     """The chain's own steps from a log to a layout, on a random sample; also that sample in codes, and its rows."""
-    from zorder_pipeline.pipeline.analysing import MIN_ROWS_SAMPLED_PER_FILE
+    from zorder_pipeline.pipeline.learning.analysing import MIN_ROWS_SAMPLED_PER_FILE
     from zorder_pipeline.pipeline.records import LearnSettings
 
     log, boxes = loaded.train[:queries], loaded.train_boxes[:queries]

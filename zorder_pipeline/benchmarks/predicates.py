@@ -216,7 +216,7 @@ def _condition(statement: str) -> str:
 def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
     """Rows that each query reads by Delta's own selection."""
     from zorder_pipeline.model.ranges import to_boxes
-    from zorder_pipeline.query_log.sql import parse_statement
+    from zorder_pipeline.query_log.statements.sql import parse_statement
     from zorder_pipeline.relayout.snapshot import open_table
 
     snapshot = open_table(spark, str(path))
@@ -228,8 +228,8 @@ def _ordinary(spark: SparkSession, path: Path, asked: Sequence[str]) -> Floats:
 
 def _scans(spark: SparkSession, path: Path, asked: Sequence[str], state: str) -> Floats:
     """Rows that each query reads through ``zorder_pipeline.scan``."""
-    from zorder_pipeline.pipeline.known_files import known_files
-    from zorder_pipeline.pipeline.scanning import report_on, understood
+    from zorder_pipeline.pipeline.reading.known_files import known_files
+    from zorder_pipeline.pipeline.reading.scanning import report_on, understood
     from zorder_pipeline.relayout.snapshot import open_table
 
     known = known_files(spark, open_table(spark, str(path)), state)

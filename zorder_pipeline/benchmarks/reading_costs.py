@@ -36,8 +36,8 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     left, and ``scan a fifth`` one where every fifth is.
     """
     from zorder_pipeline import pipeline
-    from zorder_pipeline.pipeline.known_files import known_files
-    from zorder_pipeline.pipeline.scanning import understood
+    from zorder_pipeline.pipeline.reading.known_files import known_files
+    from zorder_pipeline.pipeline.reading.scanning import understood
     from zorder_pipeline.reading.file_stats import FileStats
     from zorder_pipeline.reading.gather import STATS
     from zorder_pipeline.reading.session import session_of

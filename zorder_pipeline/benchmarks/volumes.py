@@ -107,7 +107,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
     """The cells of the seed's table, each a full relayout of the same table by a key made by hand."""
     from zorder_pipeline.features.sample import take_sample
     from zorder_pipeline.model.plan import Plan
-    from zorder_pipeline.pipeline.volumes import present_volumes, read_volumes
+    from zorder_pipeline.pipeline.learning.volumes import present_volumes, read_volumes
 
     snapshot, total = analysis.snapshot, analysis.sample.total_rows
     names = [column.name for column in snapshot.schema.columns]
@@ -166,7 +166,7 @@ def _measured(
 ) -> Outcome:
     """Lay the table out and read its own statistics and footers."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.pipeline.volumes import present_volumes
+    from zorder_pipeline.pipeline.learning.volumes import present_volumes
     from zorder_pipeline.relayout.snapshot import open_table
 
     if plan.spec is not None:

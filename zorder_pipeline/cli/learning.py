@@ -158,7 +158,7 @@ def learn(
 def layout(table: str, bits: str, encoding: str, curve: str, target: str, committer: str, **sizes: Any) -> Payload:
     """Write a plan for a layout given by hand."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.pipeline.by_hand import refuse_impossible_bits
+    from zorder_pipeline.pipeline.learning.by_hand import refuse_impossible_bits
 
     settings = learn_settings(**sizes)
     allocation = _bits(bits)

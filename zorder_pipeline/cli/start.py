@@ -78,7 +78,7 @@ def init(
     from zorder_pipeline.config import load_config
     from zorder_pipeline.config.fields import TABLE_NAME
     from zorder_pipeline.demo import example_home
-    from zorder_pipeline.pipeline.importing import table_from_parquet
+    from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
 
     if bool(sources) == bool(table):
         raise ZorderError("give either --parquet, to make a Delta table of, or --table, one that there is already")

@@ -16,7 +16,7 @@ Dialect: TypeAlias = Literal["spark", "databricks", "hive", "presto", "trino", "
 Sampler: TypeAlias = Literal["moves", "cma-es", "tpe"]
 """What proposes layouts, see `zorder_pipeline.layout.search.SearchSettings`."""
 Cost: TypeAlias = Literal["rows", "filtered", "bytes"]
-"""What a layout is judged by, see `zorder_pipeline.pipeline.weights.layout_weights`."""
+"""What a layout is judged by, see `zorder_pipeline.pipeline.learning.weights.layout_weights`."""
 Verify: TypeAlias = Literal["counts", "hash"]
 """How a rewrite is checked, see `zorder_pipeline.relayout.rewrite.Safety`."""
 CommitterName: TypeAlias = Literal["auto", "transaction", "public"]

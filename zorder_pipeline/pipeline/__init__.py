@@ -9,31 +9,31 @@ the chain: `records` (what is given and handed on), `logs`, `sizes`, `volumes`, 
 from zorder_pipeline.gate.decision import judge
 from zorder_pipeline.model.progress import Progress, silent
 
-from .accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
-from .analysing import analyse
-from .approving import answer_request, lift_stop, stop_all, waiting_requests
-from .by_hand import layout_by_hand
-from .calibration import calibrate
-from .compacting import compact
 from .costs import cost_model
-from .first_look import triage
-from .judgements import Judgement, Rules
-from .judging import hold_now, judge_table
-from .keeping import present_plan
-from .learning import learn, learn_layout_for
+from .judging.approving import answer_request, lift_stop, stop_all, waiting_requests
+from .judging.judge import hold_now, judge_table
+from .judging.judgements import Judgement, Rules
+from .judging.nightly import share_budget
+from .learning.analysing import analyse
+from .learning.by_hand import layout_by_hand
+from .learning.keeping import present_plan
+from .learning.learn import learn, learn_layout_for
+from .learning.sizes import target_rows
+from .learning.tonight import layouts_in_use, learn_tonight
+from .learning.words import describe, in_words
 from .logs import configured_sources, configured_tables, ingest, ingest_into, names_of, purge, stored_log
-from .measure import evaluate, inspect, overlap_depth
-from .nightly import share_budget
-from .partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
-from .recording import record
+from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
+from .measuring.first_look import triage
+from .measuring.measure import evaluate, inspect, overlap_depth
+from .reading.recording import record
+from .reading.scanning import explain, scan, sql
+from .reading.statistics import gather_statistics, statistics_features, update_statistics
 from .records import LearnSettings, LogSource, TableAnalysis
-from .rewriting import apply, carry_out, dry_result
-from .scanning import explain, scan, sql
-from .sizes import target_rows
-from .statistics import gather_statistics, statistics_features, update_statistics
-from .tidying import tidy_state
-from .tonight import layouts_in_use, learn_tonight
-from .words import describe, in_words
+from .rewriting.apply import apply, carry_out, dry_result
+from .rewriting.calibration import calibrate
+from .rewriting.compacting import compact
+from .rewriting.partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
+from .rewriting.tidying import tidy_state
 
 __all__ = [
     "Judgement",

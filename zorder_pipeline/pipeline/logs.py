@@ -13,12 +13,12 @@ from zorder_pipeline.model.places import is_uri, local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.ingest import ingest as ingest_logs
-from zorder_pipeline.query_log.known import name_of
+from zorder_pipeline.query_log.intake.ingest import ingest as ingest_logs
+from zorder_pipeline.query_log.intake.known import name_of
+from zorder_pipeline.query_log.intake.store import LogStore
+from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
-from zorder_pipeline.query_log.store import LogStore
-from zorder_pipeline.query_log.stored import StoredLog
+from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

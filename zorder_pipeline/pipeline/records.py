@@ -44,15 +44,15 @@ class LearnSettings:
     Attributes:
         trials, seed, seconds, sampler, workers: see `zorder_pipeline.layout.search.SearchSettings`.
         study: where the Optuna study is kept, a local path or a database URL; None for memory only.
-        confirm: whether a new layout's promise is proved on all rows (`zorder_pipeline.pipeline.confirming`), which
+        confirm: whether a new layout's promise is proved on all rows (`zorder_pipeline.pipeline.learning.confirming`), which
             scans the filtered columns once; otherwise it is the sample's.
-        always_search: whether nights search, too, when no layout can pay (`zorder_pipeline.pipeline.worth`).
-        cost, half_life_days: what a layout costs, see `zorder_pipeline.pipeline.weights.layout_weights`.
+        always_search: whether nights search, too, when no layout can pay (`zorder_pipeline.pipeline.learning.worth`).
+        cost, half_life_days: what a layout costs, see `zorder_pipeline.pipeline.learning.weights.layout_weights`.
         sample_rows: rows sampled, raised if need be so that a file is not represented by too few.
         target_file_rows, target_file_bytes: size to aim for; at most one of them. Without either the table keeps about
             its present file size, unless the gate finds that other files pay more.
         smaller_files: whether files may become smaller than they are where they are large and no size is asked for
-            (`zorder_pipeline.pipeline.sizes.sought_rows`).
+            (`zorder_pipeline.pipeline.learning.sizes.sought_rows`).
         max_features: columns the search may use, the most useful ones.
         queries_per_day: expected rate; None takes the rate observed in the log.
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.

@@ -13,8 +13,9 @@ from zorder_pipeline import pictures, pipeline
 from zorder_pipeline.layout.importance import column_importance
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis, drawing
-from zorder_pipeline.pipeline.words import without_literals
+from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis
+from zorder_pipeline.pipeline.learning import drawing
+from zorder_pipeline.pipeline.learning.words import without_literals
 from zorder_pipeline.query_log.insight import FORMS, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

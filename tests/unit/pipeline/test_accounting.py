@@ -9,8 +9,8 @@ import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.pipeline.accounting import _check
-from zorder_pipeline.pipeline.undoing import ended_at
+from zorder_pipeline.pipeline.measuring.accounting import _check
+from zorder_pipeline.pipeline.measuring.undoing import ended_at
 from zorder_pipeline.state.ledger import Entry
 
 COSTS = CostModel(scan=10.0, per_opened_file=0.1)

@@ -13,7 +13,7 @@ from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.zone_map import PAGE_ROWS
-from zorder_pipeline.pipeline.candidates import Unseen
+from zorder_pipeline.pipeline.learning.candidates import Unseen
 from zorder_pipeline.pipeline.records import LearnSettings
 
 ROWS = 6 * PAGE_ROWS

@@ -18,11 +18,11 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline import drifting
-from zorder_pipeline.pipeline.candidates import _missed
-from zorder_pipeline.pipeline.drifting import Memory, Rival, block_of, missed, uncounted
+from zorder_pipeline.pipeline.learning import drifting
+from zorder_pipeline.pipeline.learning.candidates import _missed
+from zorder_pipeline.pipeline.learning.drifting import Memory, Rival, block_of, missed, uncounted
+from zorder_pipeline.pipeline.learning.worth import why_not_search
 from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.pipeline.worth import why_not_search
 
 ROWS, FILES = 400, 4
 SCHEMA = TableSchema((Column("a", "int"), Column("b", "int")))

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zorder_pipeline.pipeline.keeping import layout_of
+from zorder_pipeline.pipeline.learning.keeping import layout_of
 from zorder_pipeline.relayout.file_list import FileList
 
 

@@ -14,8 +14,8 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline import logs
 from zorder_pipeline.pipeline.logs import Unopened, configured_sources, configured_tables, names_and_schemas, names_of
 from zorder_pipeline.pipeline.records import LogSource
-from zorder_pipeline.query_log.catalog import Catalog, generation_of
-from zorder_pipeline.query_log.store import LogStore
+from zorder_pipeline.query_log.intake.store import LogStore
+from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 
 
 def lying(location: str) -> Any:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zorder_pipeline.pipeline.measure import _row_group_fraction
+from zorder_pipeline.pipeline.measuring.measure import _row_group_fraction
 
 
 @pytest.mark.parametrize("paths", [[], ["empty.parquet"]], ids=["no file", "no row group"])

@@ -7,7 +7,7 @@ import pytest
 from zorder_pipeline.model.decision import APPROVE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement, share_budget
-from zorder_pipeline.pipeline.judgements import Part
+from zorder_pipeline.pipeline.judging.judgements import Part
 from zorder_pipeline.pipeline.records import Preview
 
 HOUR = 3600.0

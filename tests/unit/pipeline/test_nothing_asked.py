@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.pipeline.nothing_asked import why_nothing
-from zorder_pipeline.query_log.ingest import ingest
+from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+from zorder_pipeline.query_log.intake.ingest import ingest
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 
 from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline.paging import PAGE_ROWS, PAGE_SAMPLE, sampled_pages
+from zorder_pipeline.pipeline.learning.paging import PAGE_ROWS, PAGE_SAMPLE, sampled_pages
 
 ROWS, FILES = 120_000, 2
 QUERIES = ((0, 500), (4_000, 4_100), (9_000, 20_000), (30_000, 40_000))

@@ -8,9 +8,9 @@ import pytest
 
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.pipeline import rewriting
-from zorder_pipeline.pipeline.judgements import Judgement
+from zorder_pipeline.pipeline.judging.judgements import Judgement
 from zorder_pipeline.pipeline.records import Preview
+from zorder_pipeline.pipeline.rewriting import apply as rewriting
 
 PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000)
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.pipeline.records import LearnSettings
-from zorder_pipeline.pipeline.sizes import (
+from zorder_pipeline.pipeline.learning.sizes import (
     MOST_FILES,
     MOST_IN_PARTITIONS,
     SMALLER_FILE,
@@ -21,6 +20,7 @@ from zorder_pipeline.pipeline.sizes import (
     sought_rows,
     target_rows,
 )
+from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.file_list import FileList
 
 SETTINGS = LearnSettings()

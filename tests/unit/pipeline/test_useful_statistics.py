@@ -19,7 +19,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Pr
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline import TableAnalysis
-from zorder_pipeline.pipeline.useful_statistics import _between, useful_statistics
+from zorder_pipeline.pipeline.learning.useful_statistics import _between, useful_statistics
 
 FILES, EACH = 8, 50
 FILE = np.repeat(np.arange(FILES, dtype=np.int32), EACH)

@@ -5,8 +5,8 @@ import numpy as np
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.pipeline.seeking import _drafts
-from zorder_pipeline.pipeline.words import bit_order
+from zorder_pipeline.pipeline.learning.seeking import _drafts
+from zorder_pipeline.pipeline.learning.words import bit_order
 
 FEATURES = tuple(FeatureCodes(name, "int", (1,), (0, 1), 1) for name in ("b", "a"))
 

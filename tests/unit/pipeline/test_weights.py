@@ -11,7 +11,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline import weights
+from zorder_pipeline.pipeline.learning import weights
 from zorder_pipeline.pipeline.records import LearnSettings
 
 SCHEMA = TableSchema((Column("a", "int"), Column("b", "int")))

@@ -16,11 +16,11 @@ from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan, Promise
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline import worth
 from zorder_pipeline.pipeline.costs import relayout_work
-from zorder_pipeline.pipeline.drifting import Memory
+from zorder_pipeline.pipeline.learning import worth
+from zorder_pipeline.pipeline.learning.drifting import Memory
+from zorder_pipeline.pipeline.learning.volumes import FileVolumes
 from zorder_pipeline.pipeline.records import LearnSettings, Preview
-from zorder_pipeline.pipeline.volumes import FileVolumes
 from zorder_pipeline.relayout.file_list import FileList
 
 SPEC = KeySpec((FeatureCodes("a", "int", (10,), (0, 1), 1, null_code=0),), (0,))

@@ -8,7 +8,7 @@ from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.predicate import Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 TYPES = {"x": "int", "n": "bigint", "f": "float", "p": "decimal(10,2)", "q": "decimal(38,10)", "c": "string"}
 TYPES |= {"d": "date", "v": "double", "ts": "timestamp", "ntz": "timestamp_ntz"}

@@ -13,11 +13,11 @@ from deltalake import DeltaTable, write_deltalake
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import predicate_from_json
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.intake import find_new
-from zorder_pipeline.query_log.known import Known, KnownLogs, name_of
-from zorder_pipeline.query_log.parts import rows_of
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.intake import find_new
+from zorder_pipeline.query_log.intake.known import Known, KnownLogs, name_of
+from zorder_pipeline.query_log.intake.parts import rows_of
+from zorder_pipeline.query_log.statements.catalog import Catalog
 
 SECOND = 1_000_000
 START = 1_705_312_800 * SECOND

@@ -8,7 +8,7 @@ from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import And, Opaque, Or, Predicate
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 REFLECT = "reflect(''java.lang.System'',''setProperty'',''a'',''1'') = ''x''"
 QUOTED = REFLECT.replace("''", "'")

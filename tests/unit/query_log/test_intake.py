@@ -13,13 +13,13 @@ from typing import Any
 
 import pytest
 
-from zorder_pipeline.query_log import marks
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.intake import find_new
-from zorder_pipeline.query_log.known import Known, KnownLogs, name_of
-from zorder_pipeline.query_log.marks import SPAN, Mark, goes_on, mark_of
-from zorder_pipeline.query_log.parts import MOVED, Part, rows_of
+from zorder_pipeline.query_log.intake import marks
+from zorder_pipeline.query_log.intake.files import list_logs
+from zorder_pipeline.query_log.intake.intake import find_new
+from zorder_pipeline.query_log.intake.known import Known, KnownLogs, name_of
+from zorder_pipeline.query_log.intake.marks import SPAN, Mark, goes_on, mark_of
+from zorder_pipeline.query_log.intake.parts import MOVED, Part, rows_of
+from zorder_pipeline.query_log.statements.catalog import Catalog
 
 MANY = SPAN // 16
 """Lines that make a log much longer than what is looked at of it."""

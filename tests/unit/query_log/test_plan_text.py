@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.query_log.plan_scans import scans_of
-from zorder_pipeline.query_log.plan_sources import source_filters
-from zorder_pipeline.query_log.plan_text import catalyst_filters
+from zorder_pipeline.query_log.events.plan_scans import scans_of
+from zorder_pipeline.query_log.events.plan_sources import source_filters
+from zorder_pipeline.query_log.events.plan_text import catalyst_filters
 
 SCHEMA = "struct<b:int,c:string,d:date,ts:timestamp,f:double,flag:boolean,odd name:string,s:struct<x:int,y:string>>"
 

@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.quotes import has_quoted_names
-from zorder_pipeline.query_log.sql import OTHER_DIALECT
-from zorder_pipeline.query_log.templates import Parser
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.query_log.statements.quotes import has_quoted_names
+from zorder_pipeline.query_log.statements.sql import OTHER_DIALECT
+from zorder_pipeline.query_log.statements.templates import Parser
 
 
 @pytest.mark.parametrize("dialect", ["spark", "databricks", "hive", "bigquery"])

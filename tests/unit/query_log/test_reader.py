@@ -23,13 +23,13 @@ from deltalake import write_deltalake
 from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.files import LogFile, list_logs
-from zorder_pipeline.query_log.ingest import Interpreter, ingest
-from zorder_pipeline.query_log.parts import Part, rows_of
-from zorder_pipeline.query_log.reader import lines_of
-from zorder_pipeline.query_log.records import line_of
-from zorder_pipeline.query_log.sql import Unusable
+from zorder_pipeline.query_log.intake.files import LogFile, list_logs
+from zorder_pipeline.query_log.intake.ingest import Interpreter, ingest
+from zorder_pipeline.query_log.intake.parts import Part, rows_of
+from zorder_pipeline.query_log.intake.reader import lines_of
+from zorder_pipeline.query_log.intake.records import line_of
+from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.query_log.statements.sql import Unusable
 
 RECORDS = [
     {"statement": "SELECT a FROM t WHERE a = 1", "timestamp": "2024-01-15T10:00:00Z", "user": "ann"},

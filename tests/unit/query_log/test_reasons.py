@@ -8,10 +8,10 @@ import pytest
 import zorder_pipeline.query_log as package
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.query_log.ingest import ingest
 from zorder_pipeline.query_log.insight import REASONS, insight
-from zorder_pipeline.query_log.records import line_of
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.records import line_of
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 
 def test_each_reason_has_words_and_no_other_does() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 FLIGHTS = TableSchema(
     (

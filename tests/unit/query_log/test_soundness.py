@@ -10,7 +10,7 @@ import sqlglot
 
 from tests.unit.query_log.queries import SCHEMAS, TABLES, Statements, database
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 ALIASES = {name: name for name in TABLES}
 

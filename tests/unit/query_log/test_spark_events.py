@@ -12,11 +12,11 @@ import pytest
 
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.reader import lines_of
-from zorder_pipeline.query_log.spark_events import Execution
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.events.spark_events import Execution
+from zorder_pipeline.query_log.intake.files import list_logs
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.reader import lines_of
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 LOGS = Path(__file__).parents[2] / "cases" / "spark_events"
 COLUMNS = {"id": "bigint", "b": "int", "c": "string", "d": "date", "ts": "timestamp", "ntz": "timestamp_ntz"}

@@ -14,10 +14,10 @@ import yaml
 from zorder_pipeline.model.predicate import Opaque, predicate_from_json, predicate_to_json
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.recipe import Recipe, Scan
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.query_log.templates import Parser, Template
+from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.query_log.statements.recipe import Recipe, Scan
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.templates import Parser, Template
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "sql.yaml").read_text(encoding="utf-8"))
 MONDAY = 1_705_312_800_000_000  # 2024-01-15 10:00 UTC

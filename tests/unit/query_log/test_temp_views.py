@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.query_log import temp_views
-from zorder_pipeline.query_log.catalog import Catalog
-from zorder_pipeline.query_log.files import list_logs
-from zorder_pipeline.query_log.ingest import ingest
-from zorder_pipeline.query_log.parts import Part, rows_of
-from zorder_pipeline.query_log.sql import Unusable, parse_statement
-from zorder_pipeline.query_log.temp_views import LONGEST, Created, Moment, Versions
+from zorder_pipeline.query_log.intake import temp_views
+from zorder_pipeline.query_log.intake.files import list_logs
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.parts import Part, rows_of
+from zorder_pipeline.query_log.intake.temp_views import LONGEST, Created, Moment, Versions
+from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
 Record = Mapping[str, Any]
 KNOWN = {"db.t": "db.t", "t": "db.t"}

@@ -1,0 +1,1 @@
+"""Whether a plan is carried out: the gate, budgets and approvals."""

@@ -1,0 +1,90 @@
+"""What was judged of a table, under which rules, and what the budget may choose from; plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from zorder_pipeline.gate.holds import Blackout
+from zorder_pipeline.model.approval import Request
+from zorder_pipeline.model.choices import APPROVAL_DAYS
+from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.pipeline.records import Preview
+
+__all__ = ["Judgement", "Part", "Rules"]
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What stands above cost and benefit.
+
+    Attributes:
+        stop: the configuration's kill switch.
+        stop_state: folder of a state whose file ``STOP`` counts, too, beside that of the state that is written to.
+        blackouts: windows in which nothing is rewritten.
+        approval: which plans a person has to approve: ``never`` any, ``changes`` of layout, or ``always``.
+        approval_days: days that a request, and an approval, holds.
+    """
+
+    stop: bool = False
+    blackouts: tuple[Blackout, ...] = ()
+    approval: str = "never"
+    approval_days: float = APPROVAL_DAYS
+    stop_state: str | None = None
+
+
+@dataclass(frozen=True)
+class Part:
+    """A partition that would be rewritten, or all of a table: what the budget chooses from.
+
+    Attributes:
+        key: see `zorder_pipeline.model.partition_key`; "" for all of the table.
+        cost: core-seconds.
+        saving: what it saves at least, in core-seconds over the horizon.
+        credited: share of the plan's promise that it brings, 0 to 1.
+    """
+
+    key: str
+    cost: float
+    saving: float
+    credited: float = 1.0
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What is to become of a table tonight; plain data.
+
+    Attributes:
+        name: the table's configured name.
+        table: its path or catalog name.
+        version: table version that was judged.
+        plan: what would be done.
+        decision: the gate's answer.
+        preview: files and bytes that it would rewrite.
+        parts: what the budget may choose from, partition by partition where the table is partitioned.
+        partitions: the partitions that the budget chose; None for all that the plan is for.
+        request: the approval that it needs or has.
+    """
+
+    name: str
+    table: str
+    version: int
+    plan: Plan
+    decision: Decision
+    preview: Preview
+    parts: tuple[Part, ...] = ()
+    partitions: tuple[str, ...] | None = None
+    request: Request | None = field(default=None, repr=False)
+
+    @property
+    def outcome(self) -> str:
+        """``approved``, ``declined``, ``postponed`` or ``nothing_to_do``."""
+        if self.decision.cause in ("nothing_new", "in_good_order"):
+            return "nothing_to_do"
+        return {APPROVE: "approved", DECLINE: "declined"}.get(self.decision.verdict, "postponed")
+
+    @property
+    def credited(self) -> float:
+        """Share of the plan's promise that is to be had tonight, 0 to 1."""
+        chosen = (part for part in self.parts if self.partitions is None or part.key in self.partitions)
+        return min(1.0, sum(part.credited for part in chosen))

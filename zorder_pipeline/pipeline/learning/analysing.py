@@ -1,0 +1,102 @@
+"""Workload analysis: what the queries filter by, sampled, with the candidates and correlations found in it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.features.sample import take_sample
+from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.layout.study_place import refuse_place
+from zorder_pipeline.model.file_stats import widened
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import QueryLog, boxes_of
+from zorder_pipeline.pipeline.reading.statistics import statistics_features
+from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
+from zorder_pipeline.reading.gather import evaluable
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .nothing_asked import why_nothing
+from .sizes import sought_rows
+from .volumes import sampled_for_size
+from .weights import scanned_shares
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["MIN_ROWS_SAMPLED_PER_FILE", "analyse"]
+
+MIN_ROWS_SAMPLED_PER_FILE = 200
+READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
+"""Rows sampled per file, and at most, for a layout by predicates: of a rare one a small sample shows too few rows."""
+
+
+def analyse(
+    spark: SparkSession,  # noqa: ARG001 - every public step of the chain is asked with the session first
+    snapshot: TableSnapshot,
+    log: QueryLog,
+    names: Sequence[str],
+    settings: LearnSettings | None = None,
+    read_only: bool = False,
+    layouts: Collection[KeySpec] = (),
+) -> TableAnalysis:
+    """Sample the table and find candidates and correlations among what its queries filter by.
+
+    Args:
+        names: what the log calls the table.
+        read_only: the table will not be rewritten, so it may have any feature.
+        layouts: those that tonight's will be compared with, such as the present one (`layouts_in_use`): their columns
+            and expressions are sampled, too, whether the log still filters by them or not.
+
+    Raises:
+        TableError: the log holds no usable query of this table, or the table is empty.
+        UnsupportedTableError: the table has a feature under which it may not be rewritten.
+        ConfigError: no study can be kept where the settings want it.
+    """
+    settings = settings or LearnSettings()
+    if settings.study is not None:  # sampled in vain otherwise
+        refuse_place(settings.study)
+    if not read_only and (reason := snapshot.unsupported()) is not None:
+        raise UnsupportedTableError(reason)
+    queries = log.of_table(names)
+    reading = settings.enriched_share > 0
+    statistics = statistics_features(snapshot, queries) if reading else ()
+    usable = [query for query in queries if query.usable]
+    if not statistics and not usable:
+        raise TableError(
+            f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')}: "
+            f"{why_nothing(log, queries)}"
+        )
+    rows = int(snapshot.files().rows.sum())
+    if not rows:
+        raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
+    boxes = boxes_of(queries, snapshot.schema)
+    filtered = {item.column for query in boxes for box in query for item in box}
+    if not filtered and not statistics:
+        raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
+    wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
+    wanted_columns |= {name for layout in layouts for name in layout.table_columns}
+    columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
+    files = math.ceil(rows / sought_rows(snapshot, settings))
+    least = MIN_ROWS_SAMPLED_PER_FILE * files
+    if statistics:
+        least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
+    wanted = min(rows, max(settings.sample_rows, least))
+    known = evaluable(snapshot.read(), statistics) if statistics else ()
+    named = widened(snapshot.schema, known, settings.redact_literals)[1]
+    more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
+    # a layout's own form fails on no row; the log's might, and its column would be missing
+    more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}
+    sample = take_sample(snapshot, columns, rows=wanted, seed=settings.seed, total_rows=rows, expressions=more)
+    features = analyse_features(
+        queries,
+        snapshot.schema,
+        sample,
+        max_features=settings.max_features,
+        half_life_days=settings.half_life_days,
+        scanned=scanned_shares(snapshot, boxes),
+    )
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named)

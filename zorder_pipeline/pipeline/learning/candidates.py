@@ -1,0 +1,233 @@
+"""What could be done with a table tonight, each with its own promise on queries that chose nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.gate.benefit import promise
+from zorder_pipeline.layout.promise import whole_table_shares
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.virtual_files import files_read
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.partition_key import partition_key
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
+
+from .drifting import Memory, Rival, block_of, since_then
+from .keeping import compacted_files, sample_keys, sampled_files
+from .paging import as_stored, page_estimator, pages_of
+from .sizes import compact_rows, other_targets, query_bytes, target_rows
+from .volumes import FileVolumes, read_volumes
+
+__all__ = ["Unseen", "candidates_at_first", "candidates_of"]
+
+Floats = npt.NDArray[np.float64]
+Blocks = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Unseen:
+    """The queries that chose nothing, and what they are measured by.
+
+    Attributes:
+        unseen: which they are.
+        before: share of the rows that each statement of theirs reads now, told by the sample, shape (statements,).
+        rate: queries per day, and how that is known.
+        now: what each reads now in bytes and files; None when there are none.
+        exact: shares that each reads now and by the learned layout, told by all rows of the table; None where only the
+            sample tells them.
+    """
+
+    analysis: TableAnalysis
+    settings: LearnSettings
+    unseen: Asked
+    before: Floats
+    rate: tuple[float, str]
+    now: FileVolumes | None = None
+    exact: tuple[Floats, Floats] | None = None
+
+    def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
+        """What ``plan`` promises.
+
+        Args:
+            after: share of the rows that each query reads afterwards.
+            kept: file of each sampled row afterwards, when most files stay as they are.
+            before: share of the rows that each reads now, where more than the sample tells it.
+        """
+        analysis, settings = self.analysis, self.settings
+        chosen, before = self.unseen.statements.tolist(), self.before if before is None else before
+        volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
+        return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
+
+    def shares(self, block: Blocks) -> Floats:
+        """Share of the rows that each query reads when the sampled rows lie in these files."""
+        return whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
+
+    def partitions(self, block: Blocks, spec: KeySpec | None) -> tuple[dict[str, float], dict[str, float]]:
+        """Share of the saving by partition when the sampled rows lie in these files, and the same by Parquet's pages.
+
+        What opens fewer files without reading fewer rows, as merging them does, saves where rows are read now.
+
+        Args:
+            spec: the layout that they lie by; None where files are only merged.
+
+        Returns:
+            Empty ones without partitions; the second also where it is as the first.
+        """
+        if not self.analysis.snapshot.partition_columns or not len(self.unseen.statements):
+            return {}, {}
+        whole = self._shared_out(self._estimator, self.analysis.sample.file, block, spec is None)
+        if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
+            return whole, {}
+        then = pages_of(self.analysis, block.astype(np.int64), sample_keys(self.analysis, spec))
+        estimator, now = self._pages_now
+        paged = self._shared_out(estimator, now, then, False)
+        return whole, {} if paged == whole else paged
+
+    def _shared_out(self, estimator: Estimator, now: Blocks, then: Blocks, merged: bool) -> dict[str, float]:
+        """Share of what is saved by partition, when the sampled rows lie in these files or pages now and then."""
+        names, member = self._by_partition
+
+        def read(block: Blocks) -> Floats:
+            """Sampled rows that all queries read together, by partition."""
+            places, number = np.unique(block, return_inverse=True)
+            asked = self.unseen.times @ files_read(estimator, number.ravel().astype(np.int32), len(places))
+            return np.bincount(member, weights=asked[number.ravel()], minlength=len(names)).astype(np.float64)
+
+        before = read(now)
+        saved = np.maximum(0.0, before - read(then))
+        if merged or not saved.any():
+            saved = before
+        total = float(saved.sum())
+        return dict(zip(names, (saved / total).tolist(), strict=True)) if total else {}
+
+    @cached_property
+    def _by_partition(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+        """Keys of the partitions, and the partition of each sampled row by its number among them."""
+        snapshot = self.analysis.snapshot
+        columns, values = snapshot.partition_columns, snapshot.files().partitions
+        keys = [partition_key(columns, values[i]) if i >= 0 else "" for i in sampled_files(self.analysis)]
+        names, number = np.unique(np.array(keys), return_inverse=True)
+        return names.tolist(), number.ravel()[self.analysis.sample.file]
+
+    @cached_property
+    def _pages_now(self) -> tuple[Estimator, Blocks]:
+        """What tells which pages are skipped, and the page of each sampled row now."""
+        return page_estimator(self.analysis, self._boxes), pages_of(self.analysis, *as_stored(self.analysis))
+
+    @cached_property
+    def _boxes(self) -> list[Boxes]:
+        return self.unseen.each(self.analysis.boxes)
+
+    @cached_property
+    def _estimator(self) -> Estimator:
+        sample = self.analysis.sample
+        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self._boxes, sample.rows)
+
+    @cached_property
+    def _whole(self) -> Floats:
+        return query_bytes(self.analysis.snapshot, self.unseen.each(self.analysis.queries))
+
+
+def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
+    """What could be done with a table that lies by no layout of ours: the learned one, or merging small files.
+
+    The layout in files of about the present size comes first: that is what is done where the gate does not choose.
+    Empty when there is only ``plan``, and nothing is known of it partition by partition.
+    """
+    learned, merged = _learned(proof, plan), _compaction(proof, plan)
+    present = target_rows(proof.analysis.snapshot, proof.settings)
+    learned.sort(key=lambda one: one.target_file_rows != present)
+    if merged is None and len(learned) < 2 and not any(one.partitions for one in learned):
+        return ()  # the plan alone
+    return (*learned, merged) if merged is not None else tuple(learned)
+
+
+def candidates_of(
+    proof: Unseen, plan: Plan, standing: Floats, kept: Blocks | None, present: Plan, memory: Memory
+) -> tuple[Candidate, ...]:
+    """What could be done with a table that lies by a layout of ours.
+
+    Args:
+        plan: tonight's plan, kept or learned.
+        standing: share of the rows that each unseen query reads once what is new is laid out by the present layout.
+        kept: file of each sampled row then; None when nothing is new.
+        memory: the layouts that were learned before, and what was lost against them.
+    """
+    assert present.spec is not None
+    analysis, here, found = proof.analysis, present.spec.layout_id, []
+    if kept is not None:
+        shares = proof.partitions(kept, present.spec)
+        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise, *shares)
+        if plan.origin != KEPT:
+            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), standing, kept))
+        found.append(candidate)
+    if plan.spec is not None and plan.spec.layout_id != here:
+        found += _learned(proof, plan)
+    others = []
+    files = analysis.snapshot.files()
+    runs = {g for g, layout in zip(files.generation.tolist(), files.layout, strict=True) if layout == here}
+    if len(runs) > 1 and all(name in analysis.sample.columns for name in present.spec.columns):
+        others.append((FULL, Rival(present.spec, present.target_file_rows)))
+    offered = {c.spec.layout_id for c in found if c.spec is not None}
+    others += [(ANOTHER, rival) for name, rival in _missed(memory, present).items() if name not in offered]
+    for action, rival in others:
+        block = block_of(analysis, rival)
+        shares = proof.partitions(block, rival.spec)
+        candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), *shares)
+        found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
+    merged = _compaction(proof, plan)
+    return (*found, merged) if merged is not None else tuple(found)
+
+
+def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
+    """The layout that was learned tonight, and the same in files of other sizes (`other_targets`); none without one.
+
+    Where all rows of the table told what the first one reads, the others are told by the sample, times what it errs by.
+    """
+    if plan.spec is None:
+        return []
+    found, erring, before = [], 1.0, None
+    sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
+    for target in (plan.target_file_rows, *(sizes if len(proof.unseen.statements) else ())):
+        block = block_of(proof.analysis, Rival(plan.spec, target))
+        candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, *proof.partitions(block, plan.spec))
+        if target != plan.target_file_rows:
+            after = np.minimum(1.0, proof.shares(block) * erring)
+            candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
+        elif sizes and proof.exact is not None:
+            before = proof.exact[0]
+            told, times = proof.exact[1], proof.unseen.times
+            erring = float(times @ told) / max(float(times @ proof.shares(block)), 1e-12)
+        found.append(candidate)
+    return found
+
+
+def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
+    """Merging small files: fewer to open, though no fewer rows to read; None when there are none."""
+    target = compact_rows(proof.analysis.snapshot, proof.settings)
+    block = compacted_files(proof.analysis, target)
+    if block is None or not len(proof.unseen.statements):
+        return None
+    alone = Candidate(COMPACTION, None, target, Promise(), *proof.partitions(block, None))
+    return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
+
+
+def _missed(memory: Memory, present: Plan) -> dict[str, Rival]:
+    """The remembered layouts that most was lost against since the present one is in force, by their ids.
+
+    The first one, and the one to which the table would go with less patience (see `Drift`); none when nothing was lost.
+    """
+    drift = since_then(memory, present)[0]
+    regret = drift.real.regret
+    lost = [name for name in memory.rivals if regret.get(name, 0.0) > 0]
+    if not lost:
+        return {}
+    first, ripest = max(lost, key=regret.__getitem__), max(lost, key=lambda n: regret[n] / drift.patience_for(n))
+    return {name: memory.rivals[name] for name in (first, ripest)}

@@ -1,0 +1,256 @@
+"""What queries read of a table in bytes and files: now, from its footers, and under a plan, from virtual files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.gate.benefit import ReadVolumes
+from zorder_pipeline.gate.cost import ScanWork
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_file_bytes
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.records import TableAnalysis
+from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+from .keeping import sample_files, sample_keys
+from .paging import as_stored, sampled_pages, stored_pages, with_bounds
+from .sizes import table_column_bytes
+
+__all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
+__all__ += ["sampled_for_size", "with_sampled_pages"]
+
+Floats = npt.NDArray[np.float64]
+Mask = npt.NDArray[np.bool_]
+
+MOST_FOOTERS = 2_000
+"""Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
+ROW_GROUP = 128 << 20
+MOST_COLUMNS = 64
+"""Columns that are sampled for their sizes only."""
+
+
+@dataclass(frozen=True)
+class FileVolumes:
+    """What each query reads; arrays of shape (queries,).
+
+    Attributes:
+        times: how often each was asked; once without it.
+        bytes: of the columns it reads, in the row groups that it reads.
+        files, rows: in the files that it opens.
+        groups: share of the table's rows in the row groups that it reads.
+        pages: bytes of its columns in the pages that it reads; None where nobody asked or that is not known.
+        weighed: whether bytes and pages are known: footers of the files, or some of them, could be read.
+    """
+
+    bytes: Floats
+    files: Floats
+    rows: Floats
+    groups: Floats
+    pages: Floats | None = None
+    weighed: bool = True
+    times: Floats | None = None
+
+    @property
+    def mean(self) -> ScanWork:
+        """Bytes and files that a query reads on average."""
+        return ScanWork(*(float(np.average(each, weights=self.times)) for each in (self.bytes, self.files)))
+
+
+def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
+    """Top-level columns that each query reads, in the table's own case; all of them where that is not known."""
+    names = {leaf.path[0].lower(): leaf.path[0] for leaf in snapshot.leaves}
+    everything = frozenset(names.values()) - set(snapshot.partition_columns)
+    found = [frozenset(names[n] for c in q.columns if (n := c.lower().split(".")[0]) in names) for q in queries]
+    return [read - set(snapshot.partition_columns) if read else everything for read in found]
+
+
+def sampled_for_size(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[str]:
+    """Columns to sample because queries read them: plain ones, at most `MOST_COLUMNS`, the most read first."""
+    counts: dict[str, int] = {}
+    for read in columns_read(snapshot, queries):
+        for name in read:
+            counts[name] = counts.get(name, 0) + 1
+    plain = {c.name for c in snapshot.schema.columns if c.value_type.orderable}
+    return sorted((name for name in counts if name in plain), key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
+
+
+def present_volumes(
+    snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes], pages: bool = False
+) -> FileVolumes:
+    """What queries read of the table as it lies: exact, up to `MOST_FOOTERS` files whose footers can be read.
+
+    Args:
+        pages: tell by Parquet's pages, too (`zorder_pipeline.pipeline.learning.paging.stored_pages`).
+    """
+    files = snapshot.files()
+    zones = files.zone_map()
+    hits = np.array([zones.matching(query) for query in boxes]).reshape(len(boxes), len(files))
+    names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
+    few = len(files) <= MOST_FOOTERS
+    chosen = files.path if few else files.path[:: len(files) // 16 + 1]
+    footers = read_footers(snapshot.location, chosen.tolist())
+    sizes = file_column_bytes(footers, names)
+    whole = float(sum(part.sum() for part in sizes.values()))
+    if not few or not footers.complete:
+        sizes = {name: part.sum() / whole * files.bytes for name, part in sizes.items()} if whole else {}
+    rows = np.asarray(files.rows, dtype=np.float64)
+    total = max(1.0, float(rows.sum()))
+    weighed = hits.astype(np.float64)
+    groups = weighed @ rows / total
+    if few and footers.complete and any((item.num_row_groups > 1) for item in footers.metadata if item is not None):
+        used = {item.column for query in boxes for box in query for item in box}
+        leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
+        inner, file = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
+        read = np.array([inner.matching(query) for query in boxes]).reshape(len(boxes), len(file)) & hits[:, file]
+        per_file = np.bincount(file, weights=inner.rows, minlength=len(files))
+        member = np.zeros((len(file), len(files)))
+        member[np.arange(len(file)), file] = inner.rows / np.maximum(1.0, per_file[file])
+        weighed = read @ member
+        groups = weighed @ rows / total
+    volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
+    share = stored_pages(snapshot, boxes, weighed) if pages else None
+    by_pages = None if share is None else volume * share
+    return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, by_pages, weighed=whole > 0 or not len(files))
+
+
+def read_volumes(
+    analysis: TableAnalysis,
+    plan: Plan,
+    chosen: Sequence[int],
+    shares: Floats,
+    kept: npt.NDArray[np.int32] | None = None,
+    row_group_bytes: int | None = None,
+    now: FileVolumes | None = None,
+) -> ReadVolumes | None:
+    """What some queries read now and under the plan, in bytes, files and row groups; None for a plan without a layout.
+
+    Args:
+        chosen: indices of the queries.
+        shares: share of rows each of them is told to read under the plan: zone maps of a sample are too narrow, and
+            bytes and files are corrected as rows were.
+        kept: file of each sampled row, for a plan that leaves most files as they are: the present layout for what is
+            new, or compaction.
+        row_group_bytes: of the files to be written.
+        now: `present_volumes` of the queries, where that is known already: it reads every file's footer. Pages are told
+            as `with_sampled_pages` does, as those of the plan are.
+    """
+    if (plan.spec is None and kept is None) or not len(chosen):
+        return None
+    snapshot, sample = analysis.snapshot, analysis.sample
+    queries, boxes = [analysis.queries[i] for i in chosen], [analysis.boxes[i] for i in chosen]
+    now = present_volumes(snapshot, queries, boxes) if now is None else now
+    now = with_sampled_pages(analysis, now, boxes) if now.pages is None else now
+    session = str(snapshot.spark.conf.get("spark.sql.parquet.compression.codec", "snappy"))
+    codec = snapshot.properties.get("delta.parquet.compression.codec", session)
+    unordered = np.zeros(sample.rows, dtype=np.int64)
+    if kept is None:
+        assert plan.spec is not None
+        file = sample_files(analysis, plan.spec, plan.target_file_rows)
+        within = by_key = sample_keys(analysis, plan.spec)
+    else:  # what the plan does not write lies by its key already; what is only compacted has none
+        file, within, by_key = kept.astype(np.int64), unordered, unordered
+        if plan.spec is not None and all(name in sample.arrays for name in plan.spec.columns):
+            by_key = sample_keys(analysis, plan.spec)
+    told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
+    in_groups = told.groups_after / np.maximum(shares, 1e-12)
+    pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
+    if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
+        stored, _ = as_stored(analysis)
+        before = _virtual(
+            analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
+        )
+        then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
+        pages = then * pages / np.maximum(told.bytes_after, 1.0)
+        told = replace(
+            told, bytes_after=then, files_after=now.files * told.files_after / np.maximum(before.files_after, 1e-9)
+        )
+    told = replace(told, pages_before=now.pages, pages_after=np.minimum(pages, told.bytes_after))
+    return replace(told, bytes_before=now.bytes, files_before=now.files, groups_before=now.groups)
+
+
+def with_sampled_pages(analysis: TableAnalysis, now: FileVolumes, boxes: Sequence[Boxes]) -> FileVolumes:
+    """What queries read of the table as it lies, by pages too, which the sample tells."""
+    sample = analysis.sample
+    in_groups = now.groups * sample.total_rows / np.maximum(now.rows, 1.0)
+    return replace(now, pages=now.bytes * sampled_pages(analysis, boxes, *as_stored(analysis), in_groups))
+
+
+def _virtual(
+    analysis: TableAnalysis,
+    queries: Sequence[LoggedQuery],
+    boxes: Sequence[Boxes],
+    file: npt.NDArray[np.int64],
+    within: npt.NDArray[np.int64],
+    shares: Floats,
+    row_group_bytes: int | None,
+    codec: str,
+) -> ReadVolumes:
+    """`ReadVolumes` of virtual files; what it says of before is to be replaced."""
+    snapshot, sample = analysis.snapshot, analysis.sample
+    files, columns = int(file.max()) + 1, sample.arrays
+    order = np.lexsort((np.arange(len(file)), within, file))
+    scale = sample.stands_for
+    read = columns_read(snapshot, queries)
+    per_file = np.bincount(file, minlength=files).astype(np.float64)
+    sizes = _sizes(analysis, frozenset().union(*read), file, order, files, scale, codec)
+    estimator = Estimator.build(columns, snapshot.schema, boxes, sample.rows)
+    hits = files_read(estimator, file.astype(np.int32), files)
+    # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
+    wider = shares / np.maximum(hits @ per_file / sample.rows, 1e-12)
+    wider = np.clip(np.where(hits.any(axis=1), wider, 1.0), 0.0, files / np.maximum(1, hits.sum(axis=1)))
+    per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
+    number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
+    weighed, groups = hits.astype(np.float64), hits @ per_file / sample.rows
+    exact = with_bounds(snapshot.schema, lambda c: c.value_type.orderable)  # in footers, and for readers of ours
+    inner = Estimator.build(columns, exact, boxes, sample.rows)
+    if number > 1:
+        inside = files_read(inner, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
+        weighed = (inside & hits[:, :, None]).mean(axis=2)
+        groups = weighed @ per_file / sample.rows
+    volume, opened = _bytes(weighed, sizes, read) * wider, hits.sum(axis=1) * wider
+    enriched = hits & files_read(inner, file.astype(np.int32), files) if exact != snapshot.schema else hits
+    less = None if (enriched == hits).all() else np.minimum(_bytes(weighed * enriched, sizes, read) * wider, volume)
+    fewer = None if less is None else np.minimum(enriched.sum(axis=1) * wider, opened)
+    nothing = np.zeros(len(boxes))
+    return ReadVolumes(nothing, volume, nothing, opened, nothing, np.clip(groups * wider, 0, 1), less, fewer)
+
+
+def _sizes(
+    analysis: TableAnalysis,
+    names: frozenset[str],
+    file: npt.NDArray[np.int64],
+    order: npt.NDArray[np.int64],
+    files: int,
+    scale: float,
+    codec: str,
+) -> dict[str, Floats]:
+    """Bytes of each column in each virtual file; a column that is not sampled keeps its bytes per row."""
+    snapshot, sample = analysis.snapshot, analysis.sample
+    types = {column.name: column.type for column in snapshot.schema.columns}
+    rows = np.bincount(file, minlength=files) * scale
+    result: dict[str, Floats] = {}
+    unknown = [name for name in names if name not in sample.columns]
+    if unknown:
+        whole = table_column_bytes(snapshot)
+        result = {name: whole.get(name, 0.0) * rows / max(1.0, rows.sum()) for name in unknown}
+    for name in names - result.keys():
+        values, valid = sample.arrays[name]
+        result[name] = virtual_file_bytes(values, valid, types[name], file, order, files, scale, codec)
+    return result
+
+
+def _bytes(weighed: Floats, sizes: dict[str, Floats], read: Sequence[frozenset[str]]) -> Floats:
+    """Bytes of each query's columns in the share of each file that it reads, shape (queries,)."""
+    result = np.zeros(len(read))
+    for columns in set(read):
+        mine = np.array([item == columns for item in read])
+        each = sum((sizes[name] for name in columns if name in sizes), np.zeros(weighed.shape[1]))
+        result[mine] = weighed[mine] @ each
+    return result

@@ -1,0 +1,1 @@
+"""What a table's queries read, and what became of promises."""

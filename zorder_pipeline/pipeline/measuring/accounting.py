@@ -1,0 +1,264 @@
+"""Afterwards: whether relayouts kept their promises, by queries that came later, and what they saved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
+from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.model.values import DAY
+from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pictures import KeptPromise
+from zorder_pipeline.pipeline.costs import cost_model
+from zorder_pipeline.pipeline.logs import ingest, names_of
+from zorder_pipeline.pipeline.records import LogSource
+from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.state.ledger import Entry, Ledger
+
+from .comparing import compared
+from .undoing import note_ends
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
+
+HORIZON = 30.0
+
+
+@dataclass(frozen=True)
+class PromiseCheck:
+    """What a relayout promised and what became of it.
+
+    Attributes:
+        version: table version that it made.
+        committed_at: microseconds since 1970 UTC.
+        promised, promised_low: share of the rows that a query was to read less, and its lower end.
+        measured: the same, measured with ``queries`` later queries; None when it was not checked yet.
+        kept: what was measured as a multiple of what was promised, in core-seconds where bytes and files are known,
+            else in rows; None without both, and of a promise of next to nothing.
+        broken: whether it was missed by more than the set factor.
+        cost, cost_expected, cost_low, cost_high: core-seconds measured and foretold; None where nothing was foretold.
+    """
+
+    table: str
+    version: int
+    committed_at: int
+    queries: int
+    promised: float
+    promised_low: float
+    measured: float | None
+    kept: float | None
+    broken: bool
+    cost: float
+    cost_expected: float | None
+    cost_low: float | None
+    cost_high: float | None
+
+    @property
+    def warning(self) -> str | None:
+        """A sentence about a broken promise; None when it was kept."""
+        if not self.broken or self.measured is None or self.kept is None:
+            return None
+        return (
+            f"{self.table}: the relayout of version {self.version} saves {max(0.0, self.kept):.0%} of what it "
+            f"promised, and {self.measured:.1%} of the rows instead of the promised {self.promised:.1%}, by "
+            f"{counted(self.queries, 'query')}; the next promises are trusted less"
+        )
+
+    @property
+    def drawn(self) -> KeptPromise:
+        """The line of it in a picture."""
+        name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
+        known = self.cost_expected is not None and self.cost_low is not None and self.cost_high is not None
+        foretold = (self.cost_low or 0.0, self.cost_expected or 0.0, self.cost_high or 0.0) if known else None
+        return KeptPromise(name, self.promised, self.promised_low, self.measured, self.broken, self.cost, foretold)
+
+
+@dataclass(frozen=True)
+class Savings:
+    """The books: every relayout's promise, and costs and savings by table and month.
+
+    Attributes:
+        price_per_core_hour: 0 when costs are not told in money.
+    """
+
+    checks: tuple[PromiseCheck, ...]
+    months: tuple[MonthlySaving, ...]
+    price_per_core_hour: float = 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """The object ``zorder savings --json`` prints."""
+        rate = self.price_per_core_hour / 3600
+        months = [vars(row) | {"net": row.net, "money": row.net * rate if rate else None} for row in self.months]
+        return {"relayouts": [vars(check) | {"warning": check.warning} for check in self.checks], "months": months}
+
+
+def check_promises(
+    spark: SparkSession,
+    state: str,
+    table: str,
+    queries: Sequence[LoggedQuery],
+    *,
+    version: int | None = None,
+    broken: float = BROKEN,
+    committer: str = AUTO,
+) -> list[PromiseCheck]:
+    """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
+
+    Each relayout is measured at the version that it replaced and at the one that it made, exactly as
+    `zorder_pipeline.pipeline.evaluate` does, so that what was appended since does not count for or against it. A
+    version that Delta's log does not hold any more is left as it was measured before. Which of them were undone since,
+    by a RESTORE or another's OPTIMIZE, is noted, too.
+
+    Args:
+        table: path or catalog name.
+        queries: logged queries of the table, in any order.
+        version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
+            after it. Otherwise every relayout, with those after the newest query that its layout was learned from.
+        broken: factor by which a promise may be missed.
+        committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
+
+    Raises:
+        TableError: there is no such table.
+    """
+    now, ledger = open_table(spark, table, committer=committer), Ledger(spark, state)
+    known = ledger.entries(now.table_id)
+    note_ends(now, ledger, known)
+    for entry in (entry for entry in known if version in (None, entry.version)):
+        chosen = [query for query in queries if version is not None or _later(query, entry)]
+        if len(chosen) == entry.measured_queries:
+            continue
+        # files are read for it, so only of what is in force, or was asked for
+        pages = _pages_promised(entry) is not None and (version is not None or entry is known[-1])
+        if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages)) is not None:
+            ledger.measured(now.table_id, entry.version, found)
+    model = cost_model(spark, state)
+    return [_check(entry, broken, model) for entry in ledger.entries(now.table_id)]
+
+
+def check_promises_by_log(
+    spark: SparkSession, state: str, table: str, logs: Sequence[LogSource | str], *, aliases: Sequence[str] = ()
+) -> list[PromiseCheck]:
+    """`check_promises` with the queries of logs.
+
+    Raises:
+        TableError, LogError: see `zorder_pipeline.pipeline.evaluate`.
+    """
+    snapshot = open_table(spark, table)
+    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    return check_promises(spark, state, table, log.of_table([snapshot.location]))
+
+
+def savings(
+    spark: SparkSession,
+    state: str,
+    *,
+    table: str | None = None,
+    assumed: CostModel | None = None,
+    broken: float = BROKEN,
+    now: datetime | None = None,
+) -> Savings:
+    """What relayouts promised, cost and saved, from the state alone.
+
+    A saving is credited for as many days as the gate counted with, at the rate of the later queries where they were
+    checked, else at the rate that was promised; never beyond ``now``, nor once it was undone (`check_promises` notes
+    that).
+
+    Args:
+        table: only this one, path or catalog name.
+        assumed: see `zorder_pipeline.pipeline.cost_model`; has the price.
+    """
+    model = cost_model(spark, state, assumed)
+    entries = Ledger(spark, state).entries(open_table(spark, table).table_id if table is not None else None)
+    accounts = [_account(entry, model) for entry in entries]
+    months = monthly_savings(accounts, now or datetime.now(UTC))
+    return Savings(tuple(_check(entry, broken, model) for entry in entries), tuple(months), model.price_per_core_hour)
+
+
+def trust(
+    spark: SparkSession, state: str | None, table_id: str, gate: GateSettings | None = None, now: datetime | None = None
+) -> float:
+    """Factor by which the next promise of a table is trusted less, from how its latest were kept; 1 without a state.
+
+    Args:
+        gate: the cost model, the horizon, and when a promise counts as broken.
+        now: the time to judge at; the present when None.
+    """
+    if state is None:
+        return 1.0
+    gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
+    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in Ledger(spark, state).entries(table_id)]
+    kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
+    return widening(kept, gate.broken_promise_factor, gate.horizon_days)
+
+
+def _kept(entry: Entry, model: CostModel) -> float | None:
+    """Measured saving as a multiple of the promised one; None when it was not checked yet or next to nothing."""
+    if not entry.measured_queries:
+        return None
+    if entry.measured_bytes is None or not entry.bytes_before:
+        return kept_share(entry.promised, entry.measured_before - entry.measured_after, entry.promised_before)
+    size = _by_pages(entry) or (entry.promised_bytes, entry.measured_bytes, entry.bytes_before)
+    files = (entry.promised_files, entry.measured_files, entry.files_before)
+    promised, measured, before = (model.saved(*each, entry.table_id) for each in zip(size, files, strict=True))
+    return kept_share(promised * entry.credited, measured, before)
+
+
+def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
+    """Bytes promised, measured and read before by pages, where the gate weighed these and they were measured."""
+    promised, measured, before = _pages_promised(entry), entry.measured_page_bytes, entry.page_bytes_before
+    return None if promised is None or measured is None or not before else (promised, measured, before)
+
+
+def _pages_promised(entry: Entry) -> float | None:
+    """Bytes promised by pages; None where the gate weighed row groups."""
+    weighed = entry.gate.get("assumptions", {}).get("page_skipping", True)
+    return entry.promised_page_bytes if weighed else None
+
+
+def _later(query: LoggedQuery, entry: Entry) -> bool:
+    since = entry.committed_at
+    if entry.log_watermark is not None:
+        since = min(since, entry.log_watermark)  # older plans may have been learned from lines of the future
+    return query.timestamp is not None and query.timestamp > since
+
+
+def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
+    kept = _kept(entry, model)
+    return PromiseCheck(
+        table=entry.location,
+        version=entry.version,
+        committed_at=entry.committed_at,
+        queries=entry.measured_queries,
+        promised=entry.promised,
+        promised_low=entry.promised_low * entry.credited,
+        measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
+        kept=kept,
+        broken=kept is not None and kept < 1 / broken,
+        cost=entry.cost_measured,
+        cost_expected=entry.cost_expected,
+        cost_low=entry.cost_low,
+        cost_high=entry.cost_high,
+    )
+
+
+def _account(entry: Entry, model: CostModel) -> Account:
+    checked = entry.measured_queries > 0
+    pages, promised = _by_pages(entry), _pages_promised(entry)
+    size, files = (entry.promised_bytes if promised is None else promised), entry.promised_files
+    size, files = size * entry.credited, files * entry.credited
+    if checked and entry.measured_bytes is not None:
+        size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
+    elif (kept := _kept(entry, model)) is not None:
+        size, files = size * kept, entry.measured_files
+    saved = model.saved(size, files, entry.table_id)
+    assumed = entry.gate.get("assumptions", {})
+    rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
+    days = float(assumed.get("horizon_days", HORIZON))
+    return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked, entry.ended_at)

@@ -1,0 +1,81 @@
+"""What queries read at the version that a relayout replaced, and at the one that it made."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.gate.benefit import observed_rate
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.workload import LoggedQuery, boxes_of
+from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
+from zorder_pipeline.relayout.snapshot import TableSnapshot
+
+__all__ = ["compared"]
+
+ENOUGH = 5
+"""Different queries, by what they filter, without which nothing is said about a promise."""
+
+Floats = npt.NDArray[np.float64]
+
+
+def compared(
+    now: TableSnapshot, versions: tuple[int, int], queries: Sequence[LoggedQuery], pages: bool
+) -> dict[str, float | int | None] | None:
+    """What the state notes of a relayout; None where too few queries tell, or Delta's log no longer holds a version.
+
+    Args:
+        now: the table.
+        versions: the one that was replaced, and the one that was made.
+        pages: tell by Parquet's pages, too, for which files are read.
+    """
+    conditions = [query.condition for query in queries]
+    asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
+    statements = asked.each(queries)
+    if asked.conditions < ENOUGH:
+        return None
+    try:
+        before, after = (_at(now, version, statements, pages) for version in versions)
+    except TableError:
+        return None
+    return _difference(before, after, queries, asked.times)
+
+
+def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
+    snapshot = now.at(version)
+    boxes = boxes_of(queries, snapshot.schema)
+    found = present_volumes(snapshot, queries, boxes, pages)
+    return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
+
+
+def _difference(
+    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery], times: Floats
+) -> dict[str, float | int | None]:
+    """What is noted of a relayout.
+
+    Args:
+        before, after: what each statement reads.
+        times: how often each of them was asked.
+    """
+
+    def mean(values: Floats) -> float:
+        return float(np.average(values, weights=times))
+
+    rate, source = observed_rate([query.timestamp for query in queries], len(queries))
+    values: dict[str, float | None] = {
+        "bytes_saved": None,  # of other queries than those: what was measured before says nothing
+        "page_bytes_saved": None,
+        "queries": len(queries),
+        "before": mean(before.rows),
+        "after": mean(after.rows),
+        "files_saved": mean(before.files - after.files),
+    }
+    if before.weighed and after.weighed:  # else VACUUM has removed the files that were replaced
+        values["bytes_saved"] = mean(before.bytes - after.bytes)
+        if before.pages is not None and after.pages is not None:
+            values["page_bytes_saved"] = mean(before.pages - after.pages)
+    return values | ({"per_day": rate} if source == "observed" else {})

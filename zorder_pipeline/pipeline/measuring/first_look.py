@@ -1,0 +1,257 @@
+"""Which tables are worth a layout: a read-only look at many tables, with advice where we may not rewrite."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from zorder_pipeline.errors import TableError, ZorderError
+from zorder_pipeline.layout.cells import TOLERANCE
+from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.triage import TableTriage
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
+from zorder_pipeline.pipeline.learning.analysing import analyse
+from zorder_pipeline.pipeline.learning.learn import learn_layout_for
+from zorder_pipeline.pipeline.learning.sizes import query_bytes, sought_rows, target_rows
+from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, stored_log
+from zorder_pipeline.pipeline.reading.statistics import without_statistics
+from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
+from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["triage"]
+
+T = TypeVar("T")
+QUICK = LearnSettings(trials=100, sample_rows=20_000, confirm=False)
+AT_ONCE = 3
+MEGABYTE = 1 << 20
+SMALL_FILE = 32 * MEGABYTE
+SMALL_PARTITION = 128 * MEGABYTE
+LARGE_PARTITION = 256 << 30
+WORTH = 0.8
+"""A layout that reads more than this share of what is read now is not worth a word."""
+
+
+def triage(
+    spark: SparkSession,
+    sources: Sequence[LogSource | str] = (),
+    tables: Sequence[str] = (),
+    *,
+    state: str | None = None,
+    settings: LearnSettings = QUICK,
+    progress: Progress = silent,
+) -> tuple[TableTriage, ...]:
+    """Look at tables without writing anything; the one with most to gain first.
+
+    Args:
+        sources: query logs.
+        tables: paths or catalog names; without any, every table that the log names and that can be opened.
+        state: folder of the state, whose stored queries count, too.
+
+    Raises:
+        LogError: a log cannot be read.
+        ZorderError: there is no log at all.
+    """
+    if not sources and state is None:
+        raise ZorderError("nothing to look at: name a query log with --log, or a state with --state")
+    found = ingest(sources)
+    stored = stored_log(spark, state) if state is not None else QueryLog((), 0, 0)
+    everything = QueryLog.merged([found, stored])
+    names = list(tables) or [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
+    opened: dict[str, TableSnapshot] = {}
+    failed: list[TableTriage] = []
+    for name, result in zip(names, _parallel(lambda name: _open(spark, name), names), strict=True):
+        if isinstance(result, TableSnapshot):
+            opened[name] = result
+        else:
+            scans = len(everything.of_table([name]))
+            failed.append(TableTriage(name, queries=scans, problem=result))
+    progress(f"opened {len(opened)} of {len(names)} tables")
+    known = {name: (snapshot, names_of(name, snapshot)) for name, snapshot in opened.items()}
+    typed = QueryLog.merged([ingest(sources, known), _renamed(stored, known)]) if known else everything
+
+    def look(name: str) -> TableTriage:
+        progress(f"looking at {name}")
+        try:
+            return _one(spark, name, opened[name], typed, settings, _log_words(sources))
+        except ZorderError as error:
+            return replace(_facts(name, opened[name], typed.of_table([name])), problem=str(error))
+
+    looked = list(_parallel(look, list(opened)))
+    return tuple(sorted([*looked, *failed], key=lambda t: (t.problem is not None, -t.saved_bytes_per_day, -t.queries)))
+
+
+def _parallel(function: Callable[[str], T], items: Sequence[str]) -> Iterator[T]:
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        yield from pool.map(function, items)
+
+
+def _open(spark: SparkSession, name: str) -> TableSnapshot | str:
+    try:
+        return open_table(spark, name)
+    except TableError as error:
+        return str(error)
+
+
+def _renamed(log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[str]]]) -> QueryLog:
+    """Stored queries under the names that the tables go by here."""
+    of = names_and_schemas(known)[0] | {name.lower(): name for name in known}
+    queries = (replace(q, table=of[q.table.lower()]) for q in log.queries if q.table.lower() in of)
+    return replace(log, queries=tuple(queries))
+
+
+def _log_words(sources: Sequence[LogSource | str]) -> str:
+    """What names the logs to ``zorder learn``, and says how to read them.
+
+    >>> _log_words([LogSource("my log.sql", dialect="trino")])
+    "--log 'my log.sql' --dialect trino"
+    """
+    logs = [LogSource(source) if isinstance(source, str) else source for source in sources] or [LogSource("QUERY_LOG")]
+    words = [f"--log {shlex.quote(str(log.path))}" for log in logs]
+    usual, first = LogSource(""), logs[0]
+    options = {"--log-format": "log_format", "--dialect": "dialect", "--time-zone": "zone"}
+    for option, name in options.items():
+        if (value := getattr(first, name)) != getattr(usual, name):
+            words.append(f"{option} {value}")
+    return " ".join(words)
+
+
+def _one(
+    spark: SparkSession, name: str, snapshot: TableSnapshot, log: QueryLog, settings: LearnSettings, log_words: str
+) -> TableTriage:
+    queries = log.of_table([name])
+    facts = _facts(name, snapshot, queries)
+    if not facts.queries or not facts.rows:
+        return replace(facts, problem="no query of it in the log" if facts.rows else "the table is empty")
+    analysis = analyse(spark, snapshot, log, [name], settings, read_only=True)
+    plan, learned = learn_layout_for(analysis, settings)
+    others = {key: share for key, share in plan.baselines.items() if key != "stored"}
+    baseline = min(others, key=others.__getitem__) if others else None
+    bound = _bound(analysis, settings)
+    before = plan.baselines.get("stored", facts.read_now or 1.0)
+    kept = min(1.0, learned.select / before) if before else 1.0
+    chosen = tuple(name for name in analysis.features.primary)
+    told = replace(
+        facts,
+        bound=bound,
+        learned=(facts.read_now or 0.0) * kept,
+        baseline=baseline,
+        baseline_read=(facts.read_now or 0.0) * min(1.0, others[baseline] / before) if baseline and before else None,
+        columns=chosen,
+        saved_bytes_per_day=_bytes_per_day(snapshot, queries) * (facts.read_now or 0.0) * (1 - kept),
+    )
+    size = _smaller_bytes(snapshot, settings)
+    advice = (*_advice(told, snapshot, queries, log_words, size), *without_statistics(analysis))
+    return replace(told, advice=advice, statements=tuple(_statements(name, snapshot, told, size)))
+
+
+def _smaller_bytes(snapshot: TableSnapshot, settings: LearnSettings) -> int | None:
+    """Size of the files that a layout was sought for, where these are smaller than the present ones."""
+    files, sought = snapshot.files(), sought_rows(snapshot, settings)
+    if 2 * sought > target_rows(snapshot, settings):
+        return None
+    return round(sought * float(files.bytes.sum()) / max(1, int(files.rows.sum())))
+
+
+def _facts(name: str, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> TableTriage:
+    """What the table's own statistics say."""
+    files = snapshot.files()
+    rows = int(files.rows.sum())
+    zone_map = files.zone_map()
+    hits = [zone_map.matching(boxes) for boxes in boxes_of(queries, snapshot.schema)]
+    read = float(np.mean([files.rows[hit].sum() for hit in hits])) / rows if hits and rows else None
+    return TableTriage(
+        table=name,
+        location=snapshot.location,
+        queries=len(queries),
+        filtered=sum(query.usable for query in queries),
+        files=len(files),
+        rows=rows,
+        bytes=int(files.bytes.sum()),
+        read_now=read,
+    )
+
+
+def _bound(analysis: TableAnalysis, settings: LearnSettings) -> float:
+    """Matching rows of the sample, at least the smallest file's: what no layout can beat."""
+    sample = analysis.sample
+    columns = sample.arrays
+    estimator = Estimator.build(columns, analysis.snapshot.schema, analysis.boxes, sample.rows)
+    matching = estimator.rows_read(np.arange(sample.rows, dtype=np.int32), sample.rows)
+    file = (1 - TOLERANCE) * sought_rows(analysis.snapshot, settings) * sample.rows / max(1, sample.total_rows)
+    return float(np.mean(np.clip(matching, np.where(matching > 0, min(file, sample.rows), 0), None)) / sample.rows)
+
+
+def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> float:
+    """Bytes that a day's queries would read if nothing were skipped."""
+    times = sorted(query.timestamp for query in queries if query.timestamp is not None)
+    days = max((times[-1] - times[0]) / 86_400e6, 1.0) if times else 1.0
+    return float(query_bytes(snapshot, queries).sum()) / days
+
+
+def _advice(
+    found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str, smaller: int | None
+) -> Iterator[str]:
+    files = snapshot.files()
+    if (reason := snapshot.unsupported()) is not None:
+        yield reason
+    if found.learned is not None and found.read_now and found.learned < WORTH * found.read_now:
+        sized = "" if smaller is None else f" in files of about {smaller / MEGABYTE:,.0f} MB"
+        yield (
+            f"queries read {found.read_now:.0%} of the rows; a learned layout would read about {found.learned:.0%}"
+            f"{sized}: zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
+        )
+    elif found.read_now is not None:
+        yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"
+    yield from _partition_advice(files, snapshot, queries)
+    small = int((~files.ours & (files.bytes < SMALL_FILE)).sum())  # the size of ours was weighed
+    if smaller is None and len(files) > 8 and small > len(files) / 2 and found.bytes > 8 * SMALL_FILE:
+        yield f"{small} of {len(files)} files are smaller than {SMALL_FILE // MEGABYTE} MB: compact them with OPTIMIZE"
+
+
+def _partition_advice(files: FileList, snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> Iterator[str]:
+    columns = snapshot.schema.partition_columns
+    if not columns or not len(files):
+        return
+    sizes: Counter[tuple[str | None, ...]] = Counter()
+    for values, size in zip(files.partitions, files.bytes, strict=True):
+        sizes[values] += int(size)
+    mean = sum(sizes.values()) / len(sizes)
+    names = ", ".join(columns)
+    filtered = sum(
+        any(item.column in columns for box in boxes for item in box) for boxes in boxes_of(queries, snapshot.schema)
+    )
+    if not filtered:
+        yield f"partitioned by {names}, by which no query filters: the partitions only make the files smaller"
+    if len(sizes) > 16 and mean < SMALL_PARTITION:
+        yield (
+            f"partitioned too finely: {len(sizes)} partitions by {names} of {mean / MEGABYTE:,.1f} MB on average; "
+            "partition more coarsely, and cluster by the column instead"
+        )
+    if max(sizes.values()) > LARGE_PARTITION:
+        yield f"partitioned coarsely: a partition by {names} has {max(sizes.values()) / (1 << 30):,.0f} GB"
+
+
+def _statements(name: str, snapshot: TableSnapshot, found: TableTriage, smaller: int | None) -> Iterator[str]:
+    """SQL for platforms on which we may not rewrite."""
+    chosen = [column_sql(snapshot.paths[column]) for column in found.columns[:4]]
+    if not chosen or found.learned is None or found.read_now is None or found.learned >= WORTH * found.read_now:
+        return
+    target = f"delta.`{snapshot.location}`" if "/" in name else name
+    if smaller is not None:
+        yield f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.targetFileSize' = '{smaller}')"
+    if not snapshot.schema.partition_columns:
+        yield f"ALTER TABLE {target} CLUSTER BY ({', '.join(chosen)})"
+    if "clustering" not in snapshot.features:
+        yield f"OPTIMIZE {target} ZORDER BY ({', '.join(chosen[:3])})"

@@ -1,0 +1,188 @@
+"""What a table's queries read and how it lies, exactly: from its own statistics and Parquet footers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.results import Evaluation
+from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.workload import boxes_of
+from zorder_pipeline.model.zone_map import ColumnZones
+from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+from zorder_pipeline.pipeline.logs import ingest, names_of
+from zorder_pipeline.pipeline.records import LogSource
+from zorder_pipeline.reading.footers import read_footers, row_groups
+from zorder_pipeline.reading.matching import matching_rows
+from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.session_conf import COMPILED, set_for_a_while
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["evaluate", "inspect", "overlap_depth"]
+
+
+def evaluate(
+    spark: SparkSession,
+    table: str,
+    logs: Sequence[LogSource | str],
+    *,
+    aliases: Sequence[str] = (),
+    count_matches: bool = True,
+    progress: Progress | None = None,
+) -> Evaluation:
+    """What the queries of a log read of the table as it lies now: exact, from its own statistics and Parquet footers.
+
+    Args:
+        table: path or catalog name.
+        aliases: further names that the log may call the table by.
+        count_matches: also count the rows that match each query, which scans the filtered columns.
+
+    Raises:
+        TableError: the log holds no query of this table.
+        LogError: a log does not exist or is of no known format.
+    """
+    say = progress or silent
+    snapshot = open_table(spark, table)
+    log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
+    queries = log.of_table([snapshot.location])
+    if not queries:
+        raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
+    asked = Asked.alike([query.condition for query in queries])  # each condition is told once
+    conditions = asked.each(queries)
+    boxes = boxes_of(conditions, snapshot.schema)
+    files = snapshot.files()
+    zone_map = files.zone_map()
+    hits = np.stack([zone_map.matching(query) for query in boxes]).astype(np.float64)
+    say(f"tested {counted(len(queries), 'query')} against {counted(len(files), 'file')}")
+    groups = _row_group_fraction(snapshot, boxes, hits > 0, asked.times)
+    total, read = int(files.rows.sum()), hits @ files.rows
+    matched = None
+    if count_matches:
+        # what the statistics do not see through, such as a year, tells the rows that match all the same
+        solved = boxes_of(conditions, snapshot.schema, solved=True)
+        with set_for_a_while(spark, COMPILED):
+            matched = matching_rows(snapshot.read(), solved, snapshot.paths, total, read, say)[asked.which]
+    return Evaluation(
+        queries=len(queries),
+        files=len(files),
+        rows=total,
+        files_per_query=hits.sum(axis=1)[asked.which],
+        rows_per_query=read[asked.which],
+        bytes_per_query=(hits @ files.bytes)[asked.which],
+        matched_per_query=matched,
+        row_groups_read_fraction=groups,
+        unusable=sum(log.quarantined.values()),
+        version=snapshot.version,
+    )
+
+
+def _row_group_fraction(
+    snapshot: TableSnapshot, boxes: Sequence[Boxes], hits: npt.NDArray[np.bool_], times: npt.NDArray[np.float64]
+) -> float | None:
+    """Mean share of the table's row groups that a query reads; None when some footer cannot be read from here."""
+    footers = read_footers(snapshot.location, snapshot.files().path.tolist())
+    if not footers.complete or not len(hits):
+        return None
+    used = {item.column for query in boxes for box in query for item in box}
+    columns = {
+        leaf.column.name: (leaf.physical, leaf.column.type)
+        for leaf in snapshot.leaves
+        if leaf.column.name in used and not leaf.column.partition
+    }
+    zones, file = row_groups(footers, columns)
+    if not len(file):  # of an empty table nothing is read, as of its rows
+        return 0.0
+    read = [np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]
+    return float(np.average(read, weights=times))
+
+
+def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[str, Any]:
+    """Files, layouts and overlap of a table, as ``zorder inspect --json`` prints them.
+
+    Args:
+        table: path or catalog name.
+        committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
+
+    Raises:
+        TableError: there is no such Delta table.
+    """
+    snapshot = open_table(spark, table, committer=committer)
+    files = snapshot.files()
+    zones = files.zone_map()
+    rows = int(files.rows.sum())
+    ours = sum(int(count) for name, count in zip(files.layout, files.rows, strict=True) if name)
+    counts = Counter(name for name in files.layout if name)
+    depth = {
+        column.name: overlap_depth(zones.columns[column.name])
+        for column in snapshot.schema.columns
+        if column.name in zones.columns and not column.partition
+    }
+    return {
+        "table": snapshot.location,
+        "version": snapshot.version,
+        "files": len(files),
+        "rows": rows,
+        "bytes": int(files.bytes.sum()),
+        "partition_columns": list(snapshot.schema.partition_columns),
+        "clustered_fraction": ours / rows if rows else 0.0,
+        "layouts": dict(counts),
+        "generations": _generations(files),
+        "key_overlap": _key_overlap(files),
+        "deletion_vector_rows": int(files.deleted.sum()),
+        "overlap_depth": depth,
+        "unsupported": snapshot.unsupported(),
+    }
+
+
+def _generations(files: FileList) -> int:
+    """Generations of our files that overlap at most: the largest number in one partition."""
+    found: dict[tuple[str | None, ...], set[int]] = {}
+    for partition, generation in zip(files.partitions, files.generation.tolist(), strict=True):
+        if generation >= 0:
+            found.setdefault(partition, set()).add(generation)
+    return max(map(len, found.values()), default=0)
+
+
+def _key_overlap(files: FileList) -> float | None:
+    """Files of ours that hold a key of their layout, on average over their ranges of keys; 1 is a perfect order.
+
+    None when no file has a range. Keys beyond the range that a layout was learned from are extended anew by each
+    generation, so that for them the figure is an upper bound.
+    """
+    groups: dict[tuple[str, int], list[int]] = {}
+    for i in np.flatnonzero(files.key_low >= 0):
+        groups.setdefault((files.layout[i], int(files.partition_codes[i])), []).append(int(i))
+    total = 0.0
+    for group in groups.values():
+        every = np.ones(len(group), dtype=np.bool_)
+        zones = ColumnZones(files.key_low[group], files.key_high[group], every, np.zeros(len(group), dtype=np.int64))
+        total += overlap_depth(zones) * len(group)
+    return total / sum(map(len, groups.values())) if groups else None
+
+
+def overlap_depth(zones: ColumnZones) -> float:
+    """Mean number of files that a look-up of one value reads: files whose range holds the lower bound of each file's.
+
+    Bounds stand for values, so the figure needs nothing but the statistics; files without any count everywhere.
+
+    >>> low, high = np.array([0, 5, 20]), np.array([10, 15, 30])
+    >>> overlap_depth(ColumnZones(low, high, np.ones(3, dtype=bool), np.zeros(3, dtype=np.int64)))
+    1.3333333333333333
+    """
+    known = zones.known
+    if not known.any():
+        return float(len(known))
+    low, high = np.sort(zones.low[known]), np.sort(zones.high[known])
+    starts, ends = np.searchsorted(low, zones.low[known], "right"), np.searchsorted(high, zones.low[known], "left")
+    return float(np.mean(starts - ends)) + float((~known & (zones.null_count != 0)).sum())

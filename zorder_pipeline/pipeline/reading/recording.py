@@ -1,0 +1,188 @@
+"""Recording what a session asks: from its executions to the state's query log."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import getpass
+import hashlib
+import json
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.java import has_jvm, reason_of
+from zorder_pipeline.model.places import local_path
+from zorder_pipeline.pipeline.logs import ingest_into, names_of
+from zorder_pipeline.pipeline.records import LogSource
+from zorder_pipeline.query_log.recorder import Recorder
+from zorder_pipeline.query_log.spool import RECORDED, any_moved, moved_to
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+
+from .known_files import STATE_CONF, state_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["Recording", "record"]
+
+EVERY = 300.0
+
+
+class Recording:
+    """A recorder at work; also a context manager, at whose end everything is in the state, or a warning says why not.
+
+    Attributes:
+        recorder: notes the executions.
+    """
+
+    def __init__(
+        self, spark: SparkSession, state: str, tables: Mapping[str, str], spool: Path, every: float | None
+    ) -> None:
+        self.spark, self.state, self.tables, self._every = spark, state.rstrip("/"), dict(tables), every
+        local = local_path(self.state)
+        whole = self.state if local is None else str(Path(local).absolute())
+        self.recorder = Recorder(spark, spool, (whole, "_delta_log"))
+        self._stopping = threading.Event()
+        self._flushing = threading.Lock()
+        self._missed: set[str] = set()
+        self._timer: threading.Thread | None = None
+
+    def start(self) -> None:
+        """Begin to record."""
+        self.recorder.start()
+        atexit.register(self.recorder.spill)
+        if self._every is not None and self._timer is None:
+            self._timer = threading.Thread(target=self._run, name="zorder-recorder", daemon=True)
+            self._timer.start()
+
+    def flush(self) -> int:
+        """Append what was recorded to the state's query log; returns how many scans that added.
+
+        Raises:
+            LostRaceError: another ingestion into the state ran at the same time; nothing was doubled or lost.
+            ZorderError: the session has been stopped.
+        """
+        with self._flushing:
+            self.recorder.wait()
+            self.recorder.spill()
+            if self.spark.sparkContext._jsc is None:
+                raise ZorderError("the session has been stopped")
+            place = f"{self.state}/{RECORDED}/{self._kind}"
+            moved = moved_to(self.spark, self.recorder.spool, place)
+            if not moved and not (self._left and any_moved(self.spark, place)):
+                return 0
+            self._left = True
+            opened = {name: self._opened(name, table) for name, table in self.tables.items()}
+            known = {name: found for name, found in opened.items() if found is not None}
+            if self.tables and not known:  # what is asked of no table would be asked of all
+                return 0
+            added = ingest_into(self.spark, self.state, [LogSource(place, "spark-events")], known)
+            self._left = False
+            return sum(added.tables.values())
+
+    _left = True  # files that another process moved there, or that could not be read the last time
+
+    @property
+    def _kind(self) -> str:
+        """Folder of all recorders of these tables: another's files say what else was asked, of other tables."""
+        told = json.dumps(sorted(self.tables.items()))
+        return hashlib.blake2b(told.encode(), digest_size=8).hexdigest()
+
+    def _opened(self, name: str, table: str) -> tuple[TableSnapshot, tuple[str, ...]] | None:
+        """A table as queries are read with; None of one that cannot be opened, which is told once."""
+        try:
+            snapshot = open_table(self.spark, table)
+        except ZorderError as error:
+            if name not in self._missed:
+                self._missed.add(name)
+                warnings.warn(f"queries of {name} are not recorded: {error}", stacklevel=2)
+            return None
+        self._missed.discard(name)
+        return snapshot, names_of(table, snapshot, [name])
+
+    def stop(self) -> None:
+        """Record no more, and append what there is to the state's query log."""
+        self._stopping.set()
+        self.recorder.stop()
+        atexit.unregister(self.recorder.spill)
+        self.flush()
+
+    def _run(self) -> None:
+        while not self._stopping.wait(self._every):
+            with contextlib.suppress(Exception):  # the files stay, the next time takes them up
+                self.flush()
+
+    def __enter__(self) -> Recording:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            self.stop()
+        except Exception as problem:  # the work recorded is done
+            waits = f"it waits in {self.recorder.spool} and the next recording takes it up"
+            said = f"what was recorded is not in {self.state}/query_log yet ({reason_of(problem)}); {waits}"
+            with contextlib.suppress(*[] if error is None else [Warning]):  # one that is an error hides no other
+                warnings.warn(said, stacklevel=2)
+
+
+def record(
+    spark: SparkSession,
+    *,
+    state: str | None = None,
+    tables: Mapping[str, str] | None = None,
+    spool: str | None = None,
+    every: float | None = EVERY,
+) -> Recording:
+    """Record the scans of a session's executions into the state's query log, for teams that keep no logs.
+
+    Executions are noted when they end, kept in memory, spilled to the local disk and appended to the state in batches.
+    Only classic sessions can be recorded.
+
+    Args:
+        state: folder of the state; by default the session's setting ``spark.zorder.state``.
+        tables: path or catalog name of tables by the names under which they are stored; without any, every table is
+            stored under its location.
+        spool: local folder of spilled files. What a process left there that ended early, the next one takes up.
+        every: seconds between appends; None appends only on `Recording.flush` and `Recording.stop`.
+
+    Raises:
+        UnsupportedTableError: a Spark Connect session.
+        ZorderError: no state is named, or the folder of spilled files belongs to somebody else.
+
+    ::
+
+        with zorder_pipeline.record(spark, state="/data/state", tables={"flights": "/data/flights"}):
+            spark.sql("SELECT count(*) FROM flights WHERE distance > 2000").collect()
+    """
+    folder = state_of(spark, state) if has_jvm(spark) else state or ""
+    if folder is None:
+        raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
+    name = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()
+    place = (
+        Path(spool) if spool else _private(Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}") / name
+    )
+    recording = Recording(spark, folder, tables or {}, place, every)
+    recording.start()
+    return recording
+
+
+def _private(folder: Path) -> Path:
+    """A folder among everybody's temporary files that nobody else reads or has made: plans hold literals.
+
+    Raises:
+        ZorderError: it is another user's.
+    """
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if folder.is_symlink() or folder.stat().st_uid != os.getuid():
+        raise ZorderError(f"{folder} belongs to another user; name a folder for spilled files with spool=...")
+    folder.chmod(0o700)
+    return folder

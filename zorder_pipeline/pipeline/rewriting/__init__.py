@@ -1,0 +1,1 @@
+"""Carrying a plan out: relayouts, partitions, compaction, proofs that nothing else changed, and calibration."""

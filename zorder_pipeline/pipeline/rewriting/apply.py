@@ -1,0 +1,181 @@
+"""The last step: rewrite the files that the plan wants elsewhere, when the gate approves."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import RecordError
+from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.java import reason_of
+from zorder_pipeline.model.approval import DONE
+from zorder_pipeline.model.decision import APPROVE
+from zorder_pipeline.model.partition_key import partition_values, partitions_condition
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.pipeline.costs import relayout_work
+from zorder_pipeline.pipeline.judging.judge import judge_table, why_held
+from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
+from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
+from zorder_pipeline.pipeline.reading.statistics import keep_statistics
+from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
+from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.state.approvals import Approvals
+from zorder_pipeline.state.ledger import Ledger
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["apply", "carry_out", "dry_result"]
+
+
+def apply(
+    spark: SparkSession,
+    table: str,
+    plan: Plan,
+    *,
+    where: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+    gate: GateSettings | None = None,
+    rules: Rules | None = None,
+    verify: str = "counts",
+    row_group_bytes: int | None = None,
+    committer: str = AUTO,
+    state: str | None = None,
+    progress: Progress | None = None,
+) -> ApplyResult:
+    """Rewrite the files that ``plan`` wants elsewhere, when the gate approves: `judge_table`, then `carry_out`.
+
+    Args:
+        where: condition on partition columns; only those partitions are touched.
+        full: rewrite files that already lie by this layout, too.
+        dry_run: decide and say what would be done.
+        force: do the plan's own choice without asking the gate; only the kill switch still stops it.
+        rules: kill switch, blackout windows and approvals.
+        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
+        row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
+        committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
+        state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
+            is known from; None records nothing and asks the gate with its assumptions.
+
+    Raises:
+        PlanError: the plan does not fit the table.
+        UnsupportedTableError: the table has a feature under which it may not be rewritten.
+        LostRaceError: another writer changed the files meanwhile; nothing was committed.
+        VerificationError: the written rows differ, or could not be compared; says what is committed.
+        RecordError: it is committed and could not be recorded in ``state``.
+    """
+    plan = replace(plan, candidates=()) if force else plan
+    judged = judge_table(
+        spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify,
+        committer=committer, asking=not dry_run,
+    )  # fmt: skip
+    if force and judged.preview.files_removed and judged.decision.cause != "stopped":
+        told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
+        judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
+    rules = rules or Rules()
+    return carry_out(
+        spark, judged, where=where, full=full, dry_run=dry_run, rules=replace(rules, blackouts=()) if force else rules,
+        verify=verify, row_group_bytes=row_group_bytes, committer=committer, state=state, progress=progress,
+    )  # fmt: skip
+
+
+def carry_out(
+    spark: SparkSession,
+    judged: Judgement,
+    *,
+    where: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    rules: Rules | None = None,
+    verify: str = "counts",
+    row_group_bytes: int | None = None,
+    committer: str = AUTO,
+    state: str | None = None,
+    progress: Progress | None = None,
+) -> ApplyResult:
+    """Do what was decided about a table; without an approval this only says why not.
+
+    The kill switch and the blackout windows are looked at again before each bin of partitions.
+
+    Args, Raises: see `apply`.
+    """
+    decision, plan = judged.decision, judged.plan
+    if not decision.approved or dry_run:
+        return _told(judged, judged.preview.version, dry_run)
+    snapshot = open_table(spark, judged.table, committer=committer)
+    plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
+
+    chosen = plan.partitions if judged.partitions is None else judged.partitions
+    if chosen:
+        types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
+        types = {name: types[name] for name in snapshot.partition_columns}
+        these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
+        where = these if where is None else f"({where}) AND ({these})"
+    would = preview(snapshot, plan, where=where, full=full)
+    work = relayout_work(snapshot, plan, would, verify)
+
+    def record(done: RelayoutResult) -> str:
+        """Record a relayout; why that failed, "" when it did not."""
+        assert state is not None
+        known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
+        known["replaced_version"] = snapshot.version
+        known["credited"] = judged.credited * min(1.0, done.bytes_rewritten / max(1, would.bytes_rewritten))
+        layout = plan.spec.layout_id if plan.spec else ""
+        try:
+            Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
+        except Exception as error:
+            why = f"could not be recorded in {state} ({reason_of(error)}), so its promise will not be checked"
+            return f"version {done.version} of {snapshot.location} is committed, but {why}"
+        return ""
+
+    def kept(done: RelayoutResult) -> None:
+        if state is not None and (failed := record(done)):
+            safety.progress(failed)
+
+    safety = Safety(
+        verify, row_group_bytes, hold=partial(why_held, spark, state, rules), progress=progress or silent, kept=kept
+    )
+    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
+    if state is not None and done.committed:
+        if failed := record(done):
+            raise RecordError(failed)
+        if judged.request is not None and not done.held and judged.partitions is None:
+            Approvals(spark, state).settle(judged.request, DONE)
+        keep_statistics(snapshot, plan, state, progress)
+    reasons = (done.held, *decision.reasons) if done.held else decision.reasons
+    became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
+    return replace(result_of(done, became, reasons), gate=decision.to_json())
+
+
+def dry_result(judged: Judgement) -> ApplyResult:
+    """The decision as the result of a dry run."""
+    return _told(judged, judged.preview.version, True)
+
+
+def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:
+    """The decision about what was not done."""
+    decision, would = judged.decision, judged.preview
+    if judged.outcome == "nothing_to_do":
+        skipped = would.files_removed + would.skipped_files
+        said = decision.to_json()
+        return ApplyResult(
+            version, "nothing_to_do", decision.reasons, skipped_files=skipped, dry_run=dry_run, gate=said
+        )
+    approved = decision.approved
+    return ApplyResult(
+        version=version,
+        decision="applied" if approved else judged.outcome,
+        reasons=decision.reasons,
+        files_removed=would.files_removed if approved else 0,
+        files_added=would.files_added if approved else 0,
+        bytes_rewritten=would.bytes_rewritten if approved else 0,
+        rows=would.rows if approved else 0,
+        skipped_files=would.skipped_files + (0 if approved else would.files_removed),
+        dry_run=dry_run,
+        gate=decision.to_json(),
+    )

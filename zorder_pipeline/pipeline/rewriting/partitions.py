@@ -1,0 +1,106 @@
+"""Chosen partitions of a table, one after the other: one that fails leaves the others done."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.model.partition_key import partition_condition, partition_key
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.pipeline.judging.judgements import Judgement
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+
+from .apply import apply, carry_out
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+__all__ = ["PartitionOutcome", "apply_partitions", "carry_out_partitions", "rows_by_partition"]
+
+
+@dataclass(frozen=True)
+class PartitionOutcome:
+    """How it went with one partition.
+
+    Attributes:
+        key: see `zorder_pipeline.model.partition_key`.
+        result: what was done, None when it failed.
+        error: why it failed, None when it did not.
+    """
+
+    key: str
+    result: ApplyResult | None = None
+    error: Exception | None = None
+
+
+def apply_partitions(
+    spark: SparkSession,
+    table: str,
+    plan: Plan,
+    keys: Sequence[str],
+    **options: Any,
+) -> Iterator[PartitionOutcome]:
+    """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
+
+    Args:
+        keys: the partitions; an unknown one fails like any other.
+        options: further arguments of `zorder_pipeline.pipeline.apply`.
+
+    Yields:
+        How it went with each, as soon as that is known.
+
+    Raises:
+        TableError: there is no such table.
+    """
+    snapshot = open_table(spark, table, committer=options.get("committer", AUTO))
+    types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
+    types = {name: types[name] for name in snapshot.partition_columns}
+
+    def one(key: str) -> ApplyResult:
+        return apply(spark, table, plan, where=partition_condition(key, types), **options)
+
+    return _each(keys, one, options.get("progress") or silent)
+
+
+def carry_out_partitions(
+    spark: SparkSession,
+    judged: Judgement,
+    keys: Sequence[str],
+    **options: Any,
+) -> Iterator[PartitionOutcome]:
+    """Do what was decided about a table partition by partition; the gate is not asked again.
+
+    Args:
+        keys: see `apply_partitions`, as for what it yields.
+        options: further arguments of `zorder_pipeline.pipeline.carry_out`.
+    """
+
+    def one(key: str) -> ApplyResult:
+        return carry_out(spark, replace(judged, partitions=(key,)), **options)
+
+    return _each(keys, one, options.get("progress") or silent)
+
+
+def _each(keys: Sequence[str], one: Callable[[str], ApplyResult], say: Progress) -> Iterator[PartitionOutcome]:
+    for number, key in enumerate(keys, 1):
+        say(f"partition {number} of {len(keys)}: {key}")
+        try:
+            outcome = PartitionOutcome(key, result=one(key))
+        except Exception as error:  # whatever is wrong with one partition, the others are done
+            outcome = PartitionOutcome(key, error=error)
+        yield outcome
+
+
+def rows_by_partition(snapshot: TableSnapshot) -> dict[str, int]:
+    """Rows of each partition of a table, by its key, in order; empty for a table without partitions."""
+    files, columns = snapshot.files(), snapshot.partition_columns
+    if not columns:
+        return {}
+    rows: dict[tuple[str | None, ...], int] = {}
+    for values, count in zip(files.partitions, files.rows.tolist(), strict=True):
+        rows[values] = rows.get(values, 0) + count
+    ordered = sorted(rows, key=lambda values: tuple((value is not None, value or "") for value in values))
+    return {partition_key(columns, values): rows[values] for values in ordered}

@@ -1,0 +1,1 @@
+"""Scans and conditions from the plans in Spark's event logs."""

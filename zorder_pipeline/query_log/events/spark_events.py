@@ -1,0 +1,192 @@
+"""Spark event logs, of Spark 2 to 4: every SQL execution with the scans of its plan.
+
+Only the lines of SQL events are parsed; a log is read in one pass, and holds no more in memory than the executions
+that have begun but not ended.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zorder_pipeline.query_log.statements.moments import asked_at
+
+from .plan_scans import CHOSEN_FILES, PlanScan, counters_of, scans_of
+
+__all__ = ["Execution", "executions"]
+
+START, UPDATE, END = b"SparkListenerSQLExecutionStart", b"SparkListenerSQLAdaptiveExecutionUpdate", b"SQLExecutionEnd"
+ENVIRONMENT = b'"SparkListenerEnvironmentUpdate"'
+DRIVER, STAGE = b"SparkListenerDriverAccumUpdates", b'"SparkListenerStageCompleted"'
+USER = b'"SparkListenerApplicationStart"'
+WANTED = (START, UPDATE, END, ENVIRONMENT, USER, DRIVER, STAGE)
+EVENT = b'"Event"'
+HEAD = 160
+"""The event's name stands at the beginning of its line."""
+ZONE = "spark.sql.session.timeZone"
+MAX_OPEN = 10_000
+UPKEEP = re.compile(r"Optimizing \d+ files|Delta: (Rewriting|Writing)|zorder(:| )|VACUUM|Compute snapshot")
+"""Descriptions of jobs that rearrange a table, which nobody asked for as a query."""
+
+
+@dataclass(frozen=True)
+class Execution:
+    """One SQL execution.
+
+    Attributes:
+        position: line of the event that ended it.
+        kind: why it has no scan of data: ``no_scan``, ``delta_log`` for Delta's own bookkeeping, ``maintenance`` for
+            OPTIMIZE, rewrites and streams.
+        timestamp: start, microseconds since 1970 UTC.
+        failed: it ended with an error.
+        damage: why there is no execution here: the log is damaged, or ends before the execution did.
+        zone: session time zone, when the log says.
+        rows_read, bytes_read: what its scans read, when the log says.
+    """
+
+    position: int
+    kind: str = "no_scan"
+    description: str = ""
+    timestamp: int | None = None
+    duration_ms: float | None = None
+    user: str | None = None
+    failed: bool = False
+    damage: str | None = None
+    zone: str | None = None
+    rows_read: int | None = None
+    bytes_read: int | None = None
+    scans: tuple[PlanScan, ...] = ()
+
+
+@dataclass
+class _Open:
+    number: int
+    start: Mapping[str, Any]
+    plans: list[Mapping[str, Any]] = field(default_factory=list)
+
+
+def executions(lines: Iterable[bytes]) -> Iterator[Execution]:
+    """The executions of an event log's lines, in the order in which they ended; unfinished ones last."""
+    reader = _Reader()
+    number = 0
+    try:
+        for number, raw in enumerate(lines, 1):
+            yield from reader.line(number, raw)
+    except (OSError, EOFError) as error:
+        yield from reader.rest()
+        yield Execution(number + 1, damage="damaged_file", description=str(error))
+        return
+    yield from reader.rest()
+
+
+def _unfinished(item: _Open) -> Execution:
+    """Under the line of its beginning: it comes under that of its end when the log goes on."""
+    return Execution(item.number, damage="unfinished", description=str(item.start.get("description") or ""))
+
+
+class _Reader:
+    def __init__(self) -> None:
+        self.open: dict[int, _Open] = {}
+        self.zone: str | None = None
+        self.user: str | None = None
+        self.counts: dict[int, int] = {}
+
+    def line(self, number: int, raw: bytes) -> Iterator[Execution]:
+        head = raw[:HEAD]
+        if not any(name in head for name in WANTED):
+            if not raw.strip():
+                return
+            if not raw.lstrip().startswith(b"{"):
+                yield Execution(number, damage="malformed_json", description=raw[:HEAD].decode("utf-8", "replace"))
+            elif EVENT not in head and EVENT not in raw:
+                yield Execution(number, damage="no_event", description=raw[:HEAD].decode("utf-8", "replace"))
+            return
+        try:
+            event = json.loads(raw)
+        except (ValueError, RecursionError):
+            reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
+            yield Execution(number, damage=reason, description=raw[:HEAD].decode("utf-8", "replace"))
+            return
+        if not isinstance(event, Mapping):
+            return
+        yield from self._event(number, str(event.get("Event", "")).rsplit(".", 1)[-1], event)
+
+    def _event(self, number: int, name: str, event: Mapping[str, Any]) -> Iterator[Execution]:
+        if name == "SparkListenerEnvironmentUpdate":
+            properties = event.get("Spark Properties")
+            system = event.get("System Properties")
+            zone = properties.get(ZONE) if isinstance(properties, Mapping) else None
+            self.zone = zone or (system.get("user.timezone") if isinstance(system, Mapping) else None) or self.zone
+        elif name == "SparkListenerApplicationStart":
+            self.user = str(event.get("User") or "") or None
+        elif name == "SparkListenerStageCompleted" and isinstance(stage := event.get("Stage Info"), Mapping):
+            self._count((item.get("ID"), item.get("Value")) for item in stage.get("Accumulables") or [])
+        elif name == "SparkListenerDriverAccumUpdates":
+            self._count(tuple(pair) for pair in event.get("accumUpdates") or [] if len(pair) == 2)
+        key = event.get("executionId")
+        if not isinstance(key, int):
+            return
+        if name == "SparkListenerSQLExecutionStart":
+            if len(self.open) >= MAX_OPEN:
+                yield _unfinished(self.open.pop(next(iter(self.open))))
+            self.open[key] = _Open(number, event)
+            self._expect(event)
+        elif name == "SparkListenerSQLAdaptiveExecutionUpdate" and key in self.open:
+            if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
+                self.open[key].plans = [plan]  # the last one is the plan that ran
+                self._expect(event)
+        elif name == "SparkListenerSQLExecutionEnd" and key in self.open:
+            yield self._closed(number, self.open.pop(key), event)
+
+    def _expect(self, event: Mapping[str, Any]) -> None:
+        """Note which accumulators count what this plan's scans read."""
+        if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
+            self.counts |= dict.fromkeys(counters_of(plan) - self.counts.keys(), 0)
+
+    def _count(self, values: Iterable[tuple[Any, Any]]) -> None:
+        for counter, value in values:
+            if counter in self.counts and str(value).isdecimal():
+                self.counts[counter] = max(self.counts[counter], int(value))
+
+    def rest(self) -> Iterator[Execution]:
+        """Executions without an end: the log is in progress, or was cut off."""
+        yield from map(_unfinished, self.open.values())
+        self.open.clear()
+
+    def _closed(self, number: int, item: _Open, end: Mapping[str, Any]) -> Execution:
+        start = item.start
+        began, ended = start.get("time"), end.get("time")
+        timestamp = asked_at(began * 1000) if isinstance(began, int) else None
+        changed = start.get("modifiedConfigs")
+        zone = (changed.get(ZONE) if isinstance(changed, Mapping) else None) or self.zone
+        plan = start.get("sparkPlanInfo")
+        scans: list[PlanScan] = []
+        description = str(start.get("description") or "")
+        upkeep = UPKEEP.search(description) is not None
+        for each in [] if upkeep else [*([plan] if isinstance(plan, Mapping) else []), *item.plans]:
+            known = {scan.names for scan in scans}
+            try:
+                found = dict.fromkeys(scans_of(each, timestamp, str(zone or "UTC")))  # a reused exchange is read once
+            except (ValueError, TypeError, AttributeError, RuntimeError) as error:  # a plan of a shape not known here
+                return Execution(number, damage="unreadable_plan", description=f"{description}: {error}")
+            scans += [scan for scan in found if scan.names not in known]
+        rows, size = [[self.counts.pop(c, 0) for s in scans if (c := s.counters[i]) is not None] for i in (0, 1)]
+        text = json.dumps(plan) if not scans else ""
+        internal = "delta_log" if "_delta_log" in text or "Delta Table State" in text else "no_scan"
+        upkeep = upkeep or CHOSEN_FILES in text
+        return Execution(
+            number,
+            kind="maintenance" if upkeep else internal,
+            description=description,
+            timestamp=timestamp,
+            duration_ms=float(ended - began) if isinstance(ended, int) and isinstance(began, int) else None,
+            user=self.user,
+            failed=bool(end.get("errorMessage")),
+            zone=str(zone) if zone else None,
+            rows_read=sum(rows) if any(rows) else None,
+            bytes_read=sum(size) if any(size) else None,
+            scans=tuple(scans),
+        )

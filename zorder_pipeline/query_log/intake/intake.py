@@ -1,0 +1,208 @@
+"""What of a log is new: files that were not there, and what was added to those that were, whatever their names are now.
+
+A log is told by its content. One that was renamed, also compressed, goes on where it ended under its old name; what has
+come in its place is a log of its own. Where what was there has no other name now, the file was written over, as exports
+are that hold old lines among new ones: then nothing counts that is as old as what was read before, and statements
+without times (a .sql file) count instead of those that were read.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.query_log.spool import RECORDED
+
+from .delta_table import Version, files_since
+from .files import LogFile, delta_log, delta_logs, is_delta, is_packed_copy, list_logs
+from .known import Known, KnownLogs, name_of
+from .marks import MARKED, Mark, found_among, goes_on
+from .parts import Part
+
+__all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
+
+BATCH_BYTES = 512 << 20
+BATCH_FILES = 2_000
+SHARE_BYTES = 8 << 20
+MAX_SHARES = 16
+
+
+@dataclass(frozen=True)
+class Intake:
+    """What is to be read.
+
+    Attributes:
+        unchanged: logs in which nothing is new.
+        table: what a log that is a Delta table is called in the store.
+        version: its newest one.
+        at_once: all of it is committed together, with the version: what is left out goes by what was read before.
+    """
+
+    parts: tuple[Part, ...]
+    unchanged: int = 0
+    table: str = ""
+    version: Version | None = None
+    at_once: bool = False
+
+
+def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: Sequence[str] = ()) -> Intake:
+    """What of the logs at ``path`` is not in ``known``.
+
+    Args:
+        without: places below it that are logs of their own.
+
+    Raises:
+        LogError: there is no log, or a Delta table's history does not reach back to what is known.
+    """
+    if is_delta(path):
+        before = known.by_name.get(name_of(path))
+        if before is None or not before.current or before.delta_version is None:
+            return _whole_table(path, zone, known)
+        return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
+    within = [name_of(place) + "/" for place in without]
+    logs = [log for log in list_logs(path, log_format) if not (name_of(log.source) + "/").startswith(tuple(within))]
+    sources = {log.source for log in logs}
+    logs = [log for log in logs if not is_packed_copy(log, sources)]
+    parts, unchanged, changed = [], 0, []
+    for log in logs:
+        before = known.by_name.get(name_of(log.source))
+        if before is None or not _is_same(log, before):
+            changed.append(log)
+        elif before.current and before.size == log.size:
+            unchanged += 1
+        else:
+            parts += _further(log, zone, before)
+    moved = _moved(path, logs, changed, known) if changed else {}
+    still = {one.log for one in moved.values()}
+    for log in changed:
+        name = name_of(log.source)
+        before = known.by_name.get(name)
+        if log in moved:
+            parts += _further(log, zone, moved[log])
+        elif before is None:
+            parts += _shares(Part(log, zone, name))
+        elif before.log in still:
+            parts += _shares(Part(log, zone, _anew(name)))
+        else:
+            timeless = log.kind == "sql" and before.latest is None
+            replaces = before.log if timeless else None
+            parts += _shares(Part(log, zone, _anew(name), since=before.latest, replaces=replaces))
+    return Intake(tuple(parts), unchanged)
+
+
+def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -> None:
+    """Refuse to add statements by their own names to what was read for tables, and to read again what was read.
+
+    Raises:
+        LogError: that is so.
+    """
+    recorded = f"{name_of(state)}/{RECORDED}/"
+    logs = [one for one in known.by_log.values() if not one.name.startswith(recorded)]
+    if tables := sorted({table for one in logs for table in one.tables}):
+        others = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
+        raise LogError(
+            f"the logs in the state {state} were read for the tables of a configuration ({tables[0]}{others}); name it "
+            "by --config or ZORDER_CONFIG, or ingest into a state of its own"
+        )
+    before = [known.by_name.get(name_of(part.log.source)) for part in intake.parts]
+    before += [known.by_log.get(part.replaces) for part in intake.parts if part.replaces is not None]
+    if any(one is not None and not one.current for one in before):
+        raise LogError(
+            f"query log {path} was read into {state} for other tables, or with other views or another dialect or time "
+            "zone, and would replace what is stored; read it as before (--config, --dialect, --time-zone), or ingest "
+            "into a state of its own"
+        )
+
+
+def _grown(path: str, zone: str, before: Known, since: Version, known: KnownLogs) -> Intake:
+    """What a Delta table has got since a version; where rows were rewritten that have no times, all that it has."""
+    added = files_since(path, since)
+    if added.rewritten and before.latest is None:
+        return _whole_table(path, zone, known, anew=True)
+    new = [Part(delta_log(path, file), zone, before.log) for file in added.new]
+    rewritten = [Part(delta_log(path, file), zone, before.log, since=before.latest) for file in added.rewritten]
+    left = [part for part in (*new, *rewritten) if name_of(part.log.source) not in known.by_name]
+    if not left and added.version.number == since.number:
+        return Intake(())
+    return Intake(tuple(left), 0, before.log, added.version, at_once=True)
+
+
+def _whole_table(path: str, zone: str, known: KnownLogs, *, anew: bool = False) -> Intake:
+    """All files of a Delta table that were not read yet; together they are one log, as their rows change files.
+
+    Args:
+        anew: read again what was read, which counts no more then.
+    """
+    version, logs = delta_logs(path)
+    names = {name_of(log.source) for log in logs}
+    before, name, replaces = known.below(name_of(path)), name_of(path), None
+    if before is not None:
+        read = {one.name for one in known.by_name.values() if one.current and one.log == before.log}
+        anew |= not before.current or bool(read - names - {name_of(path)})  # cut off, and rows have moved since
+        name, replaces = (_anew(name), before.log) if anew else (before.log, None)
+    left = [log for log in logs if anew or (one := known.by_name.get(name_of(log.source))) is None or not one.current]
+    parts = tuple(Part(log, zone, name, replaces=replaces) for log in left)
+    return Intake(parts, len(logs) - len(left), name, version)
+
+
+def _is_same(log: LogFile, before: Known) -> bool:
+    """Whether a log is what was read under its name before, and what has been added to that."""
+    if log.kind not in MARKED or (before.size == log.size and before.modified in (None, log.modified)):
+        return True
+    return goes_on(log, before.mark) if before.mark is not None else log.size >= before.size
+
+
+def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known: KnownLogs) -> dict[LogFile, Known]:
+    """What changed logs were read as under names below ``path`` under which they do not lie any more.
+
+    Each log is found once; nothing is told by one of which no line was read, as by the header of a CSV file.
+    """
+    names = {name_of(log.source) for log in logs} - {name_of(log.source) for log in changed}
+    folder = name_of(path) + "/"
+    below = (one for one in known.by_log.values() if one.name.startswith(folder))
+    left = (one for one in below if one.name not in names or known.by_name[one.name] is not one)
+    gone = {one.mark: one for one in left if one.mark is not None and one.position > 0}
+    marks: dict[tuple[int, str], list[Mark]] = {}
+    for mark in gone:
+        marks.setdefault(mark.key, []).append(mark)
+    found: dict[LogFile, Known] = {}
+    for log in changed if marks else ():
+        if (told := found_among(log, marks)) is not None:
+            found[log] = gone[told]
+            marks[told.key].remove(told)
+    return found
+
+
+def _anew(name: str) -> str:
+    """What a log is called in the store where another one has the name of its file."""
+    return f"{name}#{uuid.uuid4().hex[:8]}"
+
+
+def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
+    """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
+    if before.current:
+        return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
+    return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
+
+
+def _shares(part: Part) -> list[Part]:
+    """A part in shares that are read side by side."""
+    count = min(MAX_SHARES, 1 + part.log.size // SHARE_BYTES) if part.log.kind == "json" else 1
+    return [replace(part, share=(i, count)) for i in range(count)]
+
+
+def batches(parts: tuple[Part, ...]) -> Iterator[list[Part]]:
+    """Parts in groups of bounded size, each of which is committed on its own."""
+    batch: list[Part] = []
+    size = 0
+    for part in parts:
+        whole = part.share[0] == 0  # the shares of a log are committed together
+        if batch and whole and (size + part.log.size > BATCH_BYTES or len(batch) >= BATCH_FILES):
+            yield batch
+            batch, size = [], 0
+        batch.append(part)
+        size += part.log.size // part.share[1]
+    if batch:
+        yield batch

@@ -1,0 +1,260 @@
+"""Logs as lines, one after the other and never all at once: statements, or executions of a Spark event log."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import sqlglot
+
+from zorder_pipeline.query_log.events.spark_events import executions
+from zorder_pipeline.query_log.statements.dialects import tokens_of
+
+from .delta_table import DeltaFile, Names
+from .files import LogFile, open_anywhere, open_log
+from .records import RAW, LogLine, line_of
+
+__all__ = ["lines_of"]
+
+BATCH = 2_000
+MAX_LINE = 4_000_000
+MAX_SCRIPT = 64_000_000
+_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
+"""How a file begins that is one JSON document, and not one per line."""
+
+
+def lines_of(
+    log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1), having: re.Pattern[bytes] | None = None
+) -> Iterator[LogLine]:
+    """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
+
+    Args:
+        after: only lines beyond this position.
+        share: (i, n) for the i-th of n equal shares of the lines.
+        having: what a line must have to be worth reading; others may come, too.
+
+    Raises:
+        LogError: the file cannot be opened.
+    """
+
+    def wanted(number: int) -> bool:
+        return number > after and number % share[1] == share[0]
+
+    if log.kind == "json":
+        yield from _json_lines(log, wanted, having)
+        return
+    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet, "events": _events}
+    yield from (line for line in readers[log.kind](log) if wanted(line.position))
+
+
+def _json_lines(
+    log: LogFile, wanted: Callable[[int], bool], having: re.Pattern[bytes] | None = None
+) -> Iterator[LogLine]:
+    number = 0
+    with open_log(log, log.parts[0]) as stream:
+        try:
+            while raw := stream.readline(MAX_LINE):
+                number += 1
+                whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
+                while not whole:
+                    rest = stream.readline(MAX_LINE)
+                    whole = not rest or rest.endswith(b"\n")
+                if number == 1 and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
+                    yield from (line for line in found if wanted(line.position))
+                    return
+                if not wanted(number) or (having is not None and not having.search(raw)):
+                    continue
+                if len(raw) == MAX_LINE:
+                    yield LogLine(log.source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
+                elif raw.strip():
+                    yield _json_line(log.source, number, raw)
+        except (OSError, EOFError, pa.ArrowException) as error:
+            if wanted(number + 1):
+                yield _damaged(log, number, error)
+
+
+def _document(log: LogFile) -> list[LogLine] | None:
+    """A file that is one JSON document: a list of records, or an object that has one, as APIs answer.
+
+    None where its lines are JSON by themselves. A document that is cut off is a line with a reason.
+    """
+    with open_log(log, log.parts[0]) as stream:
+        data = stream.read(MAX_SCRIPT + 1)
+    try:
+        told = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:
+        if _is_json(data.split(b"\n", 2)[1:2]):
+            return None
+        reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "malformed_json"
+        reason = reason if data.endswith(b"\n") else "truncated"
+        reason = "too_long" if len(data) > MAX_SCRIPT else reason
+        return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
+    if isinstance(told, Mapping):
+        if line_of(log.source, 1, told).reason is None:
+            return None  # a record
+        lists = (value for value in told.values() if isinstance(value, list))
+        told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])
+    return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
+
+
+def _is_json(lines: Sequence[bytes]) -> bool:
+    try:
+        return bool(lines) and json.loads(lines[0]) is not None
+    except (ValueError, RecursionError):
+        return False
+
+
+def _record_line(source: str, number: int, record: Any) -> LogLine:
+    record = {"statement": record} if isinstance(record, str) else record
+    return line_of(source, number, record if isinstance(record, Mapping) else {"value": record})
+
+
+def _damaged(log: LogFile, number: int, error: Exception) -> LogLine:
+    return LogLine(log.source, number + 1, reason="damaged_file", raw=(str(error).splitlines() or [""])[0])
+
+
+def _json_line(source: str, number: int, raw: bytes) -> LogLine:
+    try:
+        record = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+    except UnicodeDecodeError:
+        return LogLine(source, number, reason="invalid_utf8", raw=raw[:RAW].decode("utf-8", "replace"))
+    except (ValueError, RecursionError):
+        reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
+        return LogLine(source, number, reason=reason, raw=raw[:RAW].decode("utf-8", "replace"))
+    return _record_line(source, number, record)
+
+
+def _csv(log: LogFile) -> Iterator[LogLine]:
+    csv.field_size_limit(MAX_LINE)
+    number = 0
+    with open_log(log, log.parts[0]) as stream:
+        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
+        reader = csv.DictReader(line.replace("\0", "\ufffd") for line in text)
+        while True:
+            number += 1
+            try:
+                record = next(reader, None)
+            except csv.Error as error:
+                yield LogLine(log.source, number, reason="malformed_csv", raw=str(error))
+                continue
+            except (OSError, EOFError, pa.ArrowException) as error:
+                yield _damaged(log, number - 1, error)
+                return
+            if record is None:
+                return
+            yield line_of(log.source, number, record)
+
+
+def _parquet(log: LogFile) -> Iterator[LogLine]:
+    """Rows by their number in the file; of a Delta table's as that has them, without those that are deleted."""
+    number, table = 0, log.delta or DeltaFile("", 0)
+    deleted = np.unpackbits(np.frombuffer(table.deleted, dtype=np.uint8))
+    try:
+        with open_anywhere(log, log.parts[0]) as stream:
+            for batch in pq.ParquetFile(stream).iter_batches(BATCH):
+                for record in _records(batch):
+                    number += 1
+                    if number <= len(deleted) and deleted[number - 1]:
+                        continue
+                    if isinstance(record, UnicodeDecodeError):
+                        yield LogLine(log.source, number, reason="invalid_utf8", raw=str(record))
+                    else:
+                        yield line_of(log.source, number, _renamed(record, table.names) | dict(table.partition))
+    except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
+        yield _damaged(log, number, error)
+
+
+def _renamed(value: Any, names: Names) -> Any:
+    """A value with the table's names of its fields; those of lists and maps are named, too."""
+    if not names:
+        return value
+    if isinstance(value, dict):
+        found = ((*names.get(key, (key, {})), item) for key, item in value.items())
+        return {name: _renamed(item, inside) for name, inside, item in found}
+    if isinstance(value, list | tuple):  # a map is a list of pairs
+        return type(value)(_renamed(item, names) for item in value)
+    return value
+
+
+def _records(batch: pa.RecordBatch) -> Iterator[dict[str, Any] | UnicodeDecodeError]:
+    """Rows of a batch; of one with a moment that Python has not, all but that, and of one with no text, the error."""
+    try:
+        yield from batch.to_pylist()
+    except (ValueError, OverflowError):
+        for i in range(batch.num_rows):
+            yield _record(batch, i)
+
+
+def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeError:
+    record = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            record[name] = column[row].as_py()
+        except UnicodeDecodeError as error:
+            return error
+        except (ValueError, OverflowError):
+            record[name] = None
+    return record
+
+
+def _events(log: LogFile) -> Iterator[LogLine]:
+    def raw_lines() -> Iterator[bytes]:
+        for part in log.parts:
+            with open_log(log, part) as stream:
+                yield from stream
+
+    for found in executions(raw_lines()):
+        yield LogLine(
+            log.source,
+            found.position,
+            execution=found,
+            timestamp=found.timestamp,
+            duration_ms=found.duration_ms,
+            user=found.user,
+            rows_read=found.rows_read,
+            bytes_read=found.bytes_read,
+            failed=found.failed,
+            reason=found.damage,
+            raw=found.description[:RAW] if found.damage else "",
+        )
+
+
+def _sql(log: LogFile) -> Iterator[LogLine]:
+    number = 0
+    with open_log(log, log.parts[0]) as stream:
+        try:
+            data = stream.read(MAX_SCRIPT + 1)
+        except (OSError, EOFError, pa.ArrowException) as error:
+            yield _damaged(log, 0, error)
+            return
+    for number, statement in enumerate(_statements(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
+        yield LogLine(log.source, number, statement)
+    if len(data) > MAX_SCRIPT:
+        yield LogLine(log.source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")
+
+
+def _statements(text: str) -> Iterator[str]:
+    """Statements of a script, split at semicolons outside of strings and comments."""
+    tokens = tokens_of(text, "spark")
+    if tokens is None:
+        yield from (part.strip() for part in text.split(";") if part.strip())
+        return
+    start = 0
+    for token in tokens:
+        if token.token_type == sqlglot.TokenType.SEMICOLON:
+            if _says_something(text[start : token.start]):
+                yield text[start : token.start].strip()
+            start = token.end + 1
+    if _says_something(text[start:]):
+        yield text[start:].strip()
+
+
+def _says_something(text: str) -> bool:
+    return bool(re.sub(r"(?s)/\*.*?(?:\*/|\Z)|--[^\n]*", "", text).strip())

@@ -1,0 +1,298 @@
+"""The query log in the pipeline's state: Delta tables ``query_log``, ``quarantine`` and ``log_files``.
+
+Exactly once: an ingestion writes its rows under a batch number, and the batch counts from the moment in which its row
+appears in ``log_files``, one atomic commit with a transaction number of its own. A crash before that leaves rows that
+nobody reads and `purge` removes; the files are read again by the next run. Two ingestions at once cannot both win.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.model.values import DAY
+from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
+from zorder_pipeline.query_log.statements.moments import latest as latest_moment
+
+from .intake import batches, find_new, refuse_to_replace
+from .known import KnownLogs, current, known_logs, name_of, places_of
+from .parts import SCHEMA, Part, worker
+from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of, version_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["LogStore"]
+
+SCHEMA_VERSION = 1
+APP = "zorder-ingest"
+MAX_TASKS = 256
+LATEST = 500_000
+"""Queries of one table that are handed on, the latest ones."""
+GRACE = "interval 1 day"
+"""Time after which an ingestion without a record was cut off."""
+PLACE = ("run", "source", "position", "query_date")
+QUERIES = (
+    *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),
+    *("rows_read", "bytes_read", "partial", "level"),
+)
+QUARANTINE = (*PLACE, "user", "reason", "text")
+
+
+class LogStore:
+    """The state's tables about query logs.
+
+    Args:
+        state: folder of the state, on any Hadoop filesystem.
+    """
+
+    def __init__(self, spark: SparkSession, state: str) -> None:
+        self.spark, self.state = spark, state.rstrip("/")
+
+    def path(self, table: str) -> str:
+        """Folder of one of the tables."""
+        return f"{self.state}/{table}"
+
+    def ingest(
+        self,
+        path: str,
+        catalog: Catalog,
+        *,
+        log_format: str = "auto",
+        zone: str = "UTC",
+        progress: Callable[[str], None] | None = None,
+        without: Sequence[str] = (),
+        adding: bool = False,
+    ) -> StoredLog:
+        """Read what is new at ``path`` and add it, batch by batch.
+
+        Args:
+            without: places below it that are logs of their own.
+            adding: replace nothing that was read otherwise, by other tables, views, another dialect or time zone.
+
+        Raises:
+            LogError: there is no log, or what is there could only be replaced.
+            LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
+        """
+        generation = generation_of(catalog, zone)
+        known = self._known(generation)
+        intake = find_new(path, log_format, zone, known, without)
+        if adding:
+            refuse_to_replace(path, self.state, intake, known)
+        added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
+        left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
+        version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
+        for i, batch in enumerate(left, 1):
+            if progress is not None:
+                size = sum(part.log.size for part in batch)
+                progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
+            added.append(self._add(batch, catalog, generation, version if i == len(left) else []))
+        if not left:
+            self._commit(uuid.uuid4().hex, generation, catalog, version)
+        return StoredLog.merged(added)
+
+    def places(self) -> dict[str, str]:
+        """Where each table lay when a log was last read with it, as URI by the table's name."""
+        return places_of(self._read("log_files")) if self._exists("log_files") else {}
+
+    def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
+        """The stored queries.
+
+        Args:
+            tables: only scans of these tables.
+            days: a sliding window, only queries of so many days before the newest one; those without a time always
+                count.
+        """
+        from pyspark.sql import functions as F
+        from pyspark.sql.window import Window
+
+        if not self._exists("log_files"):
+            return QueryLog((), 0, 0)
+        files = self._current_files()
+        rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
+        limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
+        rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
+        everything = rows
+        if tables is not None:
+            rows = rows.where(F.col("table_name").isin(list(tables)))
+        if days is not None:
+            last = files.agg(F.max("watermark")).collect()[0][0] or 0
+            if last > limit:
+                last = everything.agg(F.max("query_timestamp")).collect()[0][0] or 0
+            recent = F.col("query_timestamp") >= last - round(days * DAY)
+            rows = rows.where(recent | F.col("query_timestamp").isNull())
+        latest = Window.partitionBy("table_name").orderBy(
+            F.col("query_timestamp").desc_nulls_last(), "source", "position"
+        )
+        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= LATEST)
+        rows = rows.orderBy(F.col("query_timestamp").asc_nulls_first(), "source", "position")
+        queries = tuple(
+            query_of(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist()
+        )
+        totals = [json.loads(row["counts"]) for row in files.select("counts").collect()]
+        return log_of(totals, queries)
+
+    def purge(self, days: int, user: str | None = None) -> dict[str, int]:
+        """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
+
+        A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
+        its ingestion. Rows that count no more are deleted, too: of logs that were read again since, and of ingestions
+        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM.
+
+        Raises:
+            LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
+        """
+        from delta.tables import DeltaTable
+        from pyspark.sql import functions as F
+
+        deleted: dict[str, int] = {}
+        names = [name for name in ("query_log", "quarantine") if self._exists(name)]
+        if not names:
+            return deleted
+        oldest = F.date_sub(F.current_date(), days)
+        done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
+        told = done.distinct().collect()
+        runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
+        valid = {row["run"] for row in self._current_files().select("run").distinct().collect()}
+        for name in names:
+            table = DeltaTable.forPath(self.spark, self.path(name))
+            if user is None:
+                to_come = F.col("query_date") > F.date_add(F.current_date(), 1)
+                condition = (F.col("query_date") < oldest) | (to_come & F.col("run").isin(early))
+            elif "user" in table.toDF().columns:
+                condition = F.coalesce(F.col("user") == user, F.lit(False))
+            else:  # quarantine as it was written before its lines had users
+                condition = F.lit(False)
+            newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
+            written = self._read(name).groupBy("run").agg(newest.alias("late")).collect()
+            dead = [row["run"] for row in written if row["run"] not in valid and (row["run"] in runs or row["late"])]
+            condition |= F.col("run").isin(dead)
+            deleted[name] = table.toDF().where(condition).count()
+            with _conflicts(self.state):
+                table.delete(condition)
+        return deleted
+
+    def _add(self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record]) -> StoredLog:
+        """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
+        from pyspark import StorageLevel
+        from pyspark.sql import functions as F
+        from pyspark.sql.pandas.types import from_arrow_schema
+
+        run = uuid.uuid4().hex
+        numbers = self.spark.range(0, len(parts), 1, min(len(parts), MAX_TASKS))
+        rows = numbers.mapInArrow(worker(parts, catalog), from_arrow_schema(SCHEMA)).withColumn("run", F.lit(run))
+        rows = rows.persist(StorageLevel.DISK_ONLY)
+        try:
+            for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
+                self._append(name, rows.where(F.col("kind") == kind).select(*columns))
+            done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
+            counted = [row.asDict() | {"counts": json.loads(row["counts"])} for row in done.collect()]
+            moved = {share["source"] for share in counted if "moved" in share["counts"]}
+            shares: dict[str, list[dict[str, Any]]] = {}
+            for share in counted:
+                shares.setdefault(share["source"], []).append(share)
+            found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
+            records = [record_of(part, shares[part.log.source]) for part in found]
+            self._commit(run, generation, catalog, [*records, *version])
+        finally:
+            rows.unpersist()
+        totals = [share["counts"] for share in counted if share["source"] not in moved]
+        tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
+        return StoredLog(log_of(totals, ()), dict(tables), len(found))
+
+    def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
+        """Make a run count: one row per log in ``log_files``, under the next batch number."""
+        from pyspark.sql import functions as F
+
+        if not records:
+            return
+        number = self._next_batch()
+        places = json.dumps(dict(catalog.places), sort_keys=True) if catalog.places else None
+        named = [record | {"name": name_of(record["source"]), "places": places} for record in records]
+        schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
+        frame = self.spark.createDataFrame(named, schema).select(
+            F.lit(number).cast("bigint").alias("batch"),
+            F.lit(run).alias("run"),
+            F.lit(generation).alias("generation"),
+            "*",
+            F.current_timestamp().alias("ingested_at"),
+        )
+        self._append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
+        if not self._read("log_files").where(F.col("run") == run).head(1):
+            raise _lost(self.state)
+
+    def _append(self, name: str, frame: DataFrame, options: dict[str, str] | None = None) -> None:
+        new = not self._exists(name)
+        writer = frame.write.format("delta").mode("append").options(**(options or {}))
+        if new:
+            writer = writer.option("delta.appendOnly", "false").option("zorder.schemaVersion", str(SCHEMA_VERSION))
+            if name == "query_log":
+                writer = writer.partitionBy("table_name")
+        elif name != "query_log":  # an older quarantine has no users, older files no marks
+            writer = writer.option("mergeSchema", "true")
+        with _conflicts(self.state):
+            writer.save(self.path(name))
+
+    def _next_batch(self) -> int:
+        from pyspark.sql import functions as F
+
+        if not self._exists("log_files"):
+            return 1
+        return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
+
+    def _known(self, generation: str) -> KnownLogs:
+        return known_logs(self._read("log_files"), generation) if self._exists("log_files") else KnownLogs()
+
+    def _current_files(self) -> DataFrame:
+        return current(self._read("log_files"))
+
+    def _exists(self, name: str) -> bool:
+        from delta.tables import DeltaTable
+
+        return DeltaTable.isDeltaTable(self.spark, self.path(name))
+
+    def _read(self, name: str) -> DataFrame:
+        frame = self.spark.read.format("delta").load(self.path(name))
+        if name == "log_files":
+            self._check_version(name)
+        return frame
+
+    @functools.cached_property
+    def _versions(self) -> dict[str, int]:
+        return {}
+
+    def _check_version(self, name: str) -> None:
+        from delta.tables import DeltaTable
+
+        if name not in self._versions:
+            row = DeltaTable.forPath(self.spark, self.path(name)).detail().select("properties").collect()[0]
+            self._versions[name] = int(row["properties"].get("zorder.schemaVersion", SCHEMA_VERSION))
+        if self._versions[name] > SCHEMA_VERSION:
+            raise ZorderError(
+                f"the state {self.state} was written by a newer version of zorder (schema {self._versions[name]}, this "
+                f"one knows {SCHEMA_VERSION}); upgrade zorder, or use another state folder"
+            )
+
+
+@contextlib.contextmanager
+def _conflicts(state: str) -> Iterator[None]:
+    """Delta's conflicts as `LostRaceError`."""
+    import delta.exceptions  # noqa: F401 - makes Delta's conflicts arrive as Python exceptions
+
+    try:
+        yield
+    except Exception as error:
+        if "Concurrent" in type(error).__name__ + str(error)[:200]:
+            raise _lost(state) from error
+        raise
+
+
+def _lost(state: str) -> LostRaceError:
+    return LostRaceError(f"another run wrote into {state} at the same time; nothing was lost or doubled, run it again")
