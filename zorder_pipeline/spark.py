@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from .errors import ZorderError
 from .java import has_jvm, reason_of
+from .launch import launching, why_java_ended
 from .versions import delta_package
 
 if TYPE_CHECKING:
@@ -144,10 +145,14 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     for key, value in conf.items():
         builder = builder.config(key, value)
     handler = signal.getsignal(signal.SIGINT)
-    try:
-        found = builder.getOrCreate()
-    except (PySparkException, Py4JError) as error:
-        raise ZorderError(f"Spark could not be started ({reason_of(error)}); check JAVA_HOME and spark.conf") from error
+    with launching() as printed:
+        try:
+            found = builder.getOrCreate()
+        except (PySparkException, Py4JError) as error:
+            ended = getattr(error, "getCondition", lambda: None)() == "JAVA_GATEWAY_EXITED"
+            told = why_java_ended(printed[-1].ended()) if ended and printed else None
+            reason = (told or reason_of(error)).rstrip(".")
+            raise ZorderError(f"Spark could not be started ({reason}); check JAVA_HOME and spark.conf") from error
     if signal.getsignal(signal.SIGINT) is not handler and has_jvm(found):  # pyspark has set its own
         _stop_jobs_when_interrupted(found)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -52,3 +53,15 @@ def test_what_runs_beside_runs_in_the_same_session(spark: SparkSession) -> None:
             assert pool.submit(told).result() == "thread"
     finally:
         own.sparkContext.setLocalProperty("of.this", None)
+
+
+def test_what_java_prints_later_reaches_the_stderr_of_the_moment(
+    spark: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Pytest puts a file of its own in the place of descriptor 2, long after the JVM was launched, as Dagster does."""
+    java_class(spark, "java.lang.System").err.println("a line of Java's log")
+    seen, end = "", time.monotonic() + 20
+    while "a line of Java's log" not in seen and time.monotonic() < end:
+        time.sleep(0.01)
+        seen += capfd.readouterr().err
+    assert "a line of Java's log" in seen

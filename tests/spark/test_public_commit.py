@@ -673,7 +673,7 @@ from pathlib import Path
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.errors import UnsupportedTableError
+from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.pipeline import LearnSettings
 from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.relayout.rollback import rollback
@@ -702,6 +702,13 @@ def applied(plan, **options):
 
 before = content()
 by_hand = pipeline.layout_by_hand(spark, path, {"k": 3}, settings=LearnSettings(target_file_rows=500))
+for where in ("rand() < 0.5", f"p IN (SELECT p FROM delta.`{path}`)", "true"):
+    try:
+        applied(by_hand, force=True, where=where)
+    except TableError as error:
+        assert "has to be a condition on the partition columns p" in str(error)
+    else:
+        raise AssertionError(where)
 assert applied(by_hand, force=True, verify="hash") == "applied"
 assert applied(by_hand, force=True) == "nothing_to_do"
 (folder / "state" / "STOP").write_text("not now")

@@ -2,6 +2,7 @@
 
 import datetime as dt
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -26,6 +27,7 @@ from zorder_pipeline.relayout import commit, rewrite
 from zorder_pipeline.relayout.commit import Transaction
 from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
+from zorder_pipeline.relayout.select import in_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -139,6 +141,33 @@ def test_partitions_where_and_new_files(spark: SparkSession, tmp_path: Path) -> 
     assert added.files_removed < len(open_table(spark, path).files())
     with pytest.raises(TableError, match="has no partition columns"):
         relayout(spark, make(spark, tmp_path / "plain"), spec, where="p = 1")
+
+
+@pytest.mark.parametrize("committer", ["transaction", "public"])
+def test_a_condition_that_asks_for_more_than_the_partition_columns_is_refused(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    path = str(tmp_path / "t")
+    spark.range(20).selectExpr("id AS k", "id % 4 AS p").write.format("delta").partitionBy("p").save(path)
+    snapshot = open_table(spark, path, committer=committer)
+    files = snapshot.files()
+    spark.udf.register("of_python", lambda value: value == 1, "boolean")
+    cases = {
+        "rand() < 0.5": "it would pick other partitions each time",
+        "p = 1 AND uuid() <> ''": "it would pick other partitions each time",
+        f"p IN (SELECT p FROM delta.`{path}`)": "it has a subquery",
+        "of_python(p)": "it calls a function written in Python",
+        "1 = 1": "it names no partition column",
+        "'p' <> ''": "it names no partition column",
+        "_metadata.file_path <> '' OR p = 1": "`_metadata`.`file_path` is no partition column",
+    }
+    for where, problem in cases.items():
+        told = f"--where {where!r} cannot be used: {problem}; it has to be a condition on the partition columns p"
+        with pytest.raises(TableError, match=f"^{re.escape(told)}$"):
+            in_partitions(snapshot, files, where)
+    for where in ("exists(array(1, 2), x -> x = p)", "p BETWEEN 1 AND length(current_user()) * 0 + 2", "`P` IN (1, 2)"):
+        found = in_partitions(snapshot, files, where)
+        assert {files.partitions[i] for i in np.flatnonzero(found)} == {("1",), ("2",)}
 
 
 def test_half_of_the_rows_in_one_key_are_dealt_out_evenly(spark: SparkSession, tmp_path: Path) -> None:

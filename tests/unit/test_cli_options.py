@@ -65,6 +65,35 @@ def test_other_files_are_refused_alike_and_no_folder_is_made(
     assert not list(tmp_path.iterdir())
 
 
+def test_a_file_that_holds_no_study_is_refused_and_left_as_it_is(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept, words = tmp_path / "keep.txt", ("learn", "--table", "/t", "--log", "x.sql", "--out", str(tmp_path / "p.json"))
+    kept.write_text("hello\nworld")
+    told = refused(capsys, monkeypatch, *words, "--study", str(kept))
+    assert told.startswith(f"zorder: --study {kept} is no Optuna journal: its line 1 is no entry of one; ")
+    assert kept.read_text() == "hello\nworld"
+
+
+@pytest.mark.parametrize(
+    ("study", "sentence"),
+    [
+        (
+            "sqlite:////nowhere/dir/x.db",
+            "--study sqlite:////nowhere/dir/x.db cannot be written: /nowhere/dir does not exist; make that",
+        ),
+        ("mysql+none://u:secret@host/x", "--study mysql+none://u:***@host/x is no URL of a database; write "),
+    ],
+)
+def test_a_database_that_no_study_can_be_kept_in_is_refused(
+    study: str, sentence: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = refused(
+        capsys, monkeypatch, "learn", "--table", "/t", "--log", "x.sql", "--out", "/tmp/p.json", "--study", study
+    )
+    assert told.startswith(f"zorder: {sentence}")
+
+
 @pytest.mark.parametrize(("command", "option"), [("demo", "--workdir"), ("bench", "--out")], ids=["demo", "bench"])
 def test_a_file_is_no_place_for_a_folder(
     command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch

@@ -39,13 +39,21 @@ def _storage(context: click.Context, option: click.Parameter, value: str | None)
     """The value of ``--study``, checked before Spark starts.
 
     Raises:
-        ZorderError: it is neither a database URL nor the path of a file that can be written.
+        ZorderError: it is neither a database URL nor the path of a file that can be written, or it holds no
+            study, or the database cannot be reached from here.
     """
     from zorder_pipeline.config.fields import study_problem
+    from zorder_pipeline.layout.study_place import place_problem, shown
 
-    if value is not None and (problem := study_problem(value)):
+    if value is None:
+        return None
+    if problem := study_problem(value):
         raise ZorderError(f"--study must be {problem}")
-    return value if value is None or "://" in value else writable(context, option, value)
+    if "://" not in value:
+        writable(context, option, value)
+    if problem := place_problem(value, connect=True):
+        raise ZorderError(f"--study {shown(value)} {problem}")
+    return value
 
 
 @command

@@ -27,6 +27,7 @@ from zorder_pipeline.errors import ConfigError
 
 from .draft import Draft, SampledTable
 from .skipping import Estimator
+from .study_place import database_url, refuse_place, shown
 
 __all__ = ["StudyStore", "objective_hash"]
 
@@ -78,8 +79,9 @@ class StudyStore:
             run: equal for searches that would try the same layouts.
 
         Raises:
-            ConfigError: the storage cannot be written.
+            ConfigError: the storage cannot be written, or is something else than a study's.
         """
+        refuse_place(storage)
         self.seconds = 0.0
         self._storage, self._pending = storage, list[FrozenTrial]()
         with self._guarded():
@@ -157,7 +159,7 @@ class StudyStore:
             cause = e.__cause__ or e
             reason = str(cause).strip().partition("\n")[0].rstrip(".") or type(cause).__name__
             raise ConfigError(
-                f"the study storage {_shown(self._storage)} cannot be written ({reason}); "
+                f"the study storage {shown(self._storage)} cannot be written ({reason}); "
                 "give a local path or a URL such as sqlite:///studies.db"
             ) from e
         finally:
@@ -214,7 +216,10 @@ def _drop_unfinished_line(path: Path) -> None:
 
 def _opened(storage: str, name: str, objective: str) -> tuple[RDBStorage | _Journal, optuna.Study]:
     """The study ``name``, or ``name`` with a suffix if that one was made for another objective."""
-    backend = RDBStorage(storage) if "://" in storage else _Journal(storage)
+    if "://" in storage:
+        backend: RDBStorage | _Journal = RDBStorage(database_url(storage).render_as_string(hide_password=False))
+    else:
+        backend = _Journal(storage)
     opened = backend if isinstance(backend, RDBStorage) else JournalStorage(backend)
     for length in (0, 8, len(objective)):
         wanted = f"{name}-{objective[:length]}" if length else name
@@ -273,11 +278,3 @@ def _details(trials: Iterable[tuple[int, FrozenTrial]]) -> Iterator[tuple[str, l
     yield "trial_params", params
     yield "trial_values", values
     yield "trial_user_attributes", attributes
-
-
-def _shown(storage: str) -> str:
-    """The storage without its password."""
-    try:
-        return sa.make_url(storage).render_as_string(hide_password=True) if "://" in storage else storage
-    except sa.exc.ArgumentError:
-        return storage.partition("://")[0] + "://…"

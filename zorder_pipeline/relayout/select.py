@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
     from pyspark.errors import PySparkException
+    from pyspark.sql import DataFrame
 
 __all__ = ["SMALL_SHARE", "Selection", "bins_of", "in_partitions", "much_deleted", "select_files"]
 
@@ -27,6 +29,12 @@ SMALL_SHARE = 0.5
 """A file of ours below this share of the target is merged, when the partition has another one or something new."""
 MERGE_RATIO = 1.0
 """An older generation is merged with newer rows when it has at most so many times as many."""
+REFUSED = {
+    "INVALID_NON_DETERMINISTIC_EXPRESSIONS": "it would pick other partitions each time",
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY": "it has a subquery",
+    "UNSUPPORTED_FEATURE.LAMBDA_FUNCTION_WITH_PYTHON_UDF": "it calls a function written in Python",
+}
+"""What a condition may not have that Spark itself would take, by the beginning of Spark's error."""
 
 
 @dataclass(frozen=True)
@@ -166,17 +174,21 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     names, place = snapshot.partition_columns, f"__place_{uuid.uuid4().hex}"  # a name that no condition can have
     distinct = sorted(set(files.partitions), key=lambda values: tuple(value or "" for value in values))
     columns: dict[str, Any] = {place: pa.array(range(len(distinct)), pa.int32())}
-    columns |= {f"__p{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
+    columns |= {f"{place}{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
     texts = snapshot.spark.createDataFrame(pa.table(columns))
     types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
-    typed = texts.select(place, *(F.col(f"__p{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names)))
+    typed = texts.select(
+        place, *(F.col(f"{place}{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names))
+    )
     try:
-        kept = {row[place] for row in typed.where(where).select(place).collect()}
+        picked = typed.where(where).select(place)
+        _ = picked.schema  # Spark Connect looks at a condition only when asked for something
+        _refuse_more_than_columns(typed, where)
+        if not _names_one(where, names):
+            raise TableError(_unusable(where, "it names no partition column", names))
+        kept = {row[place] for row in picked.collect()}
     except PySparkException as error:
-        raise TableError(
-            f"--where {where!r} cannot be used: {_problem_of(error)}; it has to be a condition on the partition "
-            f"columns {', '.join(names)}"
-        ) from error
+        raise TableError(_unusable(where, _problem_of(error), names)) from error
     if not kept:
         raise TableError(
             f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions"
@@ -184,8 +196,49 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     return np.array([values in {distinct[i] for i in kept} for values in files.partitions], dtype=np.bool_)
 
 
+def _refuse_more_than_columns(typed: DataFrame, where: str) -> None:
+    """Have Spark refuse a condition of the rows ``typed`` that it would take but that asks for more than their columns.
+
+    No public API tells what an expression is made of, but where Spark takes which is the same in every session: a join
+    takes none that is not deterministic, the body of a lambda function no subquery and no function of Python.
+
+    Raises:
+        PySparkException: it is refused; `REFUSED` says what for.
+    """
+    from pyspark.sql import functions as F
+
+    one = typed.select(F.lit(1).alias(f"__one_{uuid.uuid4().hex}"))
+    _ = typed.join(one, F.exists(F.array(F.lit(True)), lambda _: F.expr(where))).schema
+
+
+def _names_one(where: str, names: Sequence[str]) -> bool:
+    """Whether a condition that Spark takes names one of some columns; also where that cannot be told.
+
+    >>> [_names_one(text, ["ds"]) for text in ("`DS` = 1", "'ds' = 'ds'", "length(ds) > 3", "current_date() > '2026'")]
+    [True, False, True, False]
+    """
+    import sqlglot
+    from sqlglot import exp
+
+    try:
+        found = sqlglot.parse_one(where, dialect="spark").find_all(exp.Column)
+        return not {name.lower() for name in names}.isdisjoint(column.name.lower() for column in found)
+    except sqlglot.errors.SqlglotError:
+        return True
+
+
+def _unusable(where: str, problem: str, names: Sequence[str]) -> str:
+    return (
+        f"--where {where!r} cannot be used: {problem}; it has to be a condition on the partition columns "
+        f"{', '.join(names)}"
+    )
+
+
 def _problem_of(error: PySparkException) -> str:
-    """What is wrong with a condition; Spark's own words where it is more than a name that is no partition column."""
-    if (error.getCondition() or "").startswith("UNRESOLVED_COLUMN"):
+    """What is wrong with a condition; Spark's own words where we have none."""
+    condition = error.getCondition() or ""
+    if condition.startswith("UNRESOLVED_COLUMN"):
         return f"{(error.getMessageParameters() or {})['objectName']} is no partition column"
+    if (known := next((words for name, words in REFUSED.items() if condition.startswith(name)), None)) is not None:
+        return known
     return re.sub(r"\s+", " ", str(error).strip().splitlines()[0]).rstrip(";. ")

@@ -1,5 +1,6 @@
 """Studies that outlive a search: batches, resuming, other objectives, storages that cannot be written."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +11,7 @@ from optuna.storages.journal import JournalFileBackend
 
 from zorder_pipeline.errors import ConfigError
 from zorder_pipeline.layout import study as study_module
+from zorder_pipeline.layout import study_place
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.search import Found, SearchSettings, search
 from zorder_pipeline.layout.skipping import Estimator
@@ -155,10 +157,12 @@ def test_half_a_line_of_a_killed_writer_is_dropped(problem, tmp_path: Path) -> N
     ("storage", "told"),
     [
         ("{}/file/s.log", "file"),
-        ("{}", "directory"),
-        ("sqlite:///{}/none/s.db", "unable to open"),
+        ("{}", "folder"),
+        ("sqlite:///{}/none/s.db", "none does not exist; make that folder first"),
+        ("sqlite:///{}", "is a folder"),
         ("postgresql://me:hidden@nowhere/studies", "me:***@nowhere"),
-        ("nonsense://x", "nonsense"),
+        ("postgresql://me:hidden@nowhere:port/studies", "postgresql://… is no URL of a database"),
+        ("nonsense://me:hidden@x", "nonsense://me:***@x is no URL of a database"),
     ],
 )
 def test_a_storage_that_cannot_be_written_is_named_in_one_sentence(
@@ -173,9 +177,73 @@ def test_a_storage_that_cannot_be_written_is_named_in_one_sentence(
     assert "hidden" not in message
 
 
-def test_a_file_that_is_no_journal_is_not_overwritten(problem, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("not a journal\nat all\n", 1),
+        ("hello\nworld", 1),
+        ("hello", 1),
+        ('{"statement": "SELECT 1"}\n', 1),
+        ('{"op_code":0,"worker_id":"a","study_name":"s","directions":[1]}\nand more', 2),
+    ],
+)
+def test_a_file_that_is_no_journal_is_left_as_it_is(problem, content: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "notes.txt"
-    path.write_text("not a journal\nat all\n")
-    with pytest.raises(ConfigError, match=r"notes\.txt"):
+    path.write_text(content)
+    with pytest.raises(ConfigError, match=rf"notes\.txt is no Optuna journal: its line {line} is no entry of one; "):
         run(problem, str(path))
-    assert path.read_text() == "not a journal\nat all\n"
+    assert path.read_text() == content
+    assert [*tmp_path.iterdir()] == [path]
+
+
+@pytest.mark.parametrize("content", ["", '{"op_', '{"op_code":0,"worker_id":"a","study_n'])
+def test_what_a_killed_writer_left_of_a_first_line_is_no_reason_to_refuse(
+    problem, content: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "s.log"
+    path.write_text(content)
+    run(problem, str(path))
+    assert stored(str(path)).trials
+
+
+@pytest.mark.parametrize(
+    ("url", "advice"),
+    [
+        (
+            "postgresql://me:hidden@host/studies",
+            "psycopg{}; pip install zorder-pipeline[postgres]",
+        ),
+        ("mysql://me:hidden@host/studies", "MySQLdb{}; pip install mysqlclient"),
+        (
+            "postgresql+asyncpg://host/s",
+            "asyncpg{}; install it, or leave +asyncpg out of the URL",
+        ),
+    ],
+)
+def test_a_driver_that_is_missing_is_told_with_what_brings_it(
+    url: str, advice: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("psycopg", "psycopg2", "MySQLdb", "asyncpg"):
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(study_place, "find_spec", lambda _: None)
+    assert study_place.place_problem(url) == f"needs the driver {advice.format(', which is not installed')}"
+
+
+@pytest.mark.parametrize(
+    ("installed", "driver"),
+    [({"psycopg", "psycopg2"}, "postgresql"), ({"psycopg2"}, "postgresql+psycopg2"), (set(), "postgresql")],
+)
+def test_postgresql_is_reached_by_the_driver_that_is_there(
+    installed: set[str], driver: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(study_place, "find_spec", lambda name: name if name in installed else None)
+    assert study_place.database_url("postgresql://host/studies").drivername == driver
+    assert study_place.database_url("postgresql+asyncpg://host/studies").drivername == "postgresql+asyncpg"
+
+
+def test_a_server_that_does_not_answer_is_told_without_the_password() -> None:
+    pytest.importorskip("psycopg2")
+    told = study_place.place_problem("postgresql+psycopg2://me:hidden@127.0.0.1:1/studies", connect=True)
+    assert told is not None
+    assert told.startswith("cannot be reached (")
+    assert "hidden" not in told

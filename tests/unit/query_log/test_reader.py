@@ -6,7 +6,9 @@ import bz2
 import gzip
 import io
 import json
+import os
 import random
+import re
 import struct
 import time
 from collections.abc import Callable
@@ -281,6 +283,14 @@ def test_no_log_is_one_sentence(tmp_path: Path, name: str) -> None:
     (tmp_path / "empty").mkdir()
     with pytest.raises(LogError, match=name):
         [list(lines_of(log)) for log in list_logs(str(tmp_path / name), "auto")]
+
+
+def test_a_pipe_is_no_log_as_it_can_be_read_once_only(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    for path, what in ((str(tmp_path / "fifo"), "a pipe"), ("-", "a pipe"), ("/dev/null", "a device or a socket")):
+        told = f"query log {path} is {what}, and a log is read more than once; write it to a file, and give that"
+        with pytest.raises(LogError, match=f"^{re.escape(told)}$"):
+            list_logs(path)
 
 
 def test_a_folder_that_cannot_be_listed_is_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

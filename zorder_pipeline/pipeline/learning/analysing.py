@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import analyse as analyse_features
+from zorder_pipeline.layout.study_place import refuse_place
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.wording import counted
@@ -53,8 +54,11 @@ def analyse(
     Raises:
         TableError: the log holds no usable query of this table, or the table is empty.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
+        ConfigError: no study can be kept where the settings want it.
     """
     settings = settings or LearnSettings()
+    if settings.study is not None:  # sampled in vain otherwise
+        refuse_place(settings.study)
     if not read_only and (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
     queries = log.of_table(names)

@@ -101,6 +101,8 @@ def _row_group_fraction(
         if leaf.column.name in used and not leaf.column.partition
     }
     zones, file = row_groups(footers, columns)
+    if not len(file):  # of an empty table nothing is read, as of its rows
+        return 0.0
     read = [np.mean(zones.matching(query) & hit[file]) for query, hit in zip(boxes, hits, strict=True)]
     return float(np.average(read, weights=times))
 

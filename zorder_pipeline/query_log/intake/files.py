@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
 
 import pyarrow as pa
@@ -67,6 +68,11 @@ def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
     place = place.rstrip("/") or "/"
     prefix = path.rstrip("/").removesuffix(place) if "://" in path else ""
     info = _info(filesystem, place, path)
+    if info.type == fs.FileType.Unknown or (path == "-" and info.type == fs.FileType.NotFound):
+        what = "a pipe" if path == "-" or Path(place).is_fifo() else "a device or a socket"
+        raise LogError(
+            f"query log {path} is {what}, and a log is read more than once; write it to a file, and give that"
+        )
     if info.type == fs.FileType.NotFound:
         raise LogError(f"query log {path} does not exist; give a file or a folder of {EXPECTED}")
     if info.type == fs.FileType.File:
