@@ -206,7 +206,8 @@ def _run_job(progress: Progress) -> ChainRun:
     from dagster import DagsterInstance
 
     from zorder_pipeline.assets.definitions import load_definitions
-    from zorder_pipeline.assets.run import quiet_dagster, run_job
+    from zorder_pipeline.assets.instance import quiet_dagster
+    from zorder_pipeline.assets.run import run_job
 
     with quiet_dagster(), DagsterInstance.get() as instance:
         return run_job(load_definitions(), instance, TABLE, progress)

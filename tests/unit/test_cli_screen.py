@@ -10,6 +10,7 @@ from rich.table import Table
 
 from tests.json_page import json_printed
 from zorder_pipeline.cli import common, main
+from zorder_pipeline.cli.screen import Screen
 
 NASTY = ("[/b]", "orders[eu]", ":smile:", "[red]x[/red]")
 
@@ -76,7 +77,7 @@ def test_a_log_cannot_drive_the_terminal(
 
 
 def test_the_terminals_own_colours_stay() -> None:
-    screen = common._Screen(force_terminal=True, color_system="standard", width=40, _environ={})
+    screen = Screen(force_terminal=True, color_system="standard", width=40, _environ={})
     with screen.capture() as captured:
         screen.print("done", style="bold")
     assert captured.get() == "\x1b[1mdone\x1b[0m\n"

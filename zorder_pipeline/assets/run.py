@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import os
-import warnings
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,8 +13,6 @@ from dagster import (
     AssetKey,
     AssetMaterialization,
     AssetObservation,
-    BetaWarning,
-    DagsterError,
     DagsterEvent,
     DagsterInstance,
     Definitions,
@@ -27,7 +23,6 @@ from dagster import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, ZorderError
-from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
@@ -41,7 +36,7 @@ from .records import Relayout
 from .sensors import chain_job
 from .upstream import missing_partitions
 
-__all__ = ["ChainRun", "TableOutcome", "instance_at_hand", "quiet_dagster", "run_job", "run_tables"]
+__all__ = ["ChainRun", "TableOutcome", "run_job", "run_tables"]
 
 LISTENER = "progress"
 INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
@@ -193,36 +188,6 @@ def run_job(
         relayout=result.asset_value(AssetKey([table, LAST])) if outcome.decision == "applied" else None,
         outcome=outcome,
     )
-
-
-@contextlib.contextmanager
-def instance_at_hand() -> Iterator[DagsterInstance]:
-    """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it.
-
-    Raises:
-        ConfigError: Dagster refuses DAGSTER_HOME, or its dagster.yaml.
-    """
-    with _instance(os.environ.get("DAGSTER_HOME")) as instance:
-        yield instance
-
-
-def _instance(home: str | None) -> DagsterInstance:
-    if not home or not os.path.isdir(place := os.path.expanduser(home)):
-        return DagsterInstance.ephemeral()
-    if not os.path.isabs(place):
-        raise ConfigError(f"DAGSTER_HOME={home} must be an absolute path: set it to {os.path.abspath(place)}")
-    try:
-        return DagsterInstance.get()
-    except DagsterError as error:
-        raise ConfigError(f"DAGSTER_HOME={home} is refused by Dagster: {reason_of(error)}") from error
-
-
-@contextlib.contextmanager
-def quiet_dagster() -> Iterator[None]:
-    """Without Dagster's warnings about its own beta features while the block runs."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", BetaWarning)
-        yield
 
 
 def _execute(

@@ -7,15 +7,14 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
 from click.core import ParameterSource
-from rich.console import Console, ConsoleOptions, RenderableType
 from rich.control import Control
-from rich.segment import ControlType, Segment
+from rich.segment import ControlType
 from rich.table import Table
 from rich.text import Text
 
@@ -23,6 +22,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import SAMPLE_ROWS, CommitterName, Dialect, LogFormat
 
 from .numbers import json_line
+from .screen import Notices, Screen
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -58,44 +58,8 @@ Payload = dict[str, Any]
 DIALECTS = click.Choice(get_args(Dialect))
 
 
-SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"} | dict.fromkeys(range(127, 160), 0xFFFD)
-"""For control characters, by which a terminal would do things, others that show them; Rich drops carriage returns."""
-
-
-class _Screen(Console):
-    """A console on which text is what it is, as names and statements come from logs; when quiet, it renders nothing."""
-
-    def __init__(self, **options: Any) -> None:
-        super().__init__(highlight=False, markup=False, emoji=False, **options)
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        if not self.quiet:
-            super().print(*objects, **options)
-
-    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
-        for text, style, control in super().render(renderable, options):
-            yield Segment(text if control else text.translate(SHOWN), style, control)
-
-
-class _Notices(_Screen):
-    """stderr: when nobody reads it any more, work goes on without it, as it may be about to write down what it did."""
-
-    def print(self, *objects: Any, **options: Any) -> None:
-        try:
-            super().print(*objects, **options)
-        except OSError:
-            self.quiet = True
-
-    def on_broken_pipe(self) -> None:
-        self.quiet = True
-
-
-for _name in ("stdout", "stderr"):
-    if getattr(sys, _name) is None:  # the caller has closed it
-        setattr(sys, _name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-
-err = _Notices(stderr=True)
-out = _Screen(width=None if sys.stdout.isatty() else 120)
+err = Notices(stderr=True)
+out = Screen(width=None if sys.stdout.isatty() else 120)
 
 
 class UnfinishedError(ZorderError):

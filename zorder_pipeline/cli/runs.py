@@ -82,8 +82,9 @@ def _show_demo(found: DemoResult) -> None:
 )
 def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str, ...]) -> Payload:
     """The configured pipeline for all tables, without the UI; a table that fails does not stop the others."""
+    from zorder_pipeline.assets.instance import instance_at_hand, quiet_dagster
     from zorder_pipeline.assets.openmetrics import write_metrics
-    from zorder_pipeline.assets.run import instance_at_hand, quiet_dagster, run_tables
+    from zorder_pipeline.assets.run import run_tables
 
     config = _configuration(config_path)
     with quiet_dagster(), instance_at_hand() as instance:
@@ -147,8 +148,8 @@ def _problem(outcome: TableOutcome) -> str:
 )
 def metrics(config_path: str | None, target: str | None) -> Payload:
     """Figures for alerting, as OpenMetrics: decisions, checks and ages of every table."""
+    from zorder_pipeline.assets.instance import instance_at_hand
     from zorder_pipeline.assets.openmetrics import open_metrics, write_metrics
-    from zorder_pipeline.assets.run import instance_at_hand
     from zorder_pipeline.config import config_file, load_config
 
     config = load_config(config_path or config_file(example=False), check_paths=False)
