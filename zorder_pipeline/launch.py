@@ -52,6 +52,7 @@ class JavaErrors:
 
     def ready(self) -> None:
         """Forget what was printed so far, and pass on what comes."""
+        self._drain()
         self._ready.set()
 
     def ended(self) -> str:
@@ -72,10 +73,10 @@ class JavaErrors:
         os.close(self._from)
 
     def _drain(self) -> None:
-        """Have the thread, which ends with the program, pass on what was printed before."""
+        """Wait until the thread, which ends with the program, has read what was printed before."""
         until = time.monotonic() + SECONDS_TO_END
         with contextlib.suppress(OSError, ValueError):
-            while time.monotonic() < until and select.select([self._from], [], [], 0)[0]:
+            while self._reader.is_alive() and time.monotonic() < until and select.select([self._from], [], [], 0)[0]:
                 time.sleep(0.01)
 
 
