@@ -35,7 +35,9 @@ entry.main()
 """
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+@pytest.mark.parametrize(
+    ("number", "code"), [(signal.SIGINT, 130), pytest.param(signal.SIGTERM, 143, marks=pytest.mark.slow)]
+)
 def test_an_interruption_stops_spark_and_is_told_in_a_sentence(number: signal.Signals, code: int) -> None:
     words = [sys.executable, "-c", PROGRAM]
     pipe = subprocess.PIPE

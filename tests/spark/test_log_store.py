@@ -116,6 +116,7 @@ def test_a_window_a_table_and_a_user(store: LogStore, tmp_path: Path) -> None:
     assert store.purge(days=90) == {"query_log": 5, "quarantine": 0}
 
 
+@pytest.mark.slow
 def test_a_line_of_the_future_silences_no_other_also_where_a_state_holds_one(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text(
         _lines(0, 5) + json.dumps({"statement": "SELECT a FROM t WHERE a = 99", "timestamp": "9999-12-31T23:59:59Z"})
@@ -135,6 +136,7 @@ def test_a_line_of_the_future_silences_no_other_also_where_a_state_holds_one(sto
     assert store.purge(days=90)["query_log"] == 1
 
 
+@pytest.mark.slow
 def test_a_log_that_is_renamed_and_begun_anew_counts_once(store: LogStore, tmp_path: Path) -> None:
     log = tmp_path / "logs" / "queries.log"
     log.parent.mkdir()

@@ -79,6 +79,7 @@ def at_once(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, *acts: Any) ->
         return [done.exception() for done in [pool.submit(beside(spark, act)) for act in acts]]
 
 
+@pytest.mark.slow
 def test_two_that_make_a_table_at_once_both_add_their_rows(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from zorder_pipeline.cli import common, entry
+from zorder_pipeline.cli.screen import Notices
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.java import reason_in, reason_of
 from zorder_pipeline.spark import session
@@ -99,8 +100,7 @@ def test_progress_that_nobody_reads_stops_no_work(monkeypatch: pytest.MonkeyPatc
         def write(self, _: str) -> int:
             raise BrokenPipeError(errno.EPIPE, "Broken pipe")
 
-    monkeypatch.setattr(common.err, "_file", Gone())
-    monkeypatch.setattr(common.err, "quiet", False)
+    monkeypatch.setattr(common, "err", Notices(file=Gone()))
     progress = common.Progress()
     progress("committed version 5")
     progress("written down")
