@@ -19,7 +19,7 @@ from zorder_pipeline.query_log.statements.recipe import Recipe, Scan
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.query_log.statements.templates import Parser, Template
 
-CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "sql.yaml").read_text(encoding="utf-8"))
+CASES = yaml.safe_load((Path(__file__).parents[3] / "cases" / "sql.yaml").read_text(encoding="utf-8"))
 MONDAY = 1_705_312_800_000_000  # 2024-01-15 10:00 UTC
 
 

@@ -8,7 +8,7 @@ import duckdb
 import pytest
 import sqlglot
 
-from tests.unit.query_log.queries import SCHEMAS, TABLES, Statements, database
+from tests.unit.query_log.statements.queries import SCHEMAS, TABLES, Statements, database
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 

@@ -18,7 +18,7 @@ from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.reader import lines_of
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 
-LOGS = Path(__file__).parents[2] / "cases" / "spark_events"
+LOGS = Path(__file__).parents[3] / "cases" / "spark_events"
 COLUMNS = {"id": "bigint", "b": "int", "c": "string", "d": "date", "ts": "timestamp", "ntz": "timestamp_ntz"}
 COLUMNS |= {"f": "double", "flag": "boolean", "price": "decimal(12,2)", "odd name": "string"}
 COLUMNS |= {"s.x": "int", "s.y": "string"}
