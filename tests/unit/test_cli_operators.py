@@ -345,3 +345,22 @@ def test_no_empty_table_is_drawn_of_tables_that_cannot_be_opened(
     monkeypatch.setattr(pipeline, "triage", lambda *_, **__: found)
     triage.triage.main([], standalone_mode=False)
     assert page.getvalue() == printed
+
+
+@pytest.mark.parametrize("there", [(), ("spark-warehouse",), ("spark-warehouse", "spark-warehouse/sales.db")])
+def test_no_command_leaves_an_empty_warehouse_behind(
+    there: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark makes one where the command is called; what was there before is somebody's."""
+    ends: list[Any] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("ZORDER_CONFIG", raising=False)
+    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    for folder in there:
+        Path(folder).mkdir()
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: Path("spark-warehouse").mkdir(exist_ok=True))
+    monkeypatch.setattr(common.atexit, "register", lambda function, *given: ends.append((function, given)))
+    common.start_spark("inspect")
+    for function, given in ends:
+        function(*given)
+    assert [path.name for path in tmp_path.iterdir()] == ["spark-warehouse"][: len(there)]

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import functools
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -115,6 +116,11 @@ def _refuse_empty(context: click.Context) -> None:
             raise click.BadParameter("it is empty; give a value, or leave the option out", param_hint=name)
 
 
+def _remove_empty(folder: Path) -> None:
+    with contextlib.suppress(OSError):
+        folder.rmdir()
+
+
 def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
     """A Spark session for the command ``app``.
 
@@ -129,9 +135,8 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSes
     from .configured import settings_at_hand
 
     settings = settings_at_hand() if settings is None else settings
-    # only there because Spark wants one: by default it would be made where the command is called
-    unused = Path(tempfile.gettempdir()) / f"zorder-warehouse-{os.getuid()}"
-    settings = {"spark.sql.warehouse.dir": unused.as_uri(), **settings}
+    if not (warehouse := Path("spark-warehouse").absolute()).exists():  # Spark makes it, and nothing is put there
+        atexit.register(_remove_empty, warehouse)
     err.print(f"starting Spark for {app}", style="dim")
     return session(settings, f"zorder {app}")
 

@@ -295,7 +295,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
         none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
     except PySparkException as error:
-        first = str(error).strip().splitlines()[0]
+        first = reason_of(error).rstrip(".")
         raise TableError(
             f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
         ) from error
