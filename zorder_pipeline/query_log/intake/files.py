@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -58,11 +58,14 @@ def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
         raise LogError(f"query log {path} cannot be reached: {str(error).splitlines()[0]}") from error
 
 
-def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
+def list_logs(path: str, log_format: str = "auto", elsewhere: Callable[[str], bool] | None = None) -> list[LogFile]:
     """The logs at ``path``: a file, a folder of them (History Server folders included), or a Delta table.
 
+    Args:
+        elsewhere: tells of a place in a folder that it is, or lies in, a log of its own.
+
     Raises:
-        LogError: there is nothing there, or nothing that is a log.
+        LogError: there is nothing there, or nothing that is a log, or a Delta table among other logs.
     """
     filesystem, place = _filesystem(path)
     place = place.rstrip("/") or "/"
@@ -80,8 +83,15 @@ def list_logs(path: str, log_format: str = "auto") -> list[LogFile]:
         return [_file(prefix, info, kind)]
     if is_delta(path):
         return delta_logs(path)[1]
-    found = list(_in_folder(filesystem, prefix, place, log_format))
-    if not found:
+    left: list[str] = []
+
+    def skipped(within: str) -> bool:
+        if elsewhere is not None and elsewhere(within):
+            left.append(within)
+        return within in left
+
+    found = list(_in_folder(filesystem, prefix, place, log_format, skipped))
+    if not found and not left:
         raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
     return found
 
@@ -109,8 +119,15 @@ def _listed(filesystem: fs.FileSystem, prefix: str, place: str) -> list[fs.FileI
         ) from error
 
 
-def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: str) -> Iterator[LogFile]:
-    listing = _listed(filesystem, prefix, place)
+def _in_folder(
+    filesystem: fs.FileSystem, prefix: str, place: str, log_format: str, skipped: Callable[[str], bool]
+) -> Iterator[LogFile]:
+    listing = [info for info in _listed(filesystem, prefix, place) if not skipped(prefix + info.path)]
+    if any(info.base_name == "_delta_log" and info.type == fs.FileType.Directory for info in listing):
+        raise LogError(
+            f"{prefix + place} is a Delta table among other query logs, and its files alone would tell rows twice that "
+            "were rewritten or compacted; name it as a log of its own"
+        )
     rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
     if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
         compacted = max((n for n, i in rolled if listing[i].base_name.endswith(COMPACT)), default=-1)
@@ -123,7 +140,7 @@ def _in_folder(filesystem: fs.FileSystem, prefix: str, place: str, log_format: s
         if info.base_name.startswith((".", "_")):
             continue
         if info.type == fs.FileType.Directory:
-            yield from _in_folder(filesystem, prefix, info.path, log_format)
+            yield from _in_folder(filesystem, prefix, info.path, log_format, skipped)
         elif info.type == fs.FileType.File:
             kind = "events" if log_format == "spark-events" else _kind(info.path)
             if (kind := kind or _sniffed(filesystem, info.path)) is not None:

@@ -61,8 +61,8 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
         if before is None or not before.current or before.delta_version is None:
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
-    within = [name_of(place) + "/" for place in without]
-    logs = [log for log in list_logs(path, log_format) if not (name_of(log.source) + "/").startswith(tuple(within))]
+    within = tuple(name_of(place) + "/" for place in without)
+    logs = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
     sources = {log.source for log in logs}
     logs = [log for log in logs if not is_packed_copy(log, sources)]
     parts, unchanged, changed = [], 0, []

@@ -11,8 +11,11 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
+from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.intake import marks
 from zorder_pipeline.query_log.intake.files import list_logs
 from zorder_pipeline.query_log.intake.intake import find_new
@@ -309,3 +312,18 @@ def test_a_mark_is_that_of_the_first_bytes(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").unlink()
     assert mark_of(log) is None
     assert not goes_on(log, mark)
+
+
+def test_a_delta_table_among_other_logs_is_named_as_one_of_its_own(tmp_path: Path) -> None:
+    """By its files alone, rows would count again whenever OPTIMIZE or an UPDATE writes them anew."""
+    table = tmp_path / "all" / "history"
+    write_deltalake(str(table), pa.table({"statement": ["SELECT a FROM t"]}))
+    with pytest.raises(LogError, match=f"^{table} is a Delta table among other query logs, .* as a log of its own$"):
+        find_new(str(tmp_path / "all"), "auto", "UTC", KnownLogs())
+    assert find_new(str(tmp_path / "all"), "auto", "UTC", KnownLogs(), [str(table)]).parts == ()
+    (tmp_path / "all" / "a.sql").write_text("SELECT a FROM t;")
+    (part,) = find_new(str(tmp_path / "all"), "auto", "UTC", KnownLogs(), [str(table)]).parts
+    assert part.log.source.endswith("a.sql")
+    (tmp_path / "none").mkdir()
+    with pytest.raises(LogError, match="holds no query log"):
+        find_new(str(tmp_path / "none"), "auto", "UTC", KnownLogs(), [str(table)])
