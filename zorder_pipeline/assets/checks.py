@@ -1,4 +1,4 @@
-"""Checks of a relayout: what must never differ blocks; a broken promise warns."""
+"""Checks of a relayout: what must never differ blocks; files that are not as promised warn."""
 
 from collections.abc import Callable, Iterator
 
@@ -25,8 +25,6 @@ __all__ += ["relayout_checks"]
 UNDO = "take it back with zorder rollback, and report it"
 SLACK = 0.01
 """Share of the table's rows by which a measured saving may miss the promised interval."""
-
-
 SMALL, LARGE, ODD = 0.5, 2.0, 0.2
 """A new file is odd below or above these multiples of the target; more than this share of odd ones is worth a look."""
 
@@ -71,7 +69,7 @@ def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
 
 
 def check_promise(relayout: Relayout) -> AssetCheckResult:
-    """The later queries save what the plan promised, within its interval."""
+    """The queries that the plan promised by read as much less of the new files as it said, within its interval."""
     if relayout.promised is None:
         return AssetCheckResult(passed=True, description="nothing was promised: the layout was given by hand")
     kept = relayout.measured >= relayout.promised_low - SLACK
