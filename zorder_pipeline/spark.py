@@ -11,13 +11,12 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Mapping
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING
 
 from .errors import ZorderError
+from .interrupts import StopJobs
 from .java import has_jvm, reason_of
 from .launch import launching, why_java_ended
 from .versions import delta_package
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["environment_conf", "quiet_conf", "session", "spark_conf"]
 
 VARIABLE = "ZORDER_SPARK_CONF"
-SECONDS_TO_CANCEL = 5.0
 DELTA = re.compile(r"\bdelta-(spark|core)_")
 """A Delta among jars or packages; other artifacts of its, such as a log store, need one besides."""
 
@@ -154,7 +152,9 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
             reason = (told or reason_of(error)).rstrip(".")
             raise ZorderError(f"Spark could not be started ({reason}); check JAVA_HOME and spark.conf") from error
     if signal.getsignal(signal.SIGINT) is not handler and has_jvm(found):  # pyspark has set its own
-        _stop_jobs_when_interrupted(found)
+        ours = StopJobs(found, handler)
+        if ours.possible:
+            signal.signal(signal.SIGINT, ours)
     return found
 
 
@@ -184,33 +184,6 @@ def _quiet_calls() -> None:
     logging.getLogger().addFilter(_OF_CALLS)
     if (own := logging.getLogger("py4j")).level == logging.NOTSET:
         own.setLevel(logging.CRITICAL)
-
-
-def _stop_jobs_when_interrupted(spark: SparkSession) -> None:
-    """On SIGINT cancel the session's jobs and raise KeyboardInterrupt.
-
-    pyspark's own handler cancels on the connection of the main thread, which waits there for the answer to another
-    call: that fails, with stack traces, and the jobs go on. Another thread has a connection of its own. The main
-    thread's is given up, as that answer may still come; left to py4j, all other connections were shut, too.
-    """
-    context = spark.sparkContext
-    client: Any = getattr(context._gateway, "_gateway_client", None)
-    if not hasattr(client, "get_thread_connection"):  # PYSPARK_PIN_THREAD=false: any thread takes any connection
-        return
-
-    def cancel() -> None:
-        with contextlib.suppress(Exception):  # Java is gone, and its jobs with it
-            context.cancelAllJobs()
-
-    def interrupted(_number: int, _frame: FrameType | None) -> NoReturn:
-        canceller = threading.Thread(target=cancel, name="zorder-cancel", daemon=True)
-        canceller.start()
-        canceller.join(SECONDS_TO_CANCEL)
-        if (own := client.get_thread_connection()) is not None:
-            own.close()
-        raise KeyboardInterrupt
-
-    signal.signal(signal.SIGINT, interrupted)
 
 
 def resolve_jars() -> int:

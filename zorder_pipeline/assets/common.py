@@ -29,6 +29,7 @@ from dagster_pyspark import LazyPySparkResource
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
+from zorder_pipeline.interrupts import stop_jobs_first
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,7 +64,10 @@ ANY_STEP = "correct what the cause names; nothing half-done was left behind, so 
 
 
 class DeltaSparkResource(LazyPySparkResource):
-    """dagster-pyspark's lazy session, started as the command line starts it: with Delta's jars and our errors."""
+    """dagster-pyspark's lazy session, started as the command line starts it: with Delta's jars and our errors.
+
+    A run that is terminated stops its jobs, in whichever step that is.
+    """
 
     def _init_session(self) -> None:
         if self._spark_session is None:
@@ -75,6 +79,7 @@ class DeltaSparkResource(LazyPySparkResource):
     def session(self) -> SparkSession:
         """The Spark session; the first use starts it."""
         found: SparkSession = self.spark_session
+        stop_jobs_first(found)
         return found
 
 
