@@ -1,4 +1,4 @@
-"""SIGINT and SIGTERM while Spark works: its jobs end, and what cleans up afterwards gets answers to its own questions."""
+"""SIGINT and SIGTERM while Spark works: its jobs end, and what cleans up afterwards gets its own answers."""
 
 from __future__ import annotations
 
