@@ -75,6 +75,7 @@ def test_an_interrupted_run_is_no_failed_table() -> None:
         try:
             raise KeyboardInterrupt
         except KeyboardInterrupt as error:
+            error.add_note("version 3 was committed and not verified")
             raise Failure("it stopped") from error
 
     @asset
@@ -83,7 +84,9 @@ def test_an_interrupted_run_is_no_failed_table() -> None:
 
     definitions = Definitions([interrupted, wrapped, failed])
     with DagsterInstance.ephemeral() as instance:
-        for name in ("interrupted", "wrapped"):
-            with pytest.raises(KeyboardInterrupt):
+        noted: dict[str, list[str]] = {"interrupted": [], "wrapped": ["version 3 was committed and not verified"]}
+        for name, notes in noted.items():
+            with pytest.raises(KeyboardInterrupt) as caught:
                 _execute(definitions, None, [AssetKey([name])], instance, None)
+            assert getattr(caught.value, "__notes__", []) == notes
         assert not _execute(definitions, None, [AssetKey(["failed"])], instance, None).success

@@ -201,7 +201,7 @@ def _execute(
     """Make assets in this process; what they log goes to ``progress`` (and to the run's page).
 
     Raises:
-        KeyboardInterrupt: somebody stopped it, which Dagster takes for the failure of a step.
+        KeyboardInterrupt: somebody stopped it, which Dagster takes for the failure of a step; with that step's notes.
     """
     listened = Definitions.merge(definitions, Definitions(loggers={LISTENER: _listener(progress)}))
     found = listened.resolve_implicit_global_asset_job_def() if job is None else listened.resolve_job_def(job)
@@ -213,19 +213,23 @@ def _execute(
         raise_on_error=False,
         tags={"zorder/started_by": "command line"},
     )
-    if any(_interrupted(event) for event in result.all_events):
-        raise KeyboardInterrupt
+    for interruption in filter(None, map(_interruption, result.all_events)):
+        raise interruption
     return result
 
 
-def _interrupted(event: DagsterEvent) -> bool:
+def _interruption(event: DagsterEvent) -> KeyboardInterrupt | None:
+    """What ended a step or the run, if that was an interruption; with what the step noted of itself."""
     failed = event.step_failure_data if event.is_step_failure else event.job_failure_data if event.is_failure else None
     error = failed.error if failed is not None else None
     while error is not None:
         if error.cls_name in INTERRUPTIONS:
-            return True
+            found = KeyboardInterrupt()
+            for note in error.message.splitlines()[1:]:
+                found.add_note(note)
+            return found
         error = error.cause
-    return False
+    return None
 
 
 def _listener(progress: Progress | None) -> LoggerDefinition:
