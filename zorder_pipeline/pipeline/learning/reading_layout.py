@@ -20,8 +20,10 @@ from zorder_pipeline.features.never_failing import never_failing
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
 from zorder_pipeline.layout.blocks import LogBlocks
+from zorder_pipeline.layout.choosing import MIN_GAIN, surely
 from zorder_pipeline.layout.draft import SampledTable
-from zorder_pipeline.layout.learn import MIN_GAIN, Learned, learn_layout, surely
+from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
+from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings
@@ -246,15 +248,13 @@ def _learned(
     """The best layout by ``features``, each query being asked by both kinds of readers in their proportion."""
     types = {column.name: column.type for column in sampled.schema.columns}
     files = max(1, round(len(stored) / sampled.rows_per_file))
-    table = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
+    coded = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
+    table = KnownTable(coded, sampled.columns, sampled.schema, sampled.stands_for)
     both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
     trials = max(1, settings.trials // 2)
     # a time limit, however long, leaves out baselines that search for themselves
     search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
-    boxes = [*sampled.plain, *sampled.reading]
-    return learn_layout(
-        table, sampled.columns, sampled.schema, boxes, both, blocks.twice(), search, stands_for=sampled.stands_for
-    )
+    return learn_layout(table, WeighedLog([*sampled.plain, *sampled.reading], both, blocks.twice()), search)
 
 
 def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySpec:
