@@ -15,7 +15,7 @@ import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, vector_sql
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout import choosing
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zorder_pipeline.errors import UnsupportedTableError
-from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings, decide, postponed
+from zorder_pipeline.gate.decision import UNSOUGHT, decide, postponed
 from zorder_pipeline.gate.holds import Hold, held, stopped_by
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.blocks import LogBlocks, blocks_of
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.plan import Plan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
