@@ -183,13 +183,10 @@ def _with_promise(situation: Situation, night: _Night) -> _Night:
 
 def _for_readers(situation: Situation, found: Sought, night: _Night) -> _Night:
     """The plan by a layout for the expected mix of readers, or by the present one when that is one and not beaten."""
-    present = situation.laid_out
-    own = situation.kept if present is not None and present.spec is not None and present.spec.computed else None
-    plan, computed = for_reading(
-        situation.analysis, situation.settings, night.plan, found.weights, situation.blocks, situation.partition, own
-    )
+    plan, computed = for_reading(situation, night.plan, found.weights)
     if plan is not None:
         return replace(night, plan=plan, learned=replace(night.learned, computed=computed))
+    present = situation.laid_out
     assert present is not None
     before, here = night.proof.before, night.learned.stored_select
     learned = replace(night.learned, spec=None, name=KEPT, select=here, before=before, after=night.learned.standing)
