@@ -32,7 +32,7 @@ def went_on(monkeypatch: pytest.MonkeyPatch, error: Exception, found: str, parti
         yield
         return ApplyResult(7, found, ("each alone",))
 
-    monkeypatch.setattr(relayout, "relayout_options", lambda *_: {})
+    monkeypatch.setattr(relayout, "relayout_settings", lambda *_: pipeline.RelayoutSettings())
     monkeypatch.setattr(relayout, "separately", alone)
     monkeypatch.setattr(pipeline, "carry_out", fail)
     spark: Any = None

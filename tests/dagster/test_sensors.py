@@ -30,7 +30,7 @@ from dagster import (
 from deltalake import DeltaTable, write_deltalake
 
 from zorder_pipeline.assets import build_definitions, sensors
-from zorder_pipeline.assets.upstream import LOOKED_AT, has_partitions, look
+from zorder_pipeline.assets.upstream import RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import Comparison, predicate_to_json
@@ -210,7 +210,7 @@ def test_a_relayout_is_found_behind_many_commits(tmp_path: Path, looked: bool) -
         first = tick(defs, "new_data", instance)
         append(tmp_path / "t", ["1"] * 50_000, metadata="zorder layout 00")
         time.sleep(0.02)
-        for _ in range(LOOKED_AT + 5):
+        for _ in range(RECENT + 5):
             append(tmp_path / "t", ["1"])
         assert look(configured(tmp_path).tables[0]).relaid_at == 0
         assert isinstance(first, SensorResult)
@@ -221,7 +221,7 @@ def test_a_relayout_is_found_behind_many_commits(tmp_path: Path, looked: bool) -
 def test_the_newest_data_is_found_behind_many_commits_of_a_relayout(tmp_path: Path) -> None:
     append(tmp_path / "t", ["1"])
     append(tmp_path / "t", ["1"])
-    for _ in range(LOOKED_AT + 5):
+    for _ in range(RECENT + 5):
         append(tmp_path / "t", ["1"], metadata="zorder layout 00")
     assert look(configured(tmp_path).tables[0]).data_version == 1
 

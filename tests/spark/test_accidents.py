@@ -14,7 +14,7 @@ from tests.spark.test_relayout import content, relayout, spec_for, version
 from tests.spark.test_rewritten_values import created, log_was_edited
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import RecordError, TableError, UnsupportedTableError, VerificationError
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.judging.judgements import Rules
 from zorder_pipeline.pipeline.rewriting.proof import prove

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery

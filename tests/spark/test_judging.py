@@ -14,8 +14,8 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.judging.previews import cutter_of
 from zorder_pipeline.relayout.clustering import Clustering
@@ -113,7 +113,7 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
     often = pipeline.judge_table(spark, path, plan, gate=GateSettings(queries_per_day=1e6), state=state)
     assert (often.outcome, often.decision.action) == ("approved", COMPACTION)
     assert often.decision.reasons[0].startswith("compaction only worth it")
-    done = pipeline.carry_out(spark, often, state=state)
+    done = pipeline.carry_out(spark, often, pipeline.RelayoutSettings(state=state))
     assert (done.decision, done.files_removed) == ("applied", 60)
     assert done.files_added == pytest.approx(6, abs=1)
     assert spark.read.format("delta").load(path).distinct().count() == 3_000
@@ -157,7 +157,7 @@ def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: Spark
         "compaction only in 1 file",
     }
     assert (judged.outcome, judged.decision.action) == ("approved", ANOTHER)
-    done = pipeline.carry_out(spark, judged, state=state)
+    done = pipeline.carry_out(spark, judged, pipeline.RelayoutSettings(state=state))
     assert done.files_added == pytest.approx(80_000 / judged.plan.target_file_rows, rel=0.2)
     told = pipeline.evaluate(spark, path, [found], aliases=["t"])
     assert told.rows_read_fraction == pytest.approx(judged.plan.promise.after, rel=0.15)
@@ -253,7 +253,7 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     assert by_files.plan.target_file_rows < by_pages.plan.target_file_rows
     assert not any("pages" in reason for reason in by_files.decision.reasons)
     state = str(tmp_path / "state")
-    done = pipeline.carry_out(spark, by_pages, state=state)
+    done = pipeline.carry_out(spark, by_pages, pipeline.RelayoutSettings(state=state))
     snapshot = open_table(spark, path)
     later = log(tmp_path / "later.jsonl", asked[5::7])
     queries = pipeline.ingest([later], {snapshot.location: (snapshot, ["t"])}).of_table([snapshot.location])
@@ -288,7 +288,7 @@ def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: Spark
     ready = pipeline.judge_table(spark, path, plan, **options)
     assert (ready.decision.cause, ready.plan) == ("approved_by_hand", merge)
     with pytest.raises(UnsupportedTableError, match=r"merging files of .* needs Delta's own transaction"):
-        pipeline.carry_out(spark, ready, state=state, committer="public")
+        pipeline.carry_out(spark, ready, pipeline.RelayoutSettings(state=state, committer="public"))
     assert open_table(spark, path).version == 0
     public = pipeline.judge_table(spark, path, plan, committer="public", **options)
     assert (public.decision.cause, public.plan) == ("awaiting_approval", plan)
@@ -306,7 +306,7 @@ def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark:
     first = judged()
     assert (first.outcome, first.decision.cause) == ("postponed", "awaiting_approval")
     assert f"zorder approve --table sales --plan {plan.plan_id} --state {state}" in first.decision.reasons[0]
-    assert pipeline.carry_out(spark, first, state=state).decision == "postponed"
+    assert pipeline.carry_out(spark, first, pipeline.RelayoutSettings(state=state)).decision == "postponed"
     another = replace(plan, target_file_rows=700)
     assert judged(another).request.plan_id == plan.plan_id, "the plan that waits is no moving target"
     assert [request.plan_id for request in pipeline.waiting_requests(spark, state)] == [plan.plan_id]
@@ -331,7 +331,7 @@ def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark:
     ready = judged(another)
     assert (ready.outcome, ready.decision.cause, ready.plan) == ("approved", "approved_by_hand", plan)
     assert ready.decision.reasons[0] == f"plan {plan.plan_id} was approved by asha"
-    assert pipeline.carry_out(spark, ready, rules=rules, state=state).decision == "applied"
+    assert pipeline.carry_out(spark, ready, pipeline.RelayoutSettings(rules=rules, state=state)).decision == "applied"
     assert pipeline.waiting_requests(spark, state) == []
 
     other = replace(promising(spark, path, column="v"), origin="learned")
@@ -417,7 +417,9 @@ def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
     assert all(cost > 0 for cost in hours)
     outcomes = [one.outcome for one in pipeline.share_budget([off, approved], sum(hours) - min(hours) / 2)]
     assert outcomes == ["approved", "postponed"]
-    assert pipeline.carry_out(spark, approved, rules=rules, state=state).decision == "applied"
+    assert (
+        pipeline.carry_out(spark, approved, pipeline.RelayoutSettings(rules=rules, state=state)).decision == "applied"
+    )
     (entry,) = Ledger(spark, state).entries()
     assert entry.cost_expected == pytest.approx(hours[1] * 3600)
 
@@ -447,7 +449,7 @@ def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tm
     pipeline.answer_request(spark, state, "sales", by="asha")
     ready = pipeline.judge_table(spark, path, plan, **options)
     assert ready.decision.cause == "approved_by_hand"
-    assert pipeline.carry_out(spark, ready, state=state).decision == "applied"
+    assert pipeline.carry_out(spark, ready, pipeline.RelayoutSettings(state=state)).decision == "applied"
     fresh = promising(spark, path, column="v")
     assert pipeline.judge_table(spark, path, fresh, **options).decision.cause == "worth_it", "our newest stands again"
     assert len(Ledger(spark, state).entries()) == 2
@@ -523,5 +525,5 @@ def test_a_night_with_nothing_new_settles_what_was_asked_and_does_what_was_appro
     pipeline.answer_request(spark, state, "sales", by="asha")
     ready = judged(kept)
     assert (ready.outcome, ready.decision.cause, ready.plan) == ("approved", "approved_by_hand", other)
-    assert pipeline.carry_out(spark, ready, rules=rules, state=state).decision == "applied"
+    assert pipeline.carry_out(spark, ready, pipeline.RelayoutSettings(rules=rules, state=state)).decision == "applied"
     assert waiting() == []

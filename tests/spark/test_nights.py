@@ -13,8 +13,8 @@ from pyspark.sql import functions as F
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import Course, Drift
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging import judge as judging

@@ -15,8 +15,8 @@ import zorder_pipeline
 from zorder_pipeline import pipeline
 from zorder_pipeline.features.sop import Sop, Vectors, vector_sql
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
-from zorder_pipeline.layout import learn
+from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.layout import choosing
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
@@ -169,7 +169,7 @@ def test_nights_go_on_with_a_partition_index(
     assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
     rows = spark.range(6000, 6600).selectExpr("id", *_columns()).repartition(3)
     rows.write.format("delta").mode("append").save(path)
-    monkeypatch.setattr(learn, "MIN_GAIN", 0.9)  # of so small a table a whole relayout would be worth it
+    monkeypatch.setattr(choosing, "MIN_GAIN", 0.9)  # of so small a table a whole relayout would be worth it
     later, _, analysis = night()
     assert (later.origin, later.spec) == (KEPT, plan.spec)
     values = {f: column.values for f, column in analysis.sample.columns.items()}

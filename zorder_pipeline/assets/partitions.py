@@ -27,11 +27,11 @@ from .settings import gate_settings, rules
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-    from zorder_pipeline.pipeline import Judgement, PartitionOutcome
+    from zorder_pipeline.pipeline import Judgement, PartitionOutcome, RelayoutSettings
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "noted_changes"]
-__all__ += ["partitions_of", "relayout_options", "separately"]
+__all__ += ["partitions_of", "relayout_settings", "separately"]
 
 PARTITIONS = "clustered_partitions"
 
@@ -76,25 +76,27 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
                 table.table,
                 plan,
                 list(context.partition_keys),
+                relayout_settings(context, shelf),
                 gate=replace(gate_settings(table), min_new_data_share=0.0, min_new_data_bytes=0.0),  # a person's wish
-                **relayout_options(context, shelf),
             )
             yield from _recorded(context, shelf, outcomes, rows)
 
     return _clustered_partitions
 
 
-def relayout_options(context: AssetExecutionContext, shelf: Shelf) -> dict[str, Any]:
-    """What the table's configuration says to `zorder_pipeline.pipeline.carry_out`."""
+def relayout_settings(context: AssetExecutionContext, shelf: Shelf) -> "RelayoutSettings":
+    """How the table's configuration has relayouts carried out."""
+    from zorder_pipeline.pipeline import RelayoutSettings
+
     layout = shelf.table.layout
-    return {
-        "rules": rules(shelf.config, shelf.table),
-        "verify": layout.verify,
-        "row_group_bytes": layout.row_group_bytes,
-        "committer": layout.committer,
-        "state": shelf.config.state,
-        "progress": context.log.info,
-    }
+    return RelayoutSettings(
+        rules=rules(shelf.config, shelf.table),
+        verify=layout.verify,
+        row_group_bytes=layout.row_group_bytes,
+        committer=layout.committer,
+        state=shelf.config.state,
+        progress=context.log.info,
+    )
 
 
 def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequence["PartitionOutcome"]) -> None:
@@ -223,8 +225,7 @@ def separately(
     keep_in_step(context.instance, shelf.table.name, list(rows))
 
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
-    options = relayout_options(context, shelf)
-    outcomes = pipeline.carry_out_partitions(spark, judged, keys, **options)
+    outcomes = pipeline.carry_out_partitions(spark, judged, keys, relayout_settings(context, shelf))
     results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True)
     applied = [result for result in results if result.decision == "applied"]
     return replace(

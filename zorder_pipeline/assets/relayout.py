@@ -31,7 +31,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import cause_of, gigabytes, md, md_table, percent, picture, table_facts
-from .partitions import first_line, noted_changes, relayout_options, separately
+from .partitions import first_line, noted_changes, relayout_settings, separately
 from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _carried_out(
     from zorder_pipeline import pipeline
 
     try:
-        return pipeline.carry_out(spark, tonight, **relayout_options(context, shelf))
+        return pipeline.carry_out(spark, tonight, relayout_settings(context, shelf))
     except (LostRaceError, VerificationError, RecordError):
         raise
     except Exception as error:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.config import BlackoutConfig, PipelineConfig, TableConfig
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.holds import Blackout
+from zorder_pipeline.gate.settings import GateSettings
 
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import LearnSettings, Rules

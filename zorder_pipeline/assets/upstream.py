@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
 
-LOOKED_AT = 60
+RECENT = 60
 """Newest commits that are always looked at."""
 FURTHER, FURTHEST = 1000, 10_000
 """Commits looked at by one who wants all and has not looked before, and by anyone at most."""
@@ -125,7 +125,7 @@ def _partitions(found: DeltaTable) -> tuple[str, ...]:
 def _history(found: DeltaTable, seen: int) -> list[dict[str, Any]]:
     """The newest commits, newest first: those since ``seen`` and so many that one of them changed data."""
     since = {LATEST: 0, -1: FURTHER}.get(seen, found.version() - seen)
-    limit = min(FURTHEST, max(LOOKED_AT, since))
+    limit = min(FURTHEST, max(RECENT, since))
     while True:
         commits = sorted(found.history(limit), key=lambda commit: -int(commit["version"]))
         if len(commits) < limit or limit == FURTHEST or any(map(_changed_data, commits)):

@@ -18,6 +18,7 @@ from zorder_pipeline.features.select import analyse
 from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.draft import AnyDraft, SampledTable
+from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
@@ -133,13 +134,10 @@ def learn(
     )
     features = [name for name in analyse(log, loaded.schema, sample).ranked if name in columns]
     types = {column.name: column.type for column in loaded.schema.columns}
-    table = SampledTable.build(columns, types, features, stored, files)
-    blocks = blocks_of(log)
-    settings = SearchSettings(TRIALS, seed)
-    learned = learn_layout(
-        table, columns, loaded.schema, boxes, np.ones(len(log)), blocks, settings, stands_for=loaded.rows / len(chosen)
-    )
-    return learned, table, chosen
+    coded = SampledTable.build(columns, types, features, stored, files)
+    table = KnownTable(coded, columns, loaded.schema, stands_for=loaded.rows / len(chosen))
+    learned = learn_layout(table, WeighedLog(boxes, np.ones(len(log)), blocks_of(log)), SearchSettings(TRIALS, seed))
+    return learned, coded, chosen
 
 
 def _in_hindsight(loaded: Loaded, sampled: SampledTable, chosen: npt.NDArray[np.int64]) -> AnyDraft:

@@ -145,7 +145,7 @@ def _maintain(
 def _ours(spark: SparkSession, contender: _Contender, asked: Sequence[Record], files: int, folder: Path) -> str:
     """A night as the pipeline has it: analyse, estimate, let the gate decide; returns the decision and its reason."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.gate.decision import GateSettings
+    from zorder_pipeline.gate.settings import GateSettings
     from zorder_pipeline.relayout.snapshot import open_table
 
     if not asked:

@@ -17,7 +17,7 @@ from .numbers import FiniteRange
 from .states import existing, written
 
 if TYPE_CHECKING:
-    from zorder_pipeline.gate.decision import GateSettings
+    from zorder_pipeline.gate.settings import GateSettings
     from zorder_pipeline.pipeline import PromiseCheck
 
 __all__ = ["calibrate", "gate_options", "gate_settings", "savings"]
@@ -62,7 +62,7 @@ def gate_options(function: Callable[..., Any]) -> Callable[..., Any]:
 def gate_settings(horizon_days: float, queries_per_day: float | None, price: float) -> GateSettings:
     """Settings from `gate_options`."""
     from zorder_pipeline.gate.cost import CostModel
-    from zorder_pipeline.gate.decision import GateSettings
+    from zorder_pipeline.gate.settings import GateSettings
 
     costs = CostModel(price_per_core_hour=price)
     return GateSettings(horizon_days=horizon_days, queries_per_day=queries_per_day, costs=costs)

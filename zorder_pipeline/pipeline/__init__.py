@@ -32,6 +32,7 @@ from .rewriting.apply import apply, carry_out, dry_result
 from .rewriting.calibration import calibrate
 from .rewriting.compacting import compact
 from .rewriting.partitions import PartitionOutcome, apply_partitions, carry_out_partitions, rows_by_partition
+from .rewriting.relayout_settings import RelayoutSettings
 from .rewriting.tidying import tidy_state
 
 __all__ = [
@@ -41,6 +42,7 @@ __all__ = [
     "PartitionOutcome",
     "Progress",
     "PromiseCheck",
+    "RelayoutSettings",
     "Rules",
     "Savings",
     "TableAnalysis",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.java import carried, java_class, scala_object, sequence
 
-from .sessions import encoders
+from .actions import actions_frame
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -45,10 +45,7 @@ class AddFiles:
 
     def frame(self) -> DataFrame:
         """Their own columns, from memory."""
-        from pyspark.sql import DataFrame
-
-        rows = self.spark._jsparkSession.createDataset(self._listed, encoders(self.spark).addFileEncoder())
-        return DataFrame(rows.toDF(), self.spark)
+        return actions_frame(self.spark, self._listed)
 
     def of(self, paths: Sequence[str]) -> JavaObject:
         """A Scala sequence of those of some files, by their paths as in the actions."""

@@ -7,10 +7,8 @@ isolation: concurrent appends survive, a concurrent change of an input file abor
 from __future__ import annotations
 
 import contextlib
-import json
 import sys
 import threading
-import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -20,6 +18,7 @@ from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.state.conflicts import conflict, lost_races
 from zorder_pipeline.versions import supported_text
 
+from .actions import actions_frame, actions_summary, removals, tagged, typed_actions
 from .committer import Replacement, Written
 from .failures import of_constraints
 from .history import USER_METADATA, history_of, made_as, told_with
@@ -33,12 +32,10 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import DataFrame
 
-__all__ = ["Transaction", "actions_summary"]
+__all__ = ["Transaction"]
 
 _labelling = threading.Lock()
 """Two relayouts of a session would take each other's label for the session's own."""
-PART = r"part-(\d+)-[^/]*$"
-"""Spark names a file by the partition that wrote it."""
 
 
 class Transaction:
@@ -131,7 +128,7 @@ class Transaction:
                     raise TableError(f"{location} could not be written: {cause(java)}; nothing changed") from error
                 why = of_constraints(conf, self.current.struct)
                 raise TableError(f"{location} could not be written: {first_line(java.getMessage())} ({why})") from error
-        return self._frame(self.written)
+        return actions_frame(self.spark, self.written)
 
     def written_rows(self) -> DataFrame:
         """The rows of the files just written, read back."""
@@ -155,23 +152,17 @@ class Transaction:
             LostRaceError: another writer changed an input file; nothing was committed.
             VerificationError: whether it is committed is not known, or it may come late.
         """
-        from pyspark.sql import functions as F
-
         assert self.written is not None
-        number = F.regexp_extract("path", PART, 1).try_cast("int")  # a file of another name is left without tags
-        own = F.get(F.from_json(F.lit(json.dumps([dict(item) for item in tags])), "array<map<string,string>>"), number)
-        none = F.create_map().cast("map<string,string>")
-        both = F.map_concat(F.coalesce(F.col("tags"), none), F.coalesce(own, none))
-        tagged_files = self._frame(self.written).withColumns({"tags": both, "dataChange": F.lit(False)})
         kinds = encoders(self.spark)
-        added = _typed(tagged_files, kinds.addFileEncoder())
+        added = typed_actions(tagged(actions_frame(self.spark, self.written), tags), kinds.addFileEncoder())
         actions = java_class(self.spark, "java.util.ArrayList")(added)
-        actions.addAll(_typed(self._removals(), kinds.removeFileEncoder()))
+        removed = removals(actions_frame(self.spark, self.inputs))
+        actions.addAll(typed_actions(removed, kinds.removeFileEncoder()))
         operation = self._operation(columns)
         tags_of_commit = jvm(self.spark).PythonUtils.toScalaMap({})
         if "rowTracking" in self.current.features:
-            tagged = self._row_tracking().addPreservedRowTrackingTagIfNotSet
-            tags_of_commit = tagged(self.current.jsnapshot, tags_of_commit)
+            preserving = self._row_tracking().addPreservedRowTrackingTagIfNotSet
+            tags_of_commit = preserving(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
         note = ""
         with lost_races(self.current.location), _labelling:
@@ -236,7 +227,7 @@ class Transaction:
 
     def _new_paths(self) -> list[str]:
         """Paths of the files that were written, as in their AddFile actions."""
-        return [row["path"] for row in self._frame(self.written).select("path").collect()]
+        return [row["path"] for row in actions_frame(self.spark, self.written).select("path").collect()]
 
     def _refuse_another_log(self) -> None:
         """Ask once more whether the entry that we build on is still there.
@@ -277,25 +268,6 @@ class Transaction:
             for written in self._new_paths():
                 filesystem.delete(path(root, path(unquoted(written))), False)
 
-    def _removals(self) -> DataFrame:
-        """RemoveFile actions of the inputs, as a DataFrame in the action's own columns."""
-        from pyspark.sql import functions as F
-
-        return self._frame(self.inputs).select(
-            "path",
-            F.lit(int(time.time() * 1000)).cast("bigint").alias("deletionTimestamp"),
-            F.lit(False).alias("dataChange"),
-            F.lit(True).alias("extendedFileMetadata"),
-            "partitionValues",
-            "size",
-            "tags",
-            "deletionVector",
-            "baseRowId",
-            "defaultRowCommitVersion",
-            "stats",
-            "backReference",
-        )
-
     def _operation(self, columns: Sequence[str]) -> JavaObject:
         optimize = java_class(self.spark, "org.apache.spark.sql.delta.DeltaOperations$Optimize")
         return optimize(
@@ -313,13 +285,6 @@ class Transaction:
             registered[name] = metric
         self.txn.registerSQLMetrics(self.spark._jsparkSession, jvm(self.spark).PythonUtils.toScalaMap(registered))
 
-    def _frame(self, files: JavaObject) -> DataFrame:
-        """AddFile actions as a DataFrame."""
-        from pyspark.sql import DataFrame
-
-        encoder = encoders(self.spark).addFileEncoder()
-        return DataFrame(self.spark._jsparkSession.createDataset(files, encoder).toDF(), self.spark)
-
     def _row_tracking(self) -> JavaObject:
         return scala_object(self.spark, "org.apache.spark.sql.delta.RowTracking")
 
@@ -327,15 +292,3 @@ class Transaction:
 def _shown(label: str) -> str:
     """Where a commit can be found, in words."""
     return f"DESCRIBE HISTORY shows {label!r} in the userMetadata of the commit"
-
-
-def _typed(frame: DataFrame, encoder: JavaObject) -> JavaObject:
-    """A Java list of the frame's rows as objects of the encoder's class."""
-    return getattr(frame._jdf, "as")(encoder).collectAsList()
-
-
-def actions_summary(actions: DataFrame) -> tuple[int, int, int]:
-    """Number, rows and bytes of AddFile actions."""
-    rows = actions.select("size", "stats").collect()
-    counted = sum(json.loads(row["stats"])["numRecords"] for row in rows)
-    return len(rows), counted, sum(row["size"] for row in rows)

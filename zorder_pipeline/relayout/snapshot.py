@@ -20,6 +20,7 @@ from .add_files import AddFiles
 from .failures import replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
+from .rewritable import why_unsupported
 from .sessions import activate, no_table, session_versions
 
 if TYPE_CHECKING:
@@ -35,19 +36,7 @@ AUTO, TRANSACTION, PUBLIC = COMMITTERS
 """How a table is opened and rewritten: ``transaction`` by Delta's own, ``public`` by public API alone, whole partitions
 only; ``auto`` takes the transaction but in a session that has none."""
 
-OWN_COLUMNS = "__zorder_"
-"""What the names of the columns start with that a relayout adds while it runs."""
 KEPT = 2
-SUPPORTED_FEATURES = frozenset(
-    {
-        *("appendOnly", "invariants", "checkConstraints", "changeDataFeed", "generatedColumns", "columnMapping"),
-        *("identityColumns", "deletionVectors", "rowTracking", "timestampNtz", "typeWidening", "typeWidening-preview"),
-        *("domainMetadata", "v2Checkpoint", "inCommitTimestamp", "inCommitTimestamp-preview", "icebergCompatV1"),
-        *("icebergCompatV2", "variantType", "variantType-preview", "variantShredding-preview", "variantShredding"),
-        *("allowColumnDefaults", "clustering"),  # a liquid table is one that has clustering columns
-        *("vacuumProtocolCheck", "checkpointProtection", "collations", "collations-preview"),
-    }
-)
 
 
 class TableSnapshot:
@@ -116,22 +105,8 @@ class TableSnapshot:
 
     def unsupported(self) -> str | None:
         """Why this table may not be rewritten, as a sentence with the way out; None when it may."""
-        if "clustering" in self.features and self._clustering_columns():
-            return (
-                f"{self.location} uses liquid clustering, and its own OPTIMIZE would undo any other layout; use the "
-                "learned columns as advice: ALTER TABLE ... CLUSTER BY (<columns>), or CLUSTER BY NONE to let zorder "
-                "lay it out"
-            )
-        if unknown := sorted(self.features - SUPPORTED_FEATURES):
-            feature = unknown[0]
-            return (
-                f"{self.location} has the table feature {feature}, which this version cannot rewrite safely; use the "
-                "learned columns as advice for OPTIMIZE ... ZORDER BY or CLUSTER BY, or drop the feature if it is not "
-                "needed: ALTER TABLE ... DROP FEATURE"
-            )
-        if own := [name for name in self.struct.names if name.lower().startswith(OWN_COLUMNS)]:
-            return f"{self.location} has a column {own[0]}, a name that zorder itself uses; rename the column"
-        return None
+        clustered = "clustering" in self.features and bool(self._clustering_columns())
+        return why_unsupported(self.location, self.features, self.struct.names, clustered)
 
     def refuse_unless_as(self, planned: TableSnapshot) -> None:
         """Refuse to rewrite what a table has become since it was planned for.

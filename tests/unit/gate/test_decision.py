@@ -9,8 +9,9 @@ import pytest
 
 from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
-from zorder_pipeline.gate.decision import GateSettings, decide, judge
+from zorder_pipeline.gate.decision import decide, judge
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec

@@ -1,15 +1,15 @@
 """The search and the choice on small planted tables."""
 
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
 import pytest
 
-from zorder_pipeline.layout import learn as learning
 from zorder_pipeline.layout.baselines import BASELINES, Training
 from zorder_pipeline.layout.blocks import split_log
+from zorder_pipeline.layout.choosing import choose
 from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.evidence import BlockQueries, KnownTable, WeighedLog
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.placement import files_under
@@ -50,8 +50,13 @@ def learn(queries: list[Boxes], columns: dict | None = None, stored: np.ndarray 
     columns = columns or sample()
     stored = np.random.default_rng(9).integers(0, FILES, ROWS).astype(np.int32) if stored is None else stored
     table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
+    return learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), SearchSettings(200, 1))
+
+
+def logged(queries: list[Boxes], weights: np.ndarray | None = None) -> WeighedLog:
+    """Different statements, in this order; each weighs 1 without ``weights``."""
     blocks = split_log([str(i) for i in range(len(queries))], [None] * len(queries))
-    return learn_layout(table, columns, SCHEMA, queries, np.ones(len(queries)), blocks, SearchSettings(200, 1))
+    return WeighedLog(queries, np.ones(len(queries)) if weights is None else weights, blocks)
 
 
 def test_unequal_filters_get_unequal_bits_and_unqueried_columns_none() -> None:
@@ -81,11 +86,10 @@ def test_many_small_files_are_judged_by_their_own_statistics() -> None:
     columns, queries = sample(), ranges("ab", [30_000, 30_000], 120, 3)
     stored = np.arange(ROWS, dtype=np.int32)
     table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
-    blocks = split_log([str(i) for i in range(len(queries))], [None] * len(queries))
 
     def found(lies: np.ndarray | None) -> Learned:
-        settings = SearchSettings(100, 1)
-        return learn_layout(table, columns, SCHEMA, queries, np.ones(120), blocks, settings, lies=lies)
+        known = KnownTable(table, columns, SCHEMA, lies=lies)
+        return learn_layout(known, logged(queries), SearchSettings(100, 1))
 
     assert found(None).spec is None
     learned = found(np.ones(120))
@@ -97,9 +101,7 @@ def test_a_time_budget_bounds_what_is_searched_and_says_what_was_left_out() -> N
     columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
     settings = SearchSettings(10**6, 1, seconds=0.5)
-    learned = learn_layout(
-        table, columns, SCHEMA, queries, np.ones(60), split_log([str(i) for i in range(60)], [None] * 60), settings
-    )
+    learned = learn_layout(KnownTable(table, columns, SCHEMA), logged(queries), settings)
     assert learned.left_out == ("seed", "qd-tree", "piecewise")
     assert len(learned.history) < 10**5
     assert learned.spec is not None
@@ -170,7 +172,7 @@ def test_every_baseline_and_the_seeds_method_can_be_laid_out() -> None:
 @pytest.mark.parametrize("name", ["qd-tree", "piecewise"])
 def test_a_baseline_that_wins_is_the_layout_that_was_chosen(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """On the select queries this tree was better than our own kind of tree, which must not take its place."""
-    monkeypatch.setattr("zorder_pipeline.layout.learn._choose", lambda *_: name)
+    monkeypatch.setattr("zorder_pipeline.layout.learn.choose", lambda *_: name)
     queries, columns = ranges("ab", [5_000, 25_000], 120, 3), sample()
     learned = learn(queries, columns)
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
@@ -205,14 +207,12 @@ def test_what_queries_cost_decides_between_layouts() -> None:
     columns = sample()
     stored = np.random.default_rng(9).integers(0, FILES, ROWS).astype(np.int32)
     table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES)
-    blocks = split_log([str(i) for i in range(180)], [None] * 180)
     on_a = np.array([any(item.column == "a" for box in query for item in box) for query in queries])
     bits = {}
     for dear in ("a", "b"):
         weights = np.where(on_a == (dear == "a"), 1.9, 0.1)
-        bits[dear] = learn_layout(
-            table, columns, SCHEMA, queries, weights, blocks, SearchSettings(200, 1)
-        ).spec.allocation()
+        known = KnownTable(table, columns, SCHEMA)
+        bits[dear] = learn_layout(known, logged(queries, weights), SearchSettings(200, 1)).spec.allocation()
     assert bits["a"]["a"] > bits["a"].get("b", 0)
     assert bits["b"]["b"] > bits["b"].get("a", 0)
 
@@ -221,8 +221,7 @@ def test_what_queries_weigh_decides_whether_a_gain_is_sure() -> None:
     """Twenty light queries gain what three heavy ones lose."""
     weights = np.array([1.0] * 20 + [10.0] * 3)
     asked = Asked.once(23)
-    select = learning._Part([], cast(Any, None), asked.sums(weights), asked)
     stored, read = np.full(23, 0.5), np.array([0.0] * 20 + [1.0] * 3)
     for weigh, name in ((np.ones(23), "learned"), (weights, "stored")):
-        part = replace(select, weights=asked.sums(weigh))
-        assert learning._choose({"learned": read}, stored, weigh, part, np.random.default_rng(0)) == name
+        select = BlockQueries([], cast(Any, None), asked.sums(weigh), asked, weigh)
+        assert choose({"learned": read}, stored, select, np.random.default_rng(0)) == name

@@ -12,13 +12,15 @@ from tests.unit.layout.test_trees import SCHEMA, TYPES, Columns, between
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.cells import cell_sizes, cut_cells
+from zorder_pipeline.layout.choosing import UNEVEN
 from zorder_pipeline.layout.deepen import deepened
 from zorder_pipeline.layout.draft import SampledTable
+from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.explain import explain
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.grow import SIZES, Grower, grow_tree, uneven
 from zorder_pipeline.layout.interleave import keys
-from zorder_pipeline.layout.learn import UNEVEN, learn_layout
+from zorder_pipeline.layout.learn import learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
@@ -137,7 +139,8 @@ def test_the_learner_takes_it_where_it_reads_least_and_says_so() -> None:
     columns, asked = sample(0), queries(1, 120)
     table = SampledTable.build(columns, TYPES, list("abc"), (np.arange(ROWS) % FILES).astype(np.int32), FILES)
     blocks = split_log([str(i) for i in range(120)], [None] * 120)
-    learned = learn_layout(table, columns, SCHEMA, asked, np.ones(120), blocks, SearchSettings(40, 0))
+    known = KnownTable(table, columns, SCHEMA)
+    learned = learn_layout(known, WeighedLog(asked, np.ones(120), blocks), SearchSettings(40, 0))
     assert learned.name == UNEVEN
     assert learned.spec is not None
     assert learned.spec.smallest_file < 0.5

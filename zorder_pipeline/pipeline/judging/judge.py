@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zorder_pipeline.errors import UnsupportedTableError
-from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings, decide, postponed
+from zorder_pipeline.gate.decision import UNSOUGHT, decide, postponed
 from zorder_pipeline.gate.holds import Hold, held, stopped_by
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
@@ -137,13 +138,12 @@ def hold_now(
     state: str | None,
     rules: Rules | None = None,
     now: datetime | None = None,
-    environment: Mapping[str, str] | None = None,
 ) -> Hold | None:
     """Why nothing may be rewritten now: the kill switch (configuration, environment, state) or a blackout window."""
     rules = rules or Rules()
     states = dict.fromkeys(folder for folder in (state, rules.stop_state) if folder is not None)
     note = next((said for folder in states if (said := StopFile(spark, folder).note()) is not None), None)
-    stopped = stopped_by(os.environ if environment is None else environment, rules.stop, note)
+    stopped = stopped_by(os.environ, rules.stop, note)
     return stopped or held(now or datetime.now(UTC), rules.blackouts)
 
 

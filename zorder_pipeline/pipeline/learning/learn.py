@@ -3,45 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from functools import partial
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from zorder_pipeline import __version__
-from zorder_pipeline.features.statistics import worth_keeping
-from zorder_pipeline.gate.benefit import observed_rate
-from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import UNSOUGHT, GateSettings
-from zorder_pipeline.layout.blocks import blocks_of
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.pipeline.logs import ingest, names_of
-from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 
 from .analysing import analyse
 from .candidates import Unseen, candidates_at_first, candidates_of
-from .drifting import Memory, fits, missed, noticed, still_fitting, with_regret
-from .keeping import kept_files, layout_of
+from .drafting import STAYS, drafted
+from .drifting import Memory, missed, with_regret
+from .keeping import layout_of
 from .proving import earlier_ones_proved, proved
 from .reading_layout import for_reading
-from .seeking import sought
-from .sizes import partitions_of, target_rows
+from .seeking import Sought, sought
+from .situation import Situation, situation_of
+from .sizes import target_rows
 from .useful_statistics import useful_statistics
-from .volumes import present_volumes, with_sampled_pages
 from .words import bit_order
-from .worth import may_pay, why_not_search
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["learn", "learn_layout_for", "learn_remembering"]
-
-FEW_ROWS_PER_FILE = 50
-STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
 
 
 def learn(
@@ -125,100 +115,115 @@ def learn_remembering(
         gate: what the gate will assume and demand: where no layout can meet it, none is sought (`why_not_search`). None
             searches always, and tells the regret in the cost model's assumptions.
     """
-    settings, memory = settings or LearnSettings(), memory or Memory()
-    changes, memory = noticed(analysis, memory, present), still_fitting(analysis, memory)
-    present = present if present is not None and fits(analysis, present) else None
-    snapshot, sample = analysis.snapshot, analysis.sample
-    types = {column.name: column.type for column in snapshot.schema.columns}
-    partition = partitions_of(sample, snapshot.schema.partition_columns)
-    blocks = blocks_of(analysis.queries)
-    kept = kept_files(analysis, present, partition) if present is not None else None
-    rate = (
-        observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries))
-        if settings.queries_per_day is None
-        else (settings.queries_per_day, "configured")
-    )
-    unseen = blocks.promise
-    queries = unseen.each(analysis.queries), unseen.each(analysis.boxes)
-    now = None
-    if blocks.apart:
-        now = replace(present_volumes(snapshot, *queries), times=unseen.times)
-        now = with_sampled_pages(analysis, now, queries[1])
-    standing = kept if kept is not None else sample.file
-    unsought, scans, costs = "", 0.0, gate.costs if gate is not None else CostModel()
-    if gate is not None:
-        asked = gate.queries_per_day if gate.queries_per_day is not None else rate[0]
-        scans = asked * gate.horizon_days
-        unsought = why_not_search(analysis, settings, memory, present, standing, now, scans, gate)
+    settings = settings or LearnSettings()
+    situation = situation_of(analysis, settings, present, memory or Memory(), gate)
     found = sought(
-        analysis, settings, blocks, kept=kept, partition=partition, warm=warm, progress=progress, searching=not unsought
+        analysis, settings, situation.blocks, kept=situation.kept, partition=situation.partition, warm=warm,
+        progress=progress, searching=not situation.unsought,
+    )  # fmt: skip
+    sampled = Unseen(analysis, settings, situation.unseen, found.learned.before, situation.rate, situation.now)
+    night = _Night(drafted(situation, found), found.learned, situation.memory, sampled)
+    for_readers = settings.enriched_share > 0
+    if not for_readers:
+        night = _with_losses(situation, night)
+    night = _with_promise(situation, night)
+    if for_readers and not night.stays:
+        night = _for_readers(situation, found, night)
+        if not night.stays:  # a layout of its own kind, weighed alone
+            return night.plan, night.learned, night.memory
+    night = _with_useful_statistics(situation, found, night)
+    if for_readers:
+        night = _with_losses(situation, night)
+    plan, memory = _with_candidates(situation, night), night.memory
+    if situation.laid_out is None:  # nothing can be lost yet
+        memory = replace(memory, drift=None, rivals={})
+    types = {column.name: column.type for column in analysis.snapshot.schema.columns}
+    return plan, night.learned, replace(memory, columns=types)
+
+
+@dataclass(frozen=True, eq=False)
+class _Night:
+    """What a night has come to, step by step.
+
+    Attributes:
+        plan: tonight's, ``stays`` when it keeps the present layout.
+        memory: what is to be remembered.
+        proof: what candidates promise by.
+    """
+
+    plan: Plan
+    learned: Learned
+    memory: Memory
+    proof: Unseen
+
+    @property
+    def stays(self) -> bool:
+        """Whether the present layout is kept."""
+        return self.plan.origin == KEPT
+
+
+def _with_losses(situation: Situation, night: _Night) -> _Night:
+    """What the present layout has lost with the new queries; a night that seeks nothing leaves that to a later one."""
+    present = situation.laid_out
+    if present is None or situation.unsought:
+        return night
+    unseen = situation.unseen.queries.tolist()
+    memory = missed(situation.analysis, night.memory, present, situation.standing, night.plan, unseen, situation.costs)
+    return replace(night, memory=memory, plan=with_regret(night.plan, memory, present))
+
+
+def _with_promise(situation: Situation, night: _Night) -> _Night:
+    """What the plan saves on queries that chose nothing, told by all rows where these may be asked."""
+    kept = situation.kept if night.stays else None
+    plan, learned, proof = proved(
+        night.plan, night.learned, night.proof, situation.unseen_boxes, situation.may_pay, kept
     )
-    learned, target = found.learned, found.target
-    told = learned.before
-    times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
-    notes = [*changes, *without_statistics(analysis)]
-    if not blocks.apart:
-        notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
-    if unsought:
-        notes.append(f"{UNSOUGHT}: {unsought}")
-    if found.rows_per_file < FEW_ROWS_PER_FILE:
-        notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
-    if learned.left_out:
-        notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
-    stays = present if learned.name == KEPT else None
-    if stays is not None and not unsought:
-        notes.append(STAYS)
-    plan = Plan(
-        table=snapshot.location,
-        table_id=snapshot.table_id,
-        schema_hash=snapshot.schema.fingerprint,
-        delta_version=snapshot.version,
-        spec=stays.spec if stays is not None else learned.spec,
-        origin=KEPT if stays is not None else "learned",
-        target_file_rows=stays.target_file_rows if stays is not None else target,
-        predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
-        baselines=learned.baselines,
-        trials=len(learned.history),
-        seconds=learned.seconds,
-        log_watermark=max(times, default=None),
-        code_version=__version__,
-        notes=tuple(notes),
-        statistics=worth_keeping(tuple(analysis.columns)),
-        unsought=unsought,
+    return replace(night, plan=plan, learned=learned, proof=proof)
+
+
+def _for_readers(situation: Situation, found: Sought, night: _Night) -> _Night:
+    """The plan by a layout for the expected mix of readers, or by the present one when that is one and not beaten."""
+    plan, computed = for_reading(situation, night.plan, found.weights)
+    if plan is not None:
+        return replace(night, plan=plan, learned=replace(night.learned, computed=computed))
+    present = situation.laid_out
+    assert present is not None
+    before, here = night.proof.before, night.learned.stored_select
+    learned = replace(night.learned, spec=None, name=KEPT, select=here, before=before, after=night.learned.standing)
+    plan = replace(
+        night.plan,
+        spec=present.spec,
+        origin=KEPT,
+        target_file_rows=present.target_file_rows,
+        notes=(*night.plan.notes, STAYS),
+        predicted={**night.plan.predicted, "validation_fraction": here},
     )
-    proof = Unseen(analysis, settings, unseen, told, rate, now)  # candidates are compared by the sample
-    counted_on = present if present is not None and present.spec is not None and not unsought else None
-    if counted_on is not None and not settings.enriched_share:
-        memory = missed(analysis, memory, counted_on, standing, plan, unseen.queries.tolist(), costs)
-        plan = with_regret(plan, memory, counted_on)
-    proving = partial(may_pay, analysis, now=now, scans=scans, gate=gate) if gate and now else None
-    stay = kept if stays is not None else None
-    plan, learned, proof = proved(plan, learned, proof, queries[1], proving, stay)
-    if settings.enriched_share > 0 and stays is None:  # a layout of its own kind, weighed alone
-        own = kept if present is not None and present.spec is not None and present.spec.computed else None
-        other, computed = for_reading(analysis, settings, plan, found.weights, blocks, partition, own)
-        if other is not None:
-            return other, replace(learned, computed=computed), memory
-        assert present is not None
-        stays, here = present, learned.stored_select
-        learned = replace(learned, spec=None, name=KEPT, select=here, before=told, after=learned.standing)
-        plan = replace(plan, spec=present.spec, origin=KEPT, target_file_rows=present.target_file_rows)
-        plan = replace(plan, notes=(*plan.notes, STAYS), predicted={**plan.predicted, "validation_fraction": here})
-        plan = replace(plan, promise=proof.promise(plan, learned.standing, kept, told))
-    if analysis.columns and kept is not None and stays is not None:
-        useful = useful_statistics(analysis, kept, found.weights, blocks, stays.spec, stays.statistics)
-        plan = replace(plan, statistics=useful)
-    if present is None or present.spec is None:
+    promise = night.proof.promise(plan, learned.standing, situation.kept, before)
+    return replace(night, plan=replace(plan, promise=promise), learned=learned)
+
+
+def _with_useful_statistics(situation: Situation, found: Sought, night: _Night) -> _Night:
+    """Of a layout that is kept for what is new, the statistics that skip something by it."""
+    analysis, plan, present = situation.analysis, night.plan, situation.present
+    if not night.stays or present is None or situation.kept is None or not analysis.columns:
+        return night
+    useful = useful_statistics(analysis, situation.kept, found.weights, situation.blocks, plan.spec, present.statistics)
+    return replace(night, plan=replace(plan, statistics=useful))
+
+
+def _with_candidates(situation: Situation, night: _Night) -> Plan:
+    """The plan with all that could be done tonight, each with its own promise."""
+    plan, proof, present = night.plan, night.proof, situation.laid_out
+    if present is None:
         options = candidates_at_first(proof, plan)
         if options and options[0].action == ANOTHER:
             plan = replace(plan, target_file_rows=options[0].target_file_rows, promise=options[0].promise)
-        elif plan.spec is not None and not blocks.apart:  # nothing tells sizes apart
-            plan = replace(plan, target_file_rows=target_rows(snapshot, settings))
-        return replace(plan, candidates=options), learned, replace(memory, drift=None, rivals={}, columns=types)
-    if counted_on is not None and settings.enriched_share:
-        memory = missed(analysis, memory, counted_on, standing, plan, unseen.queries.tolist(), costs)
-    options = candidates_of(proof, plan, learned.standing, kept, present, memory)
-    plan = with_regret(replace(plan, candidates=options), memory, present)
-    if settings.confirm and proving is not None:
-        plan = earlier_ones_proved(plan, proof, queries[1], proving)
-    return plan, learned, replace(memory, columns=types)
+        elif plan.spec is not None and not situation.blocks.apart:  # nothing tells sizes apart
+            size = target_rows(situation.analysis.snapshot, situation.settings)
+            plan = replace(plan, target_file_rows=size)
+        return replace(plan, candidates=options)
+    options = candidates_of(proof, plan, night.learned.standing, situation.kept, present, night.memory)
+    plan = with_regret(replace(plan, candidates=options), night.memory, present)
+    if situation.settings.confirm and situation.may_pay is not None:
+        plan = earlier_ones_proved(plan, proof, situation.unseen_boxes, situation.may_pay)
+    return plan

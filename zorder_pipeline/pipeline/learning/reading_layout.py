@@ -10,29 +10,25 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from hashlib import blake2b
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.features.never_failing import never_failing
-from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.gate.benefit import ReadVolumes, promise
-from zorder_pipeline.layout.blocks import LogBlocks
+from zorder_pipeline.layout.choosing import MIN_GAIN, surely
 from zorder_pipeline.layout.draft import SampledTable
-from zorder_pipeline.layout.learn import MIN_GAIN, Learned, learn_layout, surely
-from zorder_pipeline.layout.placement import files_under
-from zorder_pipeline.layout.promise import whole_table_shares
+from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
+from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import SearchSettings
-from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
-from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
+from zorder_pipeline.pipeline.records import TableAnalysis
 
 from .confirming import confirmed
+from .reading_sample import Columns, ReadingSample, reading_sample
+from .situation import Situation
 from .sizes import query_bytes
 from .useful_statistics import reading_boxes, reading_schema, sampled_features, useful_statistics
 
@@ -41,8 +37,6 @@ __all__ = ["for_reading"]
 COLUMNS, BITS, INDEX, MIXED = "columns", "predicates", PARTITION_INDEX, f"{PARTITION_INDEX}, expressions"
 """The candidates: by columns alone, with predicates as columns of one bit, with an SOP partition index, and with that
 and expressions."""
-MOST_BITS = 16
-"""Predicates that the search places at most, those by which the most can be skipped."""
 BESIDE = 4
 """Columns beside a partition index (seed 004: more make each of them skip too little)."""
 MOST_LOST = 0.02
@@ -52,48 +46,12 @@ LONG = 3600.0
 SHARES = (1.0, 0.5, 0.25)
 """Parts of the expected share of scans that are tried as weight, until ordinary readers lose little enough."""
 
-Columns = Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]
+
 Floats = npt.NDArray[np.float64]
+T = TypeVar("T", float, Floats)
 
 
-@dataclass(frozen=True)
-class _Sampled:
-    """The sample with expressions, predicates and the partition index (`index` by name, "" without one) as columns, and
-    the queries of both readers."""
-
-    columns: Columns
-    schema: TableSchema
-    plain: tuple[Boxes, ...]
-    reading: tuple[Boxes, ...]
-    expressions: Mapping[str, str]
-    rows_per_file: float
-    partition: npt.NDArray[np.int32] | None
-    stands_for: float
-    index: str = ""
-
-    def read(self, spec: KeySpec | None, stored: npt.NDArray[np.int32], boxes: Sequence[Boxes]) -> Floats:
-        """Share of the rows that each query reads under a layout, shape (queries,)."""
-        rows = len(stored)
-        estimator = Estimator.build(self.columns, self.schema, boxes, rows)
-        return whole_table_shares(estimator, *self.blocks(spec, stored), self.stands_for)
-
-    def blocks(self, spec: KeySpec | None, stored: npt.NDArray[np.int32]) -> tuple[npt.NDArray[np.int32], int]:
-        """File of each row under a layout, and how many files."""
-        if spec is None:
-            return stored, int(stored.max()) + 1
-        file = files_under(spec, self.columns, self.rows_per_file, self.partition).astype(np.int32)
-        return file, int(file.max()) + 1
-
-
-def for_reading(
-    analysis: TableAnalysis,
-    settings: LearnSettings,
-    plan: Plan,
-    weights: Floats,
-    blocks: LogBlocks,
-    partition: npt.NDArray[np.int32] | None,
-    kept: npt.NDArray[np.int32] | None = None,
-) -> tuple[Plan | None, Columns]:
+def for_reading(situation: Situation, plan: Plan, weights: Floats) -> tuple[Plan | None, Columns]:
     """``plan``, or one whose layout is better for the expected mix of readers, with what was measured of both.
 
     With it come those columns of its key that the analysed sample lacks: an SOP partition index.
@@ -104,71 +62,115 @@ def for_reading(
 
     Args:
         plan: by columns alone.
-        weights, blocks, partition: as it was learned from.
-        kept: file of each sampled row once what is new is laid out by the table's present layout, which is one for
-            scans through ``reading/``; None without one.
+        weights: of all queries, as it was learned with, shape (queries,).
 
     Returns:
-        None for a plan when none is surely better than ``kept`` on the select queries.
+        None for a plan when the table lies by a layout for scans through ``reading/``, and none is surely better on the
+        select queries than laying out what is new by that.
     """
-    if not blocks.apart or not analysis.columns:
+    if not situation.blocks.apart or not situation.analysis.columns:
         return plan, {}
-    sampled = _sampled(analysis, plan.target_file_rows, partition)
-    stored = analysis.sample.file
-    candidates: dict[str, KeySpec | None] = {COLUMNS: plan.spec}
-    bits = [name for name in sampled.expressions if name != sampled.index]
-    computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
-    ranked = [name for name in analysis.features.ranked if name in sampled.columns][: settings.max_features]
-    share = settings.enriched_share
-    select, known = blocks.select, blocks.known
-    on_select = {"plain": select.each(sampled.plain), "reading": select.each(sampled.reading)}
-    weighs = select.sums(weights)
-    measured: dict[str, tuple[float, float]] = {}
+    sampled = reading_sample(situation.analysis, plan.target_file_rows, situation.partition)
+    contest = _Contest(situation, sampled, weights)
+    columns = contest.measured(plan.spec)
+    measured = {COLUMNS: columns, **_by_predicates(contest, plan, columns.plain * (1 + MOST_LOST))}
+    winner = min(measured, key=lambda name: contest.mixed(*measured[name].means))
+    spec = measured[winner].spec
+    present = situation.laid_out
+    if present is not None and present.spec is not None and present.spec.computed and situation.kept is not None:
+        select = situation.blocks.select
+        stays, goes = (contest.mixed(*read) for read in (contest.read(None, situation.kept), contest.read(spec)))
+        rng = np.random.default_rng(situation.settings.seed)
+        if not surely(select.observed(stays * (1 - MIN_GAIN) - goes, weights[select.queries]), rng):
+            return None, {}
+    useful = useful_statistics(situation.analysis, sampled.blocks(spec)[0], weights, situation.blocks, spec)
+    if idle := len(plan.statistics) - len(useful):
+        note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would skip next to nothing"
+        plan = replace(plan, notes=(*plan.notes, f"{note} by this layout, so they are not gathered"), statistics=useful)
+    own = {name: sampled.columns[name] for name in (spec.columns if spec is not None else ()) if name == sampled.index}
+    return _promised(contest, replace(plan, spec=spec), winner, measured), own
 
-    def measure(name: str) -> tuple[float, float]:
-        plain, reading = (
-            float(np.average(sampled.read(candidates[name], stored, boxes), weights=weighs))
-            for boxes in on_select.values()
-        )
-        measured[name] = plain, reading
-        return measured[name]
 
-    def mixed(spec: KeySpec | None, lies: npt.NDArray[np.int32]) -> Floats:
-        plain, reading = (sampled.read(spec, lies, boxes) for boxes in on_select.values())
+@dataclass(frozen=True)
+class _Measured:
+    """A layout, and the mean share of the rows that ordinary and other readers read of it on the select queries."""
+
+    spec: KeySpec | None
+    plain: float
+    reading: float
+
+    @property
+    def means(self) -> tuple[float, float]:
+        """Of ordinary readers, and of the others."""
+        return self.plain, self.reading
+
+
+@dataclass(frozen=True, eq=False)
+class _Contest:
+    """What layouts for the mix of readers are learned from and compared by."""
+
+    situation: Situation
+    sampled: ReadingSample
+    weights: Floats
+
+    @cached_property
+    def _select(self) -> tuple[list[Boxes], list[Boxes]]:
+        """The select queries as ordinary and other readers ask them."""
+        select = self.situation.blocks.select
+        return select.each(self.sampled.plain), select.each(self.sampled.reading)
+
+    def read(self, spec: KeySpec | None, lies: npt.NDArray[np.int32] | None = None) -> tuple[Floats, Floats]:
+        """Share of the rows that each select query reads by either reader; see `ReadingSample.read`."""
+        plain, reading = (self.sampled.read(spec, boxes, lies) for boxes in self._select)
+        return plain, reading
+
+    def measured(self, spec: KeySpec | None) -> _Measured:
+        """The same on average."""
+        weighs = self.situation.blocks.select.sums(self.weights)
+        plain, reading = (float(np.average(shares, weights=weighs)) for shares in self.read(spec))
+        return _Measured(spec, plain, reading)
+
+    def mixed(self, plain: T, reading: T) -> T:
+        """What the expected mix of readers reads, from what ordinary and other ones do."""
+        share = self.situation.settings.enriched_share
         return (1 - share) * plain + share * reading
 
-    allowed = measure(COLUMNS)[0] * (1 + MOST_LOST)
-    ordinary = _Ordinary(analysis, plan, known.statements, known.sums(weights), settings.confirm)
+
+def _by_predicates(contest: _Contest, plan: Plan, allowed: float) -> dict[str, _Measured]:
+    """The layout of each form that has one by which ordinary readers lose little.
+
+    Args:
+        allowed: mean share of the rows that they may read of the select queries.
+    """
+    situation, sampled = contest.situation, contest.sampled
+    known = situation.blocks.known
+    ordinary = _Ordinary(
+        situation.analysis, plan, known.statements, known.sums(contest.weights), situation.settings.confirm
+    )
+    found: dict[str, _Measured] = {}
+    for name, features in _forms(situation, sampled).items():
+        for part in SHARES if features else ():
+            spec = _learned(contest, features, situation.settings.enriched_share * part).spec
+            compiled = _compiled(spec, sampled.expressions, situation.analysis.sample.total_rows) if spec else plan.spec
+            measured = contest.measured(compiled)
+            if measured.plain <= allowed and ordinary.lose_little(compiled):
+                found[name] = measured
+                break
+    return found
+
+
+def _forms(situation: Situation, sampled: ReadingSample) -> dict[str, list[str]]:
+    """The columns that the search may use in each form."""
+    analysis = situation.analysis
+    bits = [name for name in sampled.expressions if name != sampled.index]
+    computed = [name for feature, name in analysis.columns.items() if feature.kind == "expression" and name in bits]
+    ranked = [name for name in analysis.features.ranked if name in sampled.columns][: situation.settings.max_features]
     forms = {BITS: [*ranked, *bits]}
     if sampled.index:
         forms[INDEX] = [sampled.index, *ranked[:BESIDE]]
         if computed:
             forms[MIXED] = [*forms[INDEX], *computed]
-    for name, features in forms.items():
-        for part in SHARES if features else ():
-            found = _learned(settings, sampled, features, share * part, weights, blocks, stored)
-            compiled = (
-                _compiled(found.spec, sampled.expressions, analysis.sample.total_rows) if found.spec else plan.spec
-            )
-            candidates[name] = compiled
-            if measure(name)[0] <= allowed and ordinary.lose_little(candidates[name]):
-                break
-        else:
-            measured.pop(name, None)
-    cost = {name: (1 - share) * plain + share * reading for name, (plain, reading) in measured.items()}
-    winner = min(cost, key=cost.__getitem__)
-    if kept is not None:
-        gained = mixed(None, kept) * (1 - MIN_GAIN) - mixed(candidates[winner], stored)
-        if not surely(select.observed(gained, weights[select.queries]), np.random.default_rng(settings.seed)):
-            return None, {}
-    file, _ = sampled.blocks(candidates[winner], stored)
-    useful = useful_statistics(analysis, file, weights, blocks, candidates[winner])
-    if idle := len(plan.statistics) - len(useful):
-        note = f"{idle} of {len(plan.statistics)} statistics that queries ask for would skip next to nothing"
-        plan = replace(plan, notes=(*plan.notes, f"{note} by this layout, so they are not gathered"), statistics=useful)
-    spec = candidates[winner]
-    own = {name: sampled.columns[name] for name in (spec.columns if spec is not None else ()) if name == sampled.index}
-    return _promised(analysis, settings, plan, spec, winner, measured, sampled, blocks), own
+    return forms
 
 
 class _Ordinary:
@@ -198,63 +200,19 @@ class _Ordinary:
         return None if told is None else float(np.average(told[1], weights=self.weights))
 
 
-def _sampled(analysis: TableAnalysis, target_rows: int, partition: npt.NDArray[np.int32] | None) -> _Sampled:
-    snapshot, sample = analysis.snapshot, analysis.sample
-    schema, names = reading_schema(analysis), sampled_features(analysis)
-    reading = reading_boxes(analysis, schema, names)
-    columns = dict(sample.arrays)
-    rows_per_file = sample.rows / max(1.0, sample.total_rows / target_rows)
-    safe = {f: sql for f in names if f.kind != "column" and (sql := never_failing(f.sql, snapshot.schema)) is not None}
-    predicates = [feature for feature in safe if feature.kind == "predicate"]
-    truth = [columns[names[f]][0].astype(np.bool_) & columns[names[f]][1] for f in predicates]
-    chosen = chosen_bits(predicates, truth, MOST_BITS)
-    expressions = {names[predicates[j]]: safe[predicates[j]] for j in chosen}
-    expressions |= {names[f]: sql for f, sql in safe.items() if f.kind == "expression"}
-    index = ""
-    if chosen:
-        features = [replace(predicates[j], sql=safe[predicates[j]]) for j in chosen]
-        codes = vectors_of([truth[j] for j in chosen])
-        distinct, counts = np.unique(codes, return_counts=True)
-        sop = Sop.learn(features, Vectors.of_codes(distinct, counts.astype(np.int64), len(chosen)), rows_per_file)
-        sql = sop.sql()  # a layout that the table lies by may have an index of its own
-        index = f"{INDEX} {blake2b(sql.encode(), digest_size=4).hexdigest()}"
-        columns[index] = sop.index_of(codes), np.ones(len(codes), dtype=np.bool_)
-        expressions[index] = sql
-        schema = TableSchema((*schema.columns, Column(index, "int")))
-    return _Sampled(
-        columns,
-        schema,
-        analysis.boxes,
-        reading,
-        expressions,
-        rows_per_file,
-        partition,
-        analysis.sample.stands_for,
-        index,
-    )
-
-
-def _learned(
-    settings: LearnSettings,
-    sampled: _Sampled,
-    features: Sequence[str],
-    share: float,
-    weights: Floats,
-    blocks: LogBlocks,
-    stored: npt.NDArray[np.int32],
-) -> Learned:
+def _learned(contest: _Contest, features: Sequence[str], share: float) -> Learned:
     """The best layout by ``features``, each query being asked by both kinds of readers in their proportion."""
+    settings, sampled = contest.situation.settings, contest.sampled
     types = {column.name: column.type for column in sampled.schema.columns}
-    files = max(1, round(len(stored) / sampled.rows_per_file))
-    table = SampledTable.build(sampled.columns, types, features, stored, files, sampled.partition)
-    both = np.concatenate([weights * max(1 - share, 1e-6), weights * share])
+    files = max(1, round(len(sampled.stored) / sampled.rows_per_file))
+    coded = SampledTable.build(sampled.columns, types, features, sampled.stored, files, sampled.partition)
+    table = KnownTable(coded, sampled.columns, sampled.schema, sampled.stands_for)
+    both = np.concatenate([contest.weights * max(1 - share, 1e-6), contest.weights * share])
+    log = WeighedLog([*sampled.plain, *sampled.reading], both, contest.situation.blocks.twice())
     trials = max(1, settings.trials // 2)
     # a time limit, however long, leaves out baselines that search for themselves
     search = SearchSettings(trials, settings.seed, settings.seconds or LONG, settings.sampler, settings.workers)
-    boxes = [*sampled.plain, *sampled.reading]
-    return learn_layout(
-        table, sampled.columns, sampled.schema, boxes, both, blocks.twice(), search, stands_for=sampled.stands_for
-    )
+    return learn_layout(table, log, search)
 
 
 def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySpec:
@@ -263,25 +221,16 @@ def _compiled(spec: KeySpec, expressions: Mapping[str, str], rows: int) -> KeySp
     return replace(spec, features=tuple(features), rows=rows)
 
 
-def _promised(
-    analysis: TableAnalysis,
-    settings: LearnSettings,
-    plan: Plan,
-    spec: KeySpec | None,
-    winner: str,
-    measured: Mapping[str, tuple[float, float]],
-    sampled: _Sampled,
-    blocks: LogBlocks,
-) -> Plan:
-    """The plan with the winning layout, and what queries that chose nothing read of it through either reader."""
-    stored = analysis.sample.file
-    unseen = blocks.promise
+def _promised(contest: _Contest, plan: Plan, winner: str, measured: Mapping[str, _Measured]) -> Plan:
+    """What queries that chose nothing read of a plan's layout, the winner, through either reader."""
+    analysis, settings, sampled = contest.situation.analysis, contest.situation.settings, contest.sampled
+    spec, unseen = plan.spec, contest.situation.unseen
     held_out = unseen.each(sampled.plain)
     exact = confirmed(analysis.snapshot, spec, plan.target_file_rows, held_out) if settings.confirm else None
-    before, after = exact or (sampled.read(None, stored, held_out), sampled.read(spec, stored, held_out))
+    before, after = exact or (sampled.read(None, held_out), sampled.read(spec, held_out))
     there = {feature: name for feature, name in sampled_features(analysis).items() if feature in plan.statistics}
     asked = reading_boxes(analysis, reading_schema(analysis), there)
-    reading = np.minimum(after, sampled.read(spec, stored, unseen.each(asked)))
+    reading = np.minimum(after, sampled.read(spec, unseen.each(asked)))
     size = query_bytes(analysis.snapshot, unseen.each(analysis.queries))
     nothing = np.zeros(len(after))
     volumes = ReadVolumes(before * size, after * size, nothing, nothing, before, after, reading * size, nothing)
@@ -291,8 +240,8 @@ def _promised(
         told_now = replace(plan.promise, enriched_bytes_per_query=told_now.enriched_bytes_per_query)
     mean = [float(np.average(each, weights=unseen.times)) for each in (after, reading)]
     figures = {"plain_after": mean[0], "reading_after": mean[1]}
-    for name, (plain, read) in measured.items():
-        figures |= {f"select {name}: plain": plain, f"select {name}: reading": read}
+    for name, one in measured.items():
+        figures |= {f"select {name}: plain": one.plain, f"select {name}: reading": one.reading}
     told = {
         COLUMNS: "columns alone are best for the expected mix of readers; statistics of predicates still help them",
         BITS: "predicates as bits of the key won on the select queries",
@@ -302,7 +251,6 @@ def _promised(
     note = f"{told}: scans through zorder_pipeline.scan read {mean[1]:.1%} of the rows, others {mean[0]:.1%}"
     return replace(
         plan,
-        spec=spec,
         promise=told_now,
         reading=figures,
         notes=(*plan.notes, note),

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.layout.blocks import LogBlocks
 from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
 from zorder_pipeline.layout.learn import Learned, learn_layout
 from zorder_pipeline.layout.search import MAX_BITS, SearchSettings
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
@@ -57,7 +58,8 @@ def sought(
     Args:
         blocks: which queries learn, choose and promise.
         partition: table partition of each sampled row.
-        kept, searching: see `zorder_pipeline.layout.learn.learn_layout`.
+        kept: see `zorder_pipeline.layout.evidence.KnownTable`.
+        searching: see `zorder_pipeline.layout.learn.learn_layout`.
         warm, progress: see `zorder_pipeline.pipeline.learning.learn.learn_layout_for`.
     """
     snapshot, sample = analysis.snapshot, analysis.sample
@@ -65,22 +67,21 @@ def sought(
     types = {column.name: column.type for column in snapshot.schema.columns}
     files = max(1, round(sample.total_rows / target))
     features = [name for name in analysis.features.ranked if name in sample.columns][: settings.max_features]
-    table = SampledTable.build(sample.arrays, types, features, sample.file, files, partition)
+    coded = SampledTable.build(sample.arrays, types, features, sample.file, files, partition)
     weights = layout_weights(snapshot, analysis.queries, analysis.boxes, settings, files)
     search = SearchSettings(
         settings.trials, settings.seed, settings.seconds, settings.sampler, settings.workers, settings.study,
         study_name(snapshot.location, snapshot.table_id),
     )  # fmt: skip
     present = snapshot.files()
-    thin = sample.rows < THIN * table.rows_per_file * len(present)
+    thin = sample.rows < THIN * coded.rows_per_file * len(present)
     lies = present.zone_map().shares_read(analysis.boxes) if thin else None
-    learned = learn_layout(
-        table, sample.arrays, snapshot.schema, analysis.boxes, weights, blocks, search, _drafts(warm, table), progress,
-        kept, searching, lies, sample.stands_for,
-    )  # fmt: skip
+    table = KnownTable(coded, sample.arrays, snapshot.schema, sample.stands_for, kept, lies)
+    logged = WeighedLog(analysis.boxes, weights, blocks)
+    learned = learn_layout(table, logged, search, warm=_drafts(warm, coded), progress=progress, searching=searching)
     if learned.spec is not None:
         learned = replace(learned, spec=replace(learned.spec, rows=sample.total_rows))
-    return Sought(target, learned, weights, table.rows_per_file)
+    return Sought(target, learned, weights, coded.rows_per_file)
 
 
 def study_name(location: str, table_id: str) -> str:

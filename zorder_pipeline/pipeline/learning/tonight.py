@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan

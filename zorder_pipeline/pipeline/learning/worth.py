@@ -14,8 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
-from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import PATIENCES
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot

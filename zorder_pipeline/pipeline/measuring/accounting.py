@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
-
-HORIZON = 30.0
 
 
 @dataclass(frozen=True)
@@ -261,5 +260,5 @@ def _account(entry: Entry, model: CostModel) -> Account:
     saved = model.saved(size, files, entry.table_id)
     assumed = entry.gate.get("assumptions", {})
     rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
-    days = float(assumed.get("horizon_days", HORIZON))
+    days = float(assumed.get("horizon_days", HORIZON_DAYS))
     return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked, entry.ended_at)

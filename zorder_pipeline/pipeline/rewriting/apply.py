@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import RecordError
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
@@ -25,10 +25,12 @@ from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from zorder_pipeline.state.approvals import Approvals
 from zorder_pipeline.state.ledger import Ledger
 
+from .relayout_settings import RelayoutSettings
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["apply", "carry_out", "dry_result"]
+__all__ = ["applied", "apply", "carry_out", "dry_result"]
 
 
 def apply(
@@ -55,12 +57,7 @@ def apply(
         full: rewrite files that already lie by this layout, too.
         dry_run: decide and say what would be done.
         force: do the plan's own choice without asking the gate; only the kill switch still stops it.
-        rules: kill switch, blackout windows and approvals.
-        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
-        row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
-        committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
-        state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
-            is known from; None records nothing and asks the gate with its assumptions.
+        rules, verify, row_group_bytes, committer, state, progress: see `RelayoutSettings`.
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -69,34 +66,44 @@ def apply(
         VerificationError: the written rows differ, or could not be compared; says what is committed.
         RecordError: it is committed and could not be recorded in ``state``.
     """
+    settings = RelayoutSettings(rules or Rules(), verify, row_group_bytes, committer, state, progress or silent)
+    return applied(spark, table, plan, settings, where=where, full=full, dry_run=dry_run, force=force, gate=gate)
+
+
+def applied(
+    spark: SparkSession,
+    table: str,
+    plan: Plan,
+    settings: RelayoutSettings,
+    *,
+    where: str | None = None,
+    full: bool = False,
+    dry_run: bool = False,
+    force: bool = False,
+    gate: GateSettings | None = None,
+) -> ApplyResult:
+    """`apply` by settings that belong together."""
     plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(
-        spark, table, plan, gate=gate, rules=rules, state=state, where=where, full=full, verify=verify,
-        committer=committer, asking=not dry_run,
+        spark, table, plan, gate=gate, rules=settings.rules, state=settings.state, where=where, full=full,
+        verify=settings.verify, committer=settings.committer, asking=not dry_run,
     )  # fmt: skip
-    if force and judged.preview.files_removed and judged.decision.cause != "stopped":
-        told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
-        judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
-    rules = rules or Rules()
-    return carry_out(
-        spark, judged, where=where, full=full, dry_run=dry_run, rules=replace(rules, blackouts=()) if force else rules,
-        verify=verify, row_group_bytes=row_group_bytes, committer=committer, state=state, progress=progress,
-    )  # fmt: skip
+    if force:
+        settings = replace(settings, rules=replace(settings.rules, blackouts=()))
+        if judged.preview.files_removed and judged.decision.cause != "stopped":
+            told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
+            judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
+    return carry_out(spark, judged, settings, where=where, full=full, dry_run=dry_run)
 
 
 def carry_out(
     spark: SparkSession,
     judged: Judgement,
+    settings: RelayoutSettings | None = None,
     *,
     where: str | None = None,
     full: bool = False,
     dry_run: bool = False,
-    rules: Rules | None = None,
-    verify: str = "counts",
-    row_group_bytes: int | None = None,
-    committer: str = AUTO,
-    state: str | None = None,
-    progress: Progress | None = None,
 ) -> ApplyResult:
     """Do what was decided about a table; without an approval this only says why not.
 
@@ -104,10 +111,11 @@ def carry_out(
 
     Args, Raises: see `apply`.
     """
-    decision, plan = judged.decision, judged.plan
+    decision, plan, settings = judged.decision, judged.plan, settings or RelayoutSettings()
     if not decision.approved or dry_run:
         return _told(judged, judged.preview.version, dry_run)
-    snapshot = open_table(spark, judged.table, committer=committer)
+    state = settings.state
+    snapshot = open_table(spark, judged.table, committer=settings.committer)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
     chosen = plan.partitions if judged.partitions is None else judged.partitions
@@ -117,7 +125,7 @@ def carry_out(
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
     would = preview(snapshot, plan, where=where, full=full)
-    work = relayout_work(snapshot, plan, would, verify)
+    work = relayout_work(snapshot, plan, would, settings.verify)
 
     def record(done: RelayoutResult) -> str:
         """Record a relayout; why that failed, "" when it did not."""
@@ -137,16 +145,15 @@ def carry_out(
         if state is not None and (failed := record(done)):
             safety.progress(failed)
 
-    safety = Safety(
-        verify, row_group_bytes, hold=partial(why_held, spark, state, rules), progress=progress or silent, kept=kept
-    )
+    hold = partial(why_held, spark, state, settings.rules)
+    safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress, kept=kept)
     done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
     if state is not None and done.committed:
         if failed := record(done):
             raise RecordError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
-        keep_statistics(snapshot, plan, state, progress)
+        keep_statistics(snapshot, plan, state, settings.progress)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
     return replace(result_of(done, became, reasons), gate=decision.to_json())

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement
-from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .apply import apply, carry_out
+from .apply import applied, carry_out
+from .relayout_settings import RelayoutSettings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,13 +43,15 @@ def apply_partitions(
     table: str,
     plan: Plan,
     keys: Sequence[str],
-    **options: Any,
+    settings: RelayoutSettings,
+    *,
+    gate: GateSettings | None = None,
 ) -> Iterator[PartitionOutcome]:
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
 
     Args:
         keys: the partitions; an unknown one fails like any other.
-        options: further arguments of `zorder_pipeline.pipeline.apply`.
+        gate: what it assumes and demands.
 
     Yields:
         How it went with each, as soon as that is known.
@@ -55,33 +59,32 @@ def apply_partitions(
     Raises:
         TableError: there is no such table.
     """
-    snapshot = open_table(spark, table, committer=options.get("committer", AUTO))
+    snapshot = open_table(spark, table, committer=settings.committer)
     types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
     types = {name: types[name] for name in snapshot.partition_columns}
 
     def one(key: str) -> ApplyResult:
-        return apply(spark, table, plan, where=partition_condition(key, types), **options)
+        return applied(spark, table, plan, settings, where=partition_condition(key, types), gate=gate)
 
-    return _each(keys, one, options.get("progress") or silent)
+    return _each(keys, one, settings.progress)
 
 
 def carry_out_partitions(
     spark: SparkSession,
     judged: Judgement,
     keys: Sequence[str],
-    **options: Any,
+    settings: RelayoutSettings,
 ) -> Iterator[PartitionOutcome]:
     """Do what was decided about a table partition by partition; the gate is not asked again.
 
     Args:
         keys: see `apply_partitions`, as for what it yields.
-        options: further arguments of `zorder_pipeline.pipeline.carry_out`.
     """
 
     def one(key: str) -> ApplyResult:
-        return carry_out(spark, replace(judged, partitions=(key,)), **options)
+        return carry_out(spark, replace(judged, partitions=(key,)), settings)
 
-    return _each(keys, one, options.get("progress") or silent)
+    return _each(keys, one, settings.progress)
 
 
 def _each(keys: Sequence[str], one: Callable[[str], ApplyResult], say: Progress) -> Iterator[PartitionOutcome]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter, OrderedDict
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -20,6 +20,7 @@ from zorder_pipeline.query_log.statements.views import ViewName
 from .files import LogFile, list_logs
 from .reader import lines_of
 from .records import LogLine
+from .tally import Tally
 from .temp_views import TemporaryViews
 
 __all__ = ["Interpreter", "ingest"]
@@ -150,17 +151,9 @@ def ingest(
     catalog = Catalog.of(aliases or {}, schemas or {}, views or {}, dialect)
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
-    ignored: Counter[str] = Counter()
-    quarantined: Counter[str] = Counter()
-    unmatched: Counter[str] = Counter()
-    lines = used = 0
+    tally = Tally()
     for log in (log for path in paths for log in list_logs(path, log_format)):
         for _, found in interpreter.log(log):
-            lines += 1
-            if isinstance(found, Unusable):
-                (ignored if found.ignored else quarantined)[found.reason] += 1
-                unmatched.update(found.tables)
-                continue
-            used += 1
-            queries.extend(found)
-    return QueryLog(tuple(queries), lines, used, dict(ignored), dict(quarantined), dict(unmatched))
+            tally.add(found)
+            queries += [] if isinstance(found, Unusable) else found
+    return tally.log(tuple(queries))

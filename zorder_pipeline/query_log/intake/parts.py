@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from .files import LogFile
 from .ingest import Interpreter
 from .marks import Mark, goes_on, mark_of
 from .stored import NOTHING
+from .tally import Tally
 
 __all__ = ["MOVED", "SCHEMA", "Part", "rows_of", "worker"]
 
@@ -113,8 +113,7 @@ def _interpreter(catalog: Catalog, zone: str) -> Interpreter:
 
 
 def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
-    counts: dict[str, Counter[str]] = {name: Counter() for name in ("ignored", "quarantined", "tables", "unmatched")}
-    lines = used = 0
+    tally = Tally()
     last = part.after
     watermark: int | None = None
     if part.after and part.mark is not None and not goes_on(part.log, part.mark):
@@ -126,31 +125,23 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
             last = max(last, line.position)
         if part.since is not None and line.timestamp is not None and line.timestamp <= part.since:
             continue
-        lines += 1
+        tally.add(found)
         if line.timestamp is not None:
             watermark = max(watermark or line.timestamp, line.timestamp)
         if not isinstance(found, Unusable):
-            used += 1
             for query in found:
-                counts["tables"][query.table] += 1
                 yield _query(query, line.source, line.position, interpreter.catalog)
-        elif found.ignored:
-            counts["ignored"][found.reason] += 1
-            counts["unmatched"].update(found.tables)
-        else:
-            counts["quarantined"][found.reason] += 1
+        elif not found.ignored:
             text = (line.statement or line.raw)[:TEXT]
             row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
             yield row | {"reason": found.reason, "query_date": _date(line.timestamp), "user": line.user}
-    totals: dict[str, Any] = {"lines": lines, "used": used}
-    totals |= {name: dict(counter) for name, counter in counts.items()}
-    totals["mark"] = None if mark is None else mark.to_json()
+    counts = tally.to_json() | {"mark": None if mark is None else mark.to_json()}
     yield {
         "kind": "file",
         "source": part.log.source,
         "position": last,
         "query_timestamp": watermark,
-        "counts": json.dumps(totals),
+        "counts": json.dumps(counts),
     }
 
 

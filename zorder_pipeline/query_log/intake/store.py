@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -26,7 +25,8 @@ from zorder_pipeline.state.state_table import newer_version
 from .intake import batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Record, StoredLog, log_of, query_of, record_of, version_of
+from .stored import RECORD, Record, StoredLog, query_of, record_of, version_of
+from .tally import Tally
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -139,8 +139,8 @@ class LogStore:
         queries = tuple(
             query_of(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist()
         )
-        totals = [json.loads(row["counts"]) for row in files.select("counts").collect()]
-        return log_of(totals, queries)
+        counts = [json.loads(row["counts"]) for row in files.select("counts").collect()]
+        return Tally.of(counts).log(queries)
 
     def purge(self, days: int, user: str | None = None) -> dict[str, int]:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
@@ -206,9 +206,8 @@ class LogStore:
             self._commit(run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
-        totals = [share["counts"] for share in counted if share["source"] not in moved]
-        tables = sum((Counter(item["tables"]) for item in totals), Counter[str]())
-        return StoredLog(log_of(totals, ()), dict(tables), len(found))
+        total = Tally.of(share["counts"] for share in counted if share["source"] not in moved)
+        return StoredLog(total.log(), dict(total.tables), len(found))
 
     def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
         """Make a run count: one row per log in ``log_files``, under the next batch number."""

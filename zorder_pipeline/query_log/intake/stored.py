@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
+from .tally import Tally
+
 if TYPE_CHECKING:
     from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "log_of", "query_of", "record_of", "version_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "query_of", "record_of", "version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -36,7 +38,7 @@ RECORD = {
     "places": "string",
 }
 """Its columns and their types."""
-NOTHING: dict[str, Any] = {"lines": 0, "used": 0, "ignored": {}, "quarantined": {}, "tables": {}, "unmatched": {}}
+NOTHING = Tally().to_json()
 """Counts of a log of which nothing was read."""
 
 
@@ -72,10 +74,6 @@ class StoredLog:
 def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
     """What ``log_files`` keeps of the log of a part, from what was counted in each of its shares."""
     counts = [share["counts"] for share in shares]
-    total = log_of(counts, ())
-    tables = sum((Counter(item["tables"]) for item in counts), Counter[str]())
-    kept: dict[str, Any] = {"lines": total.lines, "used": total.used, "unmatched": total.unmatched}
-    kept |= {"ignored": total.ignored, "quarantined": total.quarantined}
     times = (share["query_timestamp"] for share in shares)
     return {
         "log": part.name,
@@ -83,7 +81,7 @@ def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
         "size": part.log.size,
         "position": max(share["position"] for share in shares),
         "watermark": max((time for time in times if time is not None), default=None),
-        "counts": json.dumps(kept | {"tables": dict(tables)}),
+        "counts": json.dumps(Tally.of(counts).to_json()),
         "mark": next((json.dumps(item["mark"]) for item in counts if item["mark"]), None),
         "since": part.since,
         "replaces": part.replaces,
@@ -113,18 +111,3 @@ def query_of(row: dict[str, Any]) -> LoggedQuery:
         bytes_read=row["bytes_read"],
         partial=bool(row["partial"]),
     )
-
-
-def log_of(totals: Iterable[dict[str, Any]], queries: tuple[LoggedQuery, ...]) -> QueryLog:
-    """A log from the counts of its parts."""
-    ignored: Counter[str] = Counter()
-    quarantined: Counter[str] = Counter()
-    unmatched: Counter[str] = Counter()
-    lines = used = 0
-    for item in totals:
-        lines += item["lines"]
-        used += item["used"]
-        ignored.update(item["ignored"])
-        quarantined.update(item["quarantined"])
-        unmatched.update(item["unmatched"])
-    return QueryLog(queries, lines, used, dict(ignored), dict(quarantined), dict(unmatched))

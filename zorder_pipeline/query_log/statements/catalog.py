@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,6 +12,7 @@ import sqlglot
 from sqlglot import exp
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.places import without_root
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .dialects import dialect_of
@@ -74,7 +74,7 @@ class Catalog:
         if "/" not in name:
             return self._match(name.replace("`", "").split("."))
         place = name.rstrip("/")
-        bare = re.sub(r"^[A-Za-z0-9+.-]+:(//[^/]*)?", "", place)
+        bare = without_root(place)
         if not self.aliases:
             return bare.lower() or None
         candidates = (place, f"delta.{place}", f"delta.file:{bare}", f"delta.{bare}", bare, bare.rsplit("/", 1)[-1])

@@ -12,9 +12,10 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import Literal
 
+from .clock import SPARKS, Clock
 from .epochs import with_epochs
 from .literals import MOMENT_TYPES, computed, plain
-from .relative import SPARKS, Clock, called, moment, with_moments
+from .relative import called, moment, with_moments
 
 __all__ = ["constant", "fold"]
 

@@ -10,7 +10,7 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.schema import Column
 
-from .relative import Clock
+from .clock import Clock
 
 __all__ = ["Context"]
 

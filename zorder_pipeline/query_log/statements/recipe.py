@@ -10,9 +10,9 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 
 from .catalog import Catalog
+from .clock import Clock
 from .conditions import TRUE, condition
 from .context import Context
-from .relative import Clock
 
 __all__ = ["Recipe", "Scan"]
 

@@ -4,55 +4,27 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
 from sqlglot import exp
 
+from .clock import SPARKS, Clock
+from .formats import DATE_FORMAT, FORMAT, python_form, read
+from .intervals import interval_of, is_text, shifted, whole_number
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
-from .moments import MONTHS, SPANS, moved, truncated
+from .moments import SPANS, moved, truncated
 
-__all__ = ["NOW", "SPARKS", "Clock", "called", "moment", "read", "unit_of", "with_moments"]
+__all__ = ["NOW", "called", "moment", "unit_of", "with_moments"]
 
-SPARKS = ("spark", "databricks", "hive")
-"""Dialects in which days of the week and seconds mean what they do in Spark."""
 NOW = {"now", "getdate", "current_timestamp", "localtimestamp", "sysdate"}
 SHIFTS = (exp.TsOrDsAdd, exp.DateAdd, exp.DateSub, exp.TimestampAdd, exp.TimestampSub, exp.DatetimeAdd, exp.DatetimeSub)
 BACKWARDS = (exp.Sub, exp.DateSub, exp.TimestampSub, exp.DatetimeSub)
 LONGER = {"ISOWEEK": "WEEK", "MM": "MONTH", "MON": "MONTH", "YYYY": "YEAR", "YY": "YEAR", "DD": "DAY"}
 PARTS: dict[type[exp.Expr], str] = {exp.Year: "year", exp.Month: "month", exp.Day: "day"}
-_DIRECTIVE = re.compile(r"%([A-Za-z%])(?:strict)?")
-_FORMAT = re.compile(r"(%[YmdHMS]|[-_/:. T])+")
 _CASTS = {"try_to_timestamp": "TIMESTAMP", "to_timestamp_ltz": "TIMESTAMP", "try_to_date": "DATE"}
 _CASTS |= {"to_timestamp_ntz": "TIMESTAMPNTZ"}
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
 _DAY_BY_NAME = {name: day for day, full in enumerate(_DAYS) for name in (full[:2], full[:3], full)}
-_DATE_FORMAT = re.compile(r"(%[Ymd]|[-_/.])+")
-_SPOKEN = re.compile(r"([+-]?\d+)\s+([A-Za-z]+)")
-
-
-@dataclass
-class Clock:
-    """When a statement ran.
-
-    Attributes:
-        timestamp: microseconds since 1970 UTC, or None when the log has no time.
-        zone: its session's time zone.
-        dialect: of the statement: days of the week are numbered differently.
-        missed: set when relative time was asked for and could not be resolved.
-    """
-
-    timestamp: int | None = None
-    zone: str = "UTC"
-    dialect: str = "spark"
-    missed: bool = False
-
-    def now(self, zone: str | None = None) -> dt.datetime | None:
-        """Local time of the statement, in the session's zone or another one."""
-        if self.timestamp is None:
-            self.missed = True
-            return None
-        return dt.datetime.fromtimestamp(self.timestamp / 1e6, ZoneInfo(zone or self.zone)).replace(tzinfo=None)
 
 
 def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
@@ -70,8 +42,8 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             return clock.now("UTC" if node.args.get("sysdate") else _zone(node))
         case exp.Anonymous() if called(node) in NOW:
             return clock.now()
-        case exp.Add() | exp.Sub() if (parts := _interval(node.expression)) is not None:
-            return _shifted(node, moment(node.this, clock), parts, clock.zone)
+        case exp.Add() | exp.Sub() if (parts := interval_of(node.expression)) is not None:
+            return shifted(node, moment(node.this, clock), parts, clock.zone)
         case exp.Add() | exp.Sub():  # a date and a number of days
             start, count = moment(node.this, clock), plain(node.expression.unnest())
             whole = count is not None and count.kind == "number" and re.fullmatch(r"\d{1,7}", count.text)
@@ -89,23 +61,23 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
             after = None if start is None else moved(dt.date(start.year, start.month, 1), 1, "MONTH", clock.zone)
             return None if after is None else after - dt.timedelta(days=1)
         case exp.DateFromParts():
-            return dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
+            return dt.date(*(whole_number(node.args[name]) for name in ("year", "month", "day")))
         case exp.Anonymous() if called(node) == "make_date":
-            return dt.date(*(_whole(item) for item in node.expressions))
+            return dt.date(*(whole_number(item) for item in node.expressions))
         case exp.Cast() if node.to.this in DATE_TYPES and not isinstance(node.this, exp.Literal):
             return _day(moment(node.this, clock))
         case exp.TsOrDsToDate() | exp.Date() if not isinstance(node.this, exp.Literal):
             told = any(value for name, value in node.args.items() if name not in ("this", "safe"))
             return None if told else _day(moment(node.this, clock))
         case exp.TsOrDsToDate() | exp.StrToDate() if node.args.get("format") and isinstance(node.this, exp.Literal):
-            return _day(read(node.this.this, node.args["format"], _DATE_FORMAT))
+            return _day(read(node.this.this, node.args["format"], DATE_FORMAT))
         case exp.StrToTime() if isinstance(node.this, exp.Literal) and not node.args.get("zone"):
             return read(node.this.this, node.args["format"])
         case exp.Timestamp(this=exp.Literal(is_string=True) as text) if not node.args.get("zone"):
             return _midnight(moment(exp.cast(text.copy(), "TIMESTAMP"), clock))
         case exp.TimestampFromParts() if not node.args.get("zone") and node.args.get("hour") is not None:
-            day = dt.date(*(_whole(node.args[name]) for name in ("year", "month", "day")))
-            hour, minute, second = (_whole(node.args[name]) for name in ("hour", "min", "sec"))
+            day = dt.date(*(whole_number(node.args[name]) for name in ("year", "month", "day")))
+            hour, minute, second = (whole_number(node.args[name]) for name in ("hour", "min", "sec"))
             return dt.datetime.combine(day, dt.time(hour, minute, second))
         case exp.Anonymous(expressions=[exp.Literal(is_string=True) as text]) if called(node) in _CASTS:
             return moment(exp.cast(text.copy(), _CASTS[called(node)]), clock)
@@ -115,7 +87,7 @@ def moment(node: exp.Expr, clock: Clock) -> dt.date | None:
                 return None
             return start + dt.timedelta((_DAY_BY_NAME[name.text.strip().lower()] - start.weekday() - 1) % 7 + 1)
         case exp.Cast() if node.to.this in MOMENT_TYPES and not isinstance(node.this, exp.Literal):
-            return None if _is_text(node.this) else _midnight(moment(node.this, clock))
+            return None if is_text(node.this) else _midnight(moment(node.this, clock))
     literal = plain(node)
     if literal is None or literal.kind not in ("date", "timestamp_ntz", "string"):
         return None
@@ -141,17 +113,17 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
         if (number := _day_of_week(part, clock)) is not None:
             return exp.Literal.number(number)
         if isinstance(part, exp.UnixToStr) and isinstance(part.args.get("format"), exp.Literal):
-            count, form = computed(part.this), _form(part.args["format"])
-            if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not _FORMAT.fullmatch(form):
+            count, form = computed(part.this), python_form(part.args["format"])
+            if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not FORMAT.fullmatch(form):
                 return part
             return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), ZoneInfo(clock.zone)).strftime(form))
         if isinstance(part, exp.TimeToStr):
             inner = part.this.this if isinstance(part.this, exp.TimeStrToTime) else part.this
-            at, form = moment(inner, clock), _form(part.args["format"])
-            known = at is not None and not _is_text(inner) and _FORMAT.fullmatch(form)
+            at, form = moment(inner, clock), python_form(part.args["format"])
+            known = at is not None and not is_text(inner) and FORMAT.fullmatch(form)
             return exp.Literal.string(at.strftime(form)) if at is not None and known else part
         if isinstance(part, exp.Cast) and part.to.this in exp.DataType.TEXT_TYPES and not part.to.expressions:
-            at = None if _is_text(part.this) else moment(part.this, clock)
+            at = None if is_text(part.this) else moment(part.this, clock)
             return part if at is None or isinstance(at, dt.datetime) else exp.Literal.string(at.isoformat())
         return part
 
@@ -180,13 +152,6 @@ def unit_of(node: exp.Expr) -> str:
         return "WEEK" if unit.name.upper() == "MONDAY" else "another week"
     text = str(unit.name if isinstance(unit, exp.Expr) else unit or "").upper()
     return LONGER.get(text, text)
-
-
-def _whole(node: exp.Expr) -> int:
-    literal = computed(node)
-    if literal is None:
-        raise ValueError("not a number")
-    return int(literal.text)
 
 
 def _day(at: dt.date | None) -> dt.date | None:
@@ -240,65 +205,3 @@ def _day_of_week(node: exp.Expr, clock: Clock) -> int | None:
         return None
     at = moment(node.expressions[0] if of_monday else node.this, clock)
     return None if at is None else at.weekday() if of_monday else at.isoweekday() % 7 + 1
-
-
-def _form(node: exp.Expr) -> str:
-    """A format as Python writes it."""
-    return _DIRECTIVE.sub(r"%\1", node.this)
-
-
-def read(text: str, form: exp.Expr, known: re.Pattern[str] = _FORMAT) -> dt.datetime | None:
-    """A moment written in a format of year, month, day and what is ``known`` besides; None where that is not told.
-
-    Raises:
-        ValueError: the text has another form.
-    """
-    wanted = _form(form)
-    if not known.fullmatch(wanted) or not all(part in wanted for part in ("%Y", "%m", "%d")):
-        return None
-    found = dt.datetime.strptime(text, wanted)
-    return found if found.strftime(wanted) == text else None
-
-
-def _interval(node: exp.Expr) -> list[tuple[int, str]] | None:
-    """The parts of an interval, counts and units; None of what is none, or not in whole units."""
-    node = node.unnest()
-    if isinstance(node, exp.Neg):
-        inner = _interval(node.this)
-        return None if inner is None else [(-count, unit) for count, unit in inner]
-    if isinstance(node, exp.Add):
-        left, right = _interval(node.this), _interval(node.expression)
-        return None if left is None or right is None else left + right
-    if isinstance(node, exp.MakeInterval):
-        given = {name: value for name, value in node.args.items() if isinstance(value, exp.Expr)}
-        return [(_whole(value), name.upper()) for name, value in given.items()]
-    if not isinstance(node, exp.Interval) or node.this is None:
-        return None
-    literal, unit = plain(node.this.unnest()), node.args.get("unit")
-    if literal is None:
-        return None
-    text = literal.text.strip()
-    if unit is not None:
-        return [(int(text), str(unit))] if re.fullmatch(r"[+-]?\d+", text) else None
-    if not re.fullmatch(rf"({_SPOKEN.pattern}\s*)+", text):
-        return None
-    return [(int(found[1]), found[2].upper()) for found in _SPOKEN.finditer(text)]
-
-
-def _shifted(node: exp.Expr, start: dt.date | None, parts: list[tuple[int, str]], zone: str) -> dt.date | None:
-    """``start`` and an interval: months first, then days, then hours, as Spark adds them."""
-    sign = -1 if isinstance(node, exp.Sub) else 1
-    named = [(count, unit.upper().removesuffix("S")) for count, unit in parts]
-    found = start
-    for count, unit in sorted(named, key=lambda part: (part[1] not in MONTHS, -SPANS.get(part[1], 0))):
-        found = None if found is None else moved(found, sign * count, unit, zone)
-    # a string stays one: against a date its time of day is dropped
-    return None if _is_text(node.this) and isinstance(found, dt.datetime) else found
-
-
-def _is_text(node: exp.Expr) -> bool:
-    """Whether a moment is a string, which it stays with an interval added."""
-    node = node.unnest()
-    if isinstance(node, exp.Add | exp.Sub):
-        return _interval(node.expression) is not None and _is_text(node.this)
-    return isinstance(node, exp.Literal)

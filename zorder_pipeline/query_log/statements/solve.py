@@ -18,10 +18,11 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
+from .clock import Clock
 from .constants import fold
 from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
 from .moments import SPANS, moved, truncated
-from .relative import Clock, unit_of
+from .relative import unit_of
 
 __all__ = ["Find", "column_behind_cast", "solved"]
 

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from zorder_pipeline.gate.decision import GateSettings
 from zorder_pipeline.gate.drift import Course, Drift
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import GateSettings
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan, Promise
 from zorder_pipeline.model.schema import Column, TableSchema

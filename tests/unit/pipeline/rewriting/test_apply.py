@@ -26,7 +26,7 @@ def test_a_dry_run_speaks_of_what_would_be(dry_run: bool, told: str, monkeypatch
     preview = Preview(3, files_removed=2, files_added=1)
     judged = Judgement("t", "t", 3, PLAN, Decision(DECLINE, "no_workload", ("no workload",)), preview)
     monkeypatch.setattr(rewriting, "judge_table", lambda *_, **__: judged)
-    monkeypatch.setattr(rewriting, "carry_out", lambda _, found, **__: found)
+    monkeypatch.setattr(rewriting, "carry_out", lambda _, found, *rest, **__: found)
     spark: Any = None
     carried: Any = rewriting.apply(spark, "t", PLAN, force=True, dry_run=dry_run)
     assert carried.decision.reasons == (told,)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import sqlglot
 
+from zorder_pipeline.query_log.statements.clock import Clock
 from zorder_pipeline.query_log.statements.constants import fold
 from zorder_pipeline.query_log.statements.dialects import dialect_of
-from zorder_pipeline.query_log.statements.relative import Clock
 
 SUMMER = 1_710_000_000_000_000  # 2024-03-09 16:00 UTC, the day before New York's clocks go forward
 

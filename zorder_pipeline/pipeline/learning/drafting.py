@@ -1,0 +1,63 @@
+"""Tonight's plan as a search leaves it, and what a person has to know about it."""
+
+from __future__ import annotations
+
+from zorder_pipeline import __version__
+from zorder_pipeline.features.statistics import worth_keeping
+from zorder_pipeline.gate.decision import UNSOUGHT
+from zorder_pipeline.model.plan import KEPT, Plan
+from zorder_pipeline.pipeline.reading.statistics import without_statistics
+
+from .seeking import Sought
+from .situation import Situation
+
+__all__ = ["STAYS", "drafted"]
+
+FEW_ROWS_PER_FILE = 50
+STAYS = "no other layout is surely better than the present one: only what is new is laid out, by it"
+
+
+def drafted(situation: Situation, found: Sought) -> Plan:
+    """The plan that a search comes to, without what it promises and without its candidates.
+
+    Args:
+        found: its layout, or that the present one is kept.
+    """
+    analysis, learned = situation.analysis, found.learned
+    snapshot = analysis.snapshot
+    times = [query.timestamp for query in analysis.queries if query.timestamp is not None]
+    stays = situation.present if learned.name == KEPT else None
+    return Plan(
+        table=snapshot.location,
+        table_id=snapshot.table_id,
+        schema_hash=snapshot.schema.fingerprint,
+        delta_version=snapshot.version,
+        spec=stays.spec if stays is not None else learned.spec,
+        origin=KEPT if stays is not None else "learned",
+        target_file_rows=stays.target_file_rows if stays is not None else found.target,
+        predicted={"train_fraction": learned.train, "validation_fraction": learned.select},
+        baselines=learned.baselines,
+        trials=len(learned.history),
+        seconds=learned.seconds,
+        log_watermark=max(times, default=None),
+        code_version=__version__,
+        notes=_notes(situation, found),
+        statistics=worth_keeping(tuple(analysis.columns)),
+        unsought=situation.unsought,
+    )
+
+
+def _notes(situation: Situation, found: Sought) -> tuple[str, ...]:
+    learned, unsought = found.learned, situation.unsought
+    notes = [*situation.changes, *without_statistics(situation.analysis)]
+    if not situation.blocks.apart:
+        notes.append("too few distinct queries to prove a layout on unseen ones: the gate will decline it")
+    if unsought:
+        notes.append(f"{UNSOUGHT}: {unsought}")
+    if found.rows_per_file < FEW_ROWS_PER_FILE:
+        notes.append(f"a file is represented by only {found.rows_per_file:.0f} sample rows: raise --sample-rows")
+    if learned.left_out:
+        notes.append(f"not compared with {', '.join(learned.left_out)}, which take as long as a search")
+    if learned.name == KEPT and not unsought:
+        notes.append(STAYS)
+    return tuple(notes)
