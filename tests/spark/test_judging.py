@@ -426,7 +426,7 @@ def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
 
 @pytest.mark.slow
 def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tmp_path: Path) -> None:
-    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "our state")
     plan = promising(spark, path)
     options = {"name": "sales", "gate": BUSY, "state": state}
     assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).version == 1
@@ -445,6 +445,7 @@ def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tm
     assert f"version {undone.version} (RESTORE by " in why
     assert "took our relayout of version 1 back, so nothing is rewritten until a person says so" in why
     assert f"plan {plan.plan_id} waits for approval" in why
+    assert why.endswith(f"zorder approve --table sales --plan {plan.plan_id} --state '{state}'"), "it can be pasted"
     assert pipeline.judge_table(spark, path, plan, gate=BUSY).decision.cause == "rolled_back", "without a state, too"
     pipeline.answer_request(spark, state, "sales", by="asha")
     ready = pipeline.judge_table(spark, path, plan, **options)

@@ -3,6 +3,7 @@
 import io
 import os
 import re
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -260,6 +261,12 @@ def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path
     assert (home / "dagster.yaml").read_text() == "storage: {}\n"
     (configured,) = load_config(home / "tables.yaml").tables
     assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
+
+
+def test_the_command_to_go_on_with_can_be_pasted(tmp_path: Path, page: io.StringIO) -> None:
+    home, table = tmp_path / "my home", delta(tmp_path / "t")
+    zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
+    assert shlex.split(page.getvalue())[-3:] == [f"DAGSTER_HOME={home}", "zorder", "run"]
 
 
 def test_a_table_elsewhere_is_named_as_it_is(tmp_path: Path, page: io.StringIO) -> None:

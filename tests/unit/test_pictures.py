@@ -95,6 +95,26 @@ def test_every_picture_is_drawn(case: str) -> None:
     assert len(png) < 120_000, "too large to lie in Dagster's metadata"
 
 
+@pytest.mark.parametrize("name", ["$\\frac{$", "rlike(c, '^\\d+$|^$')", "日本 größe", "a\tb"])
+@pytest.mark.filterwarnings("error")
+def test_names_are_drawn_as_they_are(name: str) -> None:
+    """A condition with two dollar signs is no formula, and of letters that the font lacks nobody is warned."""
+    parts = {name: 0.7, "part": 0.3}
+    for png in (
+        pictures.layout_bits([name, "part", name]),
+        pictures.layout_cuts([{name: 1.0}, {"part": 0.5}], parts, 4),
+        pictures.blocks_2d({name: ROWS, "part": ROWS}, {"before": ROWS % 40}),
+        pictures.correlation_graph({name: 10, "part": 1}, {(name, "part"): 0.9}),
+        pictures.zone_map({"before": {name: RNG.uniform(0, 1, 12)}}),
+        pictures.parallel_bits([name, "part"], RNG.integers(0, 9, (40, 2)), RNG.uniform(0, 1, 40)),
+        pictures.queries_over_time({name: [1_767_225_600_000_000]}),
+        pictures.column_importance(parts),
+        pictures.condition_forms({name: 3}),
+        pictures.layout_shares({name: 0.3, "stored": 0.6}, name),
+    ):
+        assert imread(io.BytesIO(png), format="png").shape[0] > 100
+
+
 def test_the_same_input_gives_the_same_picture() -> None:
     assert CASES["graph"]() == CASES["graph"]()
 

@@ -39,6 +39,8 @@ from .upstream import missing_partitions
 __all__ = ["ChainRun", "TableOutcome", "run_job", "run_tables"]
 
 LISTENER = "progress"
+DAGSTERS_OWN = ("Skipping step ", "Dependencies for step ")
+"""How the lines begin that Dagster itself logs of steps that are not done; why they are not, their table's own say."""
 INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
 
 LAST = STAGES[-1].__name__
@@ -236,9 +238,13 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
     class _Handler(logging.Handler):
         def emit(self, record: logging.LogRecord) -> None:
             facts = getattr(record, "dagster_meta", {})
-            said = facts.get("orig_message") or record.getMessage()
-            if progress is not None and not facts.get("dagster_event") and not said.startswith("Skipping step "):
+            said, event = facts.get("orig_message") or record.getMessage(), facts.get("dagster_event")
+            if progress is None:
+                return
+            if event is None and not said.startswith(DAGSTERS_OWN):
                 progress(said)
+            elif event is not None and event.is_step_failure and not _interrupted(event):
+                progress(f"failed: {sentence_of(event)}")  # the night goes on for hours
 
     def make(_: InitLoggerContext) -> logging.Logger:
         made = logging.Logger(LISTENER, logging.INFO)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, get_args
 
 import click
@@ -142,7 +143,7 @@ def learn(
     if study:
         where = study if "://" not in study else "URL"  # a URL may hold a password
         out.print(f"the study is kept; look at it with: optuna-dashboard {where}", soft_wrap=True)
-    return _write(plan, target, f"zorder apply --table {table} --plan {target}")
+    return _write(plan, target, _applied_by(table, target, committer))
 
 
 @command
@@ -172,7 +173,7 @@ def layout(table: str, bits: str, encoding: str, curve: str, target: str, commit
         settings=settings,
         committer=committer,
     )
-    return _write(plan, target, f"zorder apply --table {table} --plan {target} --force")
+    return _write(plan, target, _applied_by(table, target, committer, "--force"))
 
 
 _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
@@ -194,6 +195,16 @@ def _bits(text: str) -> dict[str, int]:
             raise ZorderError(f"--bits {text!r} names {name.strip()} twice; give each column its bits once")
         result[name.strip()] = int(count)
     return result
+
+
+def _applied_by(table: str, target: str, committer: str, *further: str) -> str:
+    """The command that applies a plan, to be pasted into a shell.
+
+    >>> _applied_by("/lake/my table", "plan.json", "public")
+    "zorder apply --table '/lake/my table' --plan plan.json --committer public"
+    """
+    other = () if committer == "auto" else ("--committer", committer)
+    return shlex.join(("zorder", "apply", "--table", table, "--plan", target, *other, *further))
 
 
 def _write(plan: Plan, target: str, next_step: str) -> Payload:

@@ -7,6 +7,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -124,7 +125,7 @@ def init(
         parted = f", partitioned by {', '.join(made.partition_by)}" if made.partition_by else ""
         why = "" if partition_by or not parted else " as the Parquet is (--partition-by names other columns)"
         out.print(f"wrote {counted(made.rows, 'row')} to the new Delta table {place}{parted}{why}", soft_wrap=True)
-    out.print(f"{written} is ready; go on with: DAGSTER_HOME={folder} zorder run", soft_wrap=True)
+    out.print(f"{written} is ready; go on with: DAGSTER_HOME={shlex.quote(str(folder))} zorder run", soft_wrap=True)
     told = {"rows": made.rows, "partition_by": list(made.partition_by)} if made else {"rows": None}
     return {"home": str(folder), "config": str(written), "table": place, **told}
 

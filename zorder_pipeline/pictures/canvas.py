@@ -5,12 +5,15 @@ from __future__ import annotations
 import base64
 import io
 import textwrap
+import warnings
 
+import matplotlib as mpl
 import numpy as np
 import numpy.typing as npt
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from PIL import Image
 
 __all__ = ["data_uri", "figure_of", "markdown", "percent", "plain_axes", "short", "to_png"]
@@ -46,9 +49,17 @@ def figure_of(width: float, height: float, title: str, axes: bool = True) -> tup
 
 
 def to_png(figure: Figure) -> bytes:
-    """The figure as a PNG of 256 colours, a third of the size: it travels in metadata."""
+    """The figure as a PNG of 256 colours, a third of the size: it travels in metadata.
+
+    Names and conditions stand there as they are: what is between two ``$`` is no formula, and what the font lacks is
+    drawn as a box without a warning.
+    """
     drawn, buffer = io.BytesIO(), io.BytesIO()
-    figure.savefig(drawn, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
+        figure.savefig(drawn, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})
     Image.open(drawn).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(buffer, "PNG", optimize=True)
     return buffer.getvalue()
 

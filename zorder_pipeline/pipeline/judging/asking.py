@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -82,10 +83,8 @@ def with_approval(
         approvals.ask(judged.name, judged.plan, judged.decision.reasons, snapshot.version)
         open_request = approvals.newest(snapshot.table_id)
         assert open_request is not None
-    why = (
-        f"{lead}plan {open_request.plan_id} waits for approval: zorder approve --table {judged.name} "
-        f"--plan {open_request.plan_id} --state {state}"
-    )
+    answer = ("zorder", "approve", "--table", judged.name, "--plan", open_request.plan_id, "--state", state)
+    why = f"{lead}plan {open_request.plan_id} waits for approval: {shlex.join(answer)}"
     return replace(judged, decision=postponed(judged.decision, cause, why), request=open_request)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -237,8 +238,9 @@ def keep_statistics(
         new = sorted({*map(str, files.path)} - {*map(str, before.files().path)})
         return gather_statistics(before.spark, snapshot, wanted, state, paths=new, progress=say)
     except (ZorderError, Py4JError, PySparkException) as error:
-        why, again = reason_of(error), f"run zorder stats --table {before.location} to try again"
-        say(f"statistics of the new files could not be kept ({why}); {again}")
+        again = shlex.join(("zorder", "stats", "--table", before.location, "--state", state))
+        told = f"run {again} with --log or --plan, which say what to keep, to try again"
+        say(f"statistics of the new files could not be kept ({reason_of(error)}); {told}")
         return None
 
 
