@@ -93,7 +93,7 @@ def relayout_options(context: AssetExecutionContext, shelf: Shelf) -> dict[str, 
         "row_group_bytes": layout.row_group_bytes,
         "committer": layout.committer,
         "state": shelf.config.state,
-        "progress": context.log.info,
+        "progress": shelf.saying(context),
     }
 
 
