@@ -98,6 +98,8 @@ def test_a_state_without_relayouts_is_told_in_a_sentence(
     monkeypatch.setattr(pipeline, "savings", lambda *_, **__: Savings((), ()))
     costs.savings.main(["--state", str(tmp_path)], standalone_mode=False)
     assert page.getvalue() == f"no relayout is noted in {tmp_path}\n"
+    costs.savings.main(["--state", str(tmp_path), "--table", "/t"], standalone_mode=False)
+    assert page.getvalue().endswith(f"\nno relayout of /t is noted in {tmp_path}\n"), "others may be"
     with pytest.raises(ZorderError, match="holds no relayout to draw"):
         costs.savings.main(["--state", str(tmp_path), "--out", str(tmp_path / "p.png")], standalone_mode=False)
 

@@ -30,6 +30,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.interrupts import stop_jobs_first
+from zorder_pipeline.model.progress import Progress
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -93,6 +94,10 @@ class Shelf:
     def key(self, stage: str) -> AssetKey:
         """``[table, stage]``."""
         return AssetKey([self.table.name, stage])
+
+    def saying(self, context: AssetExecutionContext) -> Progress:
+        """Logs sentences as the table's: a night on the command line is one stream of lines about all tables."""
+        return lambda sentence: context.log.info(f"{self.table.name}: {sentence}")
 
     def tags(self, stage: str) -> dict[str, str]:
         """The configured tags, and ours by which assets are found: ``tag:zorder/stage=cost_benefit``."""

@@ -58,7 +58,7 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
                 committer=table.layout.committer,
             )
         for reason in judged.decision.reasons:
-            context.log.info(reason)
+            shelf.saying(context)(reason)
         yield Output(Judged(judged), metadata=_facts(judged))
 
     return _cost_benefit

@@ -70,7 +70,8 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 def progress(done: int, planned: int, cost: float) -> None:
                     if done % 100 == 0:
                         context.log.info(
-                            f"trial {done} of {planned}: training queries read {percent(cost)} of the rows"
+                            f"trial {done} of {planned} for {table.name}: training queries read {percent(cost)} "
+                            "of the rows"
                         )
 
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
@@ -85,7 +86,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
             sentences = pipeline.in_words(plan, literals=not redact)
             for sentence in sentences:
-                context.log.info(sentence)
+                shelf.saying(context)(sentence)
         yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in sentences)), **facts})
 
     return _bit_allocation

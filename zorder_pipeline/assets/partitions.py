@@ -95,7 +95,7 @@ def relayout_settings(context: AssetExecutionContext, shelf: Shelf) -> "Relayout
         row_group_bytes=layout.row_group_bytes,
         committer=layout.committer,
         state=shelf.config.state,
-        progress=context.log.info,
+        progress=shelf.saying(context),
     )
 
 

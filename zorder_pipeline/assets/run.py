@@ -243,7 +243,7 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
                 return
             if event is None and not said.startswith(DAGSTERS_OWN):
                 progress(said)
-            elif event is not None and event.is_step_failure and not _interrupted(event):
+            elif event is not None and event.is_step_failure and _interruption(event) is None:
                 progress(f"failed: {sentence_of(event)}")  # the night goes on for hours
 
     def make(_: InitLoggerContext) -> logging.Logger:

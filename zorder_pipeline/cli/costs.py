@@ -122,10 +122,11 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
     existing(state)
     spark = start_spark("savings")
     books = pipeline.savings(spark, state, table=table, assumed=CostModel(price_per_core_hour=price))
+    of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:
-        raise ZorderError(f"{state} holds no relayout to draw; relayouts with --state {state} are noted there")
+        raise ZorderError(f"{state} holds no relayout{of} to draw; relayouts with --state {state} are noted there")
     if not books.checks:
-        out.print(f"no relayout is noted in {state}", soft_wrap=True)
+        out.print(f"no relayout{of} is noted in {state}", soft_wrap=True)
         return books.to_json()
     header = ("table", "version", "done", "queries", "promised", "measured", "core-s", "foretold (90%)")
     print_columns("Relayouts: share of the rows that a query reads less", header, map(_line, books.checks), left=1)

@@ -194,6 +194,8 @@ def inspect(table: str, committer: str) -> Payload:
             ("files", f"{payload['files']:,}"),
             ("rows", f"{payload['rows']:,}"),
             ("bytes", f"{payload['bytes']:,}"),
+            *((("partitioned by", ", ".join(parted)),) if (parted := payload["partition_columns"]) else ()),
+            *((("deleted by vectors", counted(gone, "row")),) if (gone := payload["deletion_vector_rows"]) else ()),
             ("clustered by us", f"{payload['clustered_fraction']:.1%} of the rows"),
             *((f"layout {name}", counted(count, "file")) for name, count in payload["layouts"].items()),
             ("generations that overlap", f"{payload['generations']:,} at most in a partition"),
@@ -206,6 +208,8 @@ def inspect(table: str, committer: str) -> Payload:
         ("column", "files", "share"),
         [(column, f"{depth:,.1f}", f"{depth / files:.1%}") for column, depth in payload["overlap_depth"].items()],
     )
+    if payload["unsupported"] is not None:
+        out.print(f"it may not be rewritten: {payload['unsupported']}", soft_wrap=True)
     return payload
 
 
