@@ -15,6 +15,8 @@ import zorder_pipeline
 from tests.spark.gathering import asked_of, gathered, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
+from zorder_pipeline.reading.session import zone_of
+from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
 
 
@@ -99,6 +101,17 @@ def test_a_session_that_reads_old_days_otherwise_leaves_out_no_more_than_delta(
         for condition in (f"d IN ({listed})", "year(d) = 1499 AND d > DATE'0001-01-01'"):
             assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE {condition}", state)) == 1
             assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 2
+
+
+def test_a_session_that_names_no_time_zone_has_the_machine_s(spark: SparkSession) -> None:
+    zones, name = spark._jvm.java.util.TimeZone, "spark.sql.session.timeZone"  # type: ignore[union-attr]
+    own = zones.getDefault()
+    with set_for_a_while(spark, {name: None}):
+        zones.setDefault(zones.getTimeZone("Asia/Tokyo"))
+        try:
+            assert zone_of(spark) == "Asia/Tokyo"
+        finally:
+            zones.setDefault(own)
 
 
 def test_what_one_session_knows_of_files_is_read_by_no_other(spark: SparkSession, tmp_path: Path) -> None:
