@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
-from tests.spark.gathering import asked_of, gathered
+from tests.spark.gathering import asked_of, gathered, same_answer
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
+from zorder_pipeline.reading.session import zone_of
+from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
 
 
@@ -81,6 +87,31 @@ def test_a_predicate_is_evaluated_in_the_time_zone_of_the_session(
     assert _same(spark, path, state, condition) == 1
     gathered(spark, path, state, condition)
     assert _same(spark, path, state, condition) == 1
+
+
+def test_a_session_that_reads_old_days_otherwise_leaves_out_no_more_than_delta(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """In the files of other engines, which have no mark of Spark's, such days are others than their bounds say."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    for day in (dt.date(1400, 1, 1), dt.date(1500, 1, 1)):
+        write_deltalake(path, pa.table({"d": [day]}), mode="append")
+    with session_conf(spark, {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}):
+        listed = "DATE'1499-12-23', DATE'1300-01-01', DATE'1600-01-01'"
+        for condition in (f"d IN ({listed})", "year(d) = 1499 AND d > DATE'0001-01-01'"):
+            assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE {condition}", state)) == 1
+            assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 2
+
+
+def test_a_session_that_names_no_time_zone_has_the_machine_s(spark: SparkSession) -> None:
+    zones, name = spark._jvm.java.util.TimeZone, "spark.sql.session.timeZone"  # type: ignore[union-attr]
+    own = zones.getDefault()
+    with set_for_a_while(spark, {name: None}):
+        zones.setDefault(zones.getTimeZone("Asia/Tokyo"))
+        try:
+            assert zone_of(spark) == "Asia/Tokyo"
+        finally:
+            zones.setDefault(own)
 
 
 def test_what_one_session_knows_of_files_is_read_by_no_other(spark: SparkSession, tmp_path: Path) -> None:

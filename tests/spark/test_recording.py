@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 import zorder_pipeline
+from tests.spark.gathering import gathered
 from zorder_pipeline.errors import UnsupportedTableError, ZorderError
 from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.query_log import recorder
@@ -44,6 +45,22 @@ def test_executions_become_queries_of_the_state(
     ]
     assert all(query.timestamp and query.duration_ms is not None and query.user for query in queries)
     assert not list((tmp_path / "spool").iterdir())
+
+
+def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: SparkSession, tmp_path: Path) -> None:
+    path, state, late = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%late%'"
+    rows = spark.range(20).selectExpr("id", "IF(id < 5, 'late', 'x') AS c").repartitionByRange(4, "id")
+    rows.write.format("delta").option("delta.enableDeletionVectors", "false").save(path)
+    gathered(spark, path, state, late)
+    with zorder_pipeline.record(spark, state=state, tables={"mine": path}, spool=str(tmp_path / "spool")):
+        assert len(zorder_pipeline.scan(spark, path, late, state=state).inputFiles()) < 4
+        assert zorder_pipeline.scan(spark, path, late, state=state).count() == 5
+        spark.sql(f"DELETE FROM delta.`{path}` WHERE c LIKE '%ate' AND id < 3")
+    queries = stored_log(spark, state).of_table(["mine"])
+    assert sorted(query.predicate.to_sql() for query in queries) == [
+        "CONTAINS(c, 'late')",
+        "ENDSWITH(c, 'ate') AND id < 3",
+    ]
 
 
 @pytest.mark.slow

@@ -88,5 +88,5 @@ def unshadowed(spark: SparkSession, features: Iterable[Feature]) -> list[Feature
 
 
 def zone_of(spark: SparkSession) -> str:
-    """The session's time zone."""
-    return spark.conf.get("spark.sql.session.timeZone", "UTC") or "UTC"
+    """The session's time zone, which is the machine's where the session names none."""
+    return spark.conf.get("spark.sql.session.timeZone") or "UTC"

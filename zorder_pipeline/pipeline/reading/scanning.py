@@ -29,6 +29,7 @@ from zorder_pipeline.reading.relations import (
     scans,
     table_of,
 )
+from zorder_pipeline.relayout.session_conf import reads_otherwise
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .known_files import KnownFiles, known_files, state_of
@@ -234,7 +235,7 @@ def _conditions(
 ) -> dict[int, list[Predicate]]:
     """What each scan of a table asks of it, by the relation's number."""
     found: dict[int, list[Predicate]] = {}
-    if not tables:
+    if not tables or reads_otherwise(spark):  # values are not those of the log's bounds: what Delta skips is enough
         return found
     scanned = scans(optimized(spark, plan))
     every = numbers(plan)

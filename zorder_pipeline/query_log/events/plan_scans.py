@@ -137,7 +137,11 @@ def _scan(
     predicate = _without_inferred(scan.predicate, joined)
     predicate, guessed = _without_guesses(predicate)
     if location.startswith(CHOSEN_FILES) and not any(comparisons(predicate)):
-        return None
+        # our own scans choose files, too, most of all by conditions that are no comparisons; what a DELETE leaves of a
+        # file it has chosen is told by a filter above, never by the scan itself
+        own = Recipe("", tuple(_filters(facts, (), types).conditions), resolve, catalog).scan(timestamp, zone)
+        if not any(_columns(own.predicate)):
+            return None
     top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
     partial = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)

@@ -163,6 +163,8 @@ def test_tables_match_by_location_and_by_catalog_name() -> None:
     ("location", "kind", "filters", "ignored"),
     [
         ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(id#1 = 5)]", None),
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[((id#1 % 3) = 1)]", None),  # a scan of ours
+        ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[isnotnull(id#1), (id#1 > id#2)]", None),
         ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[]", "maintenance"),
         ("TahoeBatchFileIndex(1 paths)[file:/lake/events]", "Parquet", "[(__delta_internal_is_row_deleted#2 = 0)]",
          "maintenance"),
