@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.gathering import asked_of, gathered
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading import file_stats
 from zorder_pipeline.reading.file_stats import FileStats
@@ -33,6 +35,21 @@ def test_what_is_held_of_the_state_is_what_lies_there(spark: SparkSession, tmp_p
         file_stats._loaded.clear()
         read = store.load(table_id)
         assert sorted(map(str, held.rows.to_pylist())) == sorted(map(str, read.rows.to_pylist()))
+
+
+def test_a_damaged_folder_of_statistics_is_told_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), tmp_path / "state"
+    spark.sql("SELECT 1 AS id, 'c7' AS c").coalesce(1).write.format("delta").save(path)
+    gathered(spark, path, str(state), "c LIKE '%7%'")
+    for file in (state / "file_stats").rglob("*.parquet"):
+        file.unlink()
+    file_stats._loaded.clear()  # as in another process
+    told = r"file_stats cannot be read: .* delete it, and zorder stats gathers them anew$"
+    with pytest.raises(TableError, match=told):
+        gathered(spark, path, str(state), "c LIKE '%7%'")
+    shutil.rmtree(state / "file_stats")
+    gathered(spark, path, str(state), "c LIKE '%7%'")
+    assert len(FileStats(spark, str(state)).load(open_table(spark, path).table_id))
 
 
 def test_what_others_write_to_the_state_is_seen(spark: SparkSession, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import tempfile
 import warnings
 from pathlib import Path
 from typing import Literal
@@ -61,6 +62,24 @@ def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: Sp
         "CONTAINS(c, 'late')",
         "ENDSWITH(c, 'ate') AND id < 3",
     ]
+
+
+def test_a_recording_of_other_tables_takes_nothing_of_another(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    state, tables = str(tmp_path / "state"), {name: str(tmp_path / name) for name in "ab"}
+    for path in tables.values():
+        spark.range(5).write.format("delta").save(path)
+    both = [zorder_pipeline.record(spark, state=state, tables={n: path}, every=None) for n, path in tables.items()]
+    for path in tables.values():
+        spark.read.format("delta").load(path).where("id = 3").collect()
+    both[1].recorder.wait()
+    both[1].recorder.spill()
+    for recording in both:
+        recording.stop()
+    log = stored_log(spark, state)
+    assert [len(log.of_table([name])) for name in tables] == [1, 1]
 
 
 @pytest.mark.slow

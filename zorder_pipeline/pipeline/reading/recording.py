@@ -151,7 +151,8 @@ def record(
         state: folder of the state; by default the session's setting ``spark.zorder.state``.
         tables: path or catalog name of tables by the names under which they are stored; without any, every table is
             stored under its location.
-        spool: local folder of spilled files. What a process left there that ended early, the next one takes up.
+        spool: local folder of spilled files, by default one for a state and these tables. What a process left there
+            that ended early, the next one takes up.
         every: seconds between appends; None appends only on `Recording.flush` and `Recording.stop`.
 
     Raises:
@@ -166,7 +167,8 @@ def record(
     folder = state_of(spark, state) if has_jvm(spark) else state or ""
     if folder is None:
         raise ZorderError(f"nothing says where to record to; name a folder with state=..., or set {STATE_CONF}")
-    name = hashlib.blake2b(folder.encode(), digest_size=6).hexdigest()
+    told = json.dumps([folder, sorted((tables or {}).items())])  # who records other tables leaves ours out
+    name = hashlib.blake2b(told.encode(), digest_size=6).hexdigest()
     place = (
         Path(spool) if spool else _private(Path(tempfile.gettempdir()) / f"zorder-recorder-{getpass.getuser()}") / name
     )

@@ -29,7 +29,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource, TableAnalysis
 from zorder_pipeline.reading.file_numbers import numbers
-from zorder_pipeline.reading.file_stats import FileStats, same_files
+from zorder_pipeline.reading.file_stats import FileStats, Gathered, same_files
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
@@ -131,6 +131,9 @@ def gather_statistics(
     Args:
         features: what to keep statistics of.
         paths: files, as in their AddFile actions; all of the snapshot by default.
+
+    Raises:
+        TableError: what is known already cannot be read.
     """
     started = time.monotonic()
     store, session = FileStats(spark, state), session_of(spark)
@@ -140,7 +143,7 @@ def gather_statistics(
         usable = evaluable(snapshot.read(), features)
         vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
         asked = list(vectors if paths is None else paths)
-        held = loading.result()
+        held = _readable(loading.result, store.path)
         complete = _complete(held.of(asked).under(snapshot.stored_as).rows, usable, session)
         missing = [path for path in asked if (path, vectors[path]) not in complete]
         found = STATS.empty_table()
@@ -159,6 +162,20 @@ def gather_statistics(
         files_forgotten=gone,
         seconds=time.monotonic() - started,
     )
+
+
+def _readable(load: Callable[[], Gathered], place: str) -> Gathered:
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    try:
+        return load()
+    except (Py4JError, PySparkException) as error:
+        why = reason_of(error).rstrip(".")
+        raise TableError(
+            f"statistics in {place} cannot be read: {why}; if that folder is damaged, delete it, and zorder stats "
+            "gathers them anew"
+        ) from error
 
 
 def _found(snapshot: TableSnapshot, features: Sequence[Feature], paths: Sequence[str]) -> pa.Table:
