@@ -11,51 +11,15 @@ import numba
 import numpy as np
 
 from .partition_counts import follows
+from .rows_asked import hit, widened
 
-__all__ = ["best_cut", "hits", "weight", "widened"]
-
-
-@numba.njit(cache=True, nogil=True)
-def hits(
-    lows: Any, highs: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, found: Any
-) -> int:  # pragma: no cover - compiled
-    """Writes to ``found`` which of ``boxes`` a zone map matches; returns how many."""
-    count = 0
-    for j in range(len(boxes)):
-        if hit(lows, highs, boxes[j], ends, column, first, last):
-            found[count] = boxes[j]
-            count += 1
-    return count
-
-
-@numba.njit(cache=True, nogil=True)
-def hit(
-    lows: Any, highs: Any, box: int, ends: Any, column: Any, first: Any, last: Any
-) -> bool:  # pragma: no cover - compiled
-    """Whether a zone map matches a box."""
-    i = ends[box]
-    while i < ends[box + 1] and highs[column[i]] >= first[i] and lows[column[i]] <= last[i]:
-        i += 1
-    return bool(i == ends[box + 1])
-
-
-@numba.njit(cache=True, nogil=True)
-def weight(boxes: Any, count: int, box_query: Any, weights: Any) -> float:  # pragma: no cover - compiled
-    """Weight of the queries of ``boxes[:count]``, each counted once."""
-    total, previous = 0.0, -1
-    for j in range(count):
-        query = box_query[boxes[j]]
-        if query != previous:
-            total += weights[query]
-            previous = query
-    return total
+__all__ = ["best_cut"]
 
 
 @numba.njit(cache=True, nogil=True)
 def best_cut(
-    rows: Any, group: Any, places: Any, low: Any, high: Any, boxes: Any, own: Any, base: float,
-    ends: Any, column: Any, first: Any, last: Any, box_query: Any, weights: Any, scratch: Any,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    rows: Any, group: Any, places: Any, boxes: Any, own: Any, base: float, asked: Any, scratch: Any
+) -> Any:  # pragma: no cover - compiled
     """Share of ``base`` saved by the best of ``places`` in ``rows`` (in the order of their codes), and that place.
 
     Where the cut follows the partitions, and so makes more files of a few of them, it is the share of what is read in
@@ -66,8 +30,10 @@ def best_cut(
         boxes: of each such partition the boxes that its rows in this node match.
         own: what is read in each of them.
         base: what is read in all of them.
+        asked: `RowsAsked`.
         scratch: room for all boxes.
     """
+    low, high, ends, column, first, last, box_query, weights, _ = asked
     buckets, columns, groups = len(places) + 1, low.shape[1], len(boxes)
     lows = np.full((groups, buckets, columns), 2147483647, dtype=np.int32)
     highs = np.full((groups, buckets, columns), -1, dtype=np.int32)
@@ -133,11 +99,3 @@ def _read_in_divided(filled: Any, bucket: int, own: Any, base: float) -> float: 
         if left[g] > 0 and right[g] > 0:
             read += own[g]
     return read
-
-
-@numba.njit(cache=True, nogil=True)
-def widened(lows: Any, highs: Any, low: Any, high: Any) -> Any:  # pragma: no cover - compiled
-    for c in range(len(lows)):
-        lows[c] = min(lows[c], low[c])
-        highs[c] = max(highs[c], high[c])
-    return lows, highs

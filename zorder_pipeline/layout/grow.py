@@ -28,7 +28,8 @@ from zorder_pipeline.model.ranges import Boxes
 
 from .draft import SampledTable
 from .encoding import Encoding
-from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, asked_of, grown
+from .grow_kernel import CUT, FEATURE, HIGH, LOW, RANK, Growth, grown
+from .rows_asked import RowsAsked, asked_of
 from .skipping import Estimator
 from .tree import INNER_BITS, TreeDraft
 
@@ -194,10 +195,19 @@ def _ground(
     return _Ground(np.ascontiguousarray(fine[:, kept]), partition[kept], estimator.of_rows(kept), rows_per_file)
 
 
-def _asked(estimator: Estimator, weights: npt.NDArray[np.float64], partition: npt.NDArray[np.int32]) -> tuple[Any, ...]:
+def _asked(estimator: Estimator, weights: npt.NDArray[np.float64], partition: npt.NDArray[np.int32]) -> RowsAsked:
     """What the compiled part takes for the queries and where the rows lie."""
-    ranges = (estimator.box_starts, estimator.column, estimator.first, estimator.last, estimator.box_query)
-    return (estimator.low, estimator.high, *ranges, np.asarray(weights, dtype=np.float64), partition)
+    return RowsAsked(
+        low=estimator.low,
+        high=estimator.high,
+        ends=estimator.box_starts,
+        column=estimator.column,
+        first=estimator.first,
+        last=estimator.last,
+        box_query=estimator.box_query,
+        weights=np.asarray(weights, dtype=np.float64),
+        partition=partition,
+    )
 
 
 def _grown(
@@ -206,11 +216,19 @@ def _grown(
     nothing = np.zeros(0, dtype=np.int64)
     literals = settings.literals or (nothing,) * len(ground.fine)
     starts = np.concatenate([[0], np.cumsum([len(codes) for codes in literals])]).astype(np.int64)
-    nodes, inside, rows = grown(
-        ground.fine, _asked(ground.estimator, weights, ground.partition), float(ground.rows_per_file), TOLERANCE,
-        settings.quantiles, settings.prior, min(settings.inner, INNER_BITS),
-        np.concatenate([nothing, *literals]), starts, least, largest * ground.rows_per_file, MOST_CUTS,
-    )  # fmt: skip
+    how = Growth(
+        rows_per_file=float(ground.rows_per_file),
+        tolerance=TOLERANCE,
+        quantiles=settings.quantiles,
+        prior=settings.prior,
+        inner=min(settings.inner, INNER_BITS),
+        literals=np.concatenate([nothing, *literals]),
+        starts=starts,
+        least=least,
+        largest=largest * ground.rows_per_file,
+        most_cuts=MOST_CUTS,
+    )
+    nodes, inside, rows = grown(ground.fine, _asked(ground.estimator, weights, ground.partition), how)
     feature, cut, low, high, rank = (nodes[row] for row in (FEATURE, CUT, LOW, HIGH, RANK))
     draft = TreeDraft(feature, cut, low, high, rank, inside)
     return replace(draft, size=_file_sizes(draft, rows / ground.rows_per_file, largest)) if largest else draft

@@ -1,22 +1,23 @@
 """The nodes of a greedy tree: which one is cut next, by what, and what its children hold.
 
 Compiled with numba, for `zorder_pipeline.layout.grow`. What a node is stands in columns of one array, see `FEATURE` and
-those after it; what is asked (zone codes of the rows, boxes, weights) travels as one tuple.
+those after it; what is asked travels as one `RowsAsked`, and how to grow as one `Growth`.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
 
-from .best_cut import best_cut, hits, weight, widened
+from .best_cut import best_cut
 from .cut_places import positions, positions_in_partitions
 from .partition_counts import counts_of, follows, numbered, typical_number, typical_rows
+from .rows_asked import by_partition, hits_of, weight
 from .tree import MAX_DEPTH
 
-__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "asked_of", "grown"]
+__all__ = ["CUT", "FEATURE", "HIGH", "LOW", "RANK", "Growth", "grown"]
 
 FEATURE, CUT, LOW, HIGH, RANK, BEGIN, END, FILES = range(8)
 """Rows of the array of nodes: as in `zorder_pipeline.layout.tree.TreeDraft`, then the range of the node's rows in the
@@ -27,20 +28,13 @@ TOO_LARGE = 1e12
 """So much more than anything saved counts that a leaf has more rows than any file should."""
 
 
-@numba.njit(cache=True, nogil=True)
-def grown(
-    fine: Any, asked: Any, rows_per_file: float, tolerance: float, quantiles: int, prior: float, inner: int,
-    literals: Any, starts: Any, least: int, largest: float, most_cuts: int,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
-    """Nodes, whether each lies inside one file, and how many rows each leaf has in the partition of a typical one.
+class Growth(NamedTuple):
+    """How a tree grows, as the compiled part takes it.
 
-    A node has as many files as the table partition of its typical row makes of it. Where columns have nothing to do
-    with the partitions, every node has rows of all of them; a cut by a column that follows them leaves fewer.
-
-    Args:
-        fine: fine codes, shape (features, rows).
-        asked: lowest and highest zone code of each row, then of the boxes: ends, column, first, last, query; weights;
-            table partition of each row, ascending: what is read is counted by partition.
+    Attributes:
+        rows_per_file: rows that make a file.
+        tolerance: by which share files may be too large or too small.
+        quantiles, prior, inner: see `zorder_pipeline.layout.grow.GrowSettings`.
         literals, starts: further cuts of all features, and where those of each begin.
         least: rows that a leaf has at least, in the partition of a typical one; 0 where leaves are files of about equal
             size.
@@ -49,41 +43,63 @@ def grown(
             can be.
         most_cuts: cuts above a leaf at most, with ``largest``.
     """
+
+    rows_per_file: float
+    tolerance: float
+    quantiles: int
+    prior: float
+    inner: int
+    literals: Any
+    starts: Any
+    least: int
+    largest: float
+    most_cuts: int
+
+
+@numba.njit(cache=True, nogil=True)
+def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compiled
+    """Nodes, whether each lies inside one file, and how many rows each leaf has in the partition of a typical one.
+
+    A node has as many files as the table partition of its typical row makes of it. Where columns have nothing to do
+    with the partitions, every node has rows of all of them; a cut by a column that follows them leaves fewer.
+
+    Args:
+        fine: fine codes, shape (features, rows).
+        asked: `RowsAsked`; what is read is counted by its partitions.
+        how: `Growth`.
+    """
     features, n = fine.shape
-    perm, partition = np.arange(n), asked[-1]
+    perm, partition = np.arange(n), asked.partition
+    rows_per_file = how.rows_per_file
     wanted = max(1, int(np.round(n / rows_per_file)))
-    most = (4 * max(wanted, n // least if least > 0 and largest == 0 else 0) + 8) << inner
+    most = (4 * max(wanted, n // how.least if how.least > 0 and how.largest == 0 else 0) + 8) << how.inner
     nodes = np.zeros((8, most), dtype=np.int64)
     nodes[FEATURE] = -1
     inside = np.zeros(most, dtype=np.bool_)
     expected, typical = np.zeros((most, features)), np.ones(most)
-    matching = [np.arange(len(asked[6]))]
+    matching = [np.arange(len(asked.box_query))]
     nodes[END, 0], nodes[FILES, 0] = n, _files_of(perm, partition, rows_per_file)
     count, stack = 1, [0]
-    if largest > 0:
-        count = _best_first(
-            fine, asked, rows_per_file, quantiles, prior, literals, starts, least, largest, nodes, expected, perm,
-            matching, most_cuts,
-        )  # fmt: skip
+    if how.largest > 0:
+        count = _best_first(fine, asked, how, nodes, expected, perm, matching)
         stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
         nodes[FILES, :count] = 1
-        least, literals, starts = 0, literals[:0], np.zeros_like(starts)
+        how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), 0)
     while len(stack) > 0:
         node = stack.pop()
         rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
         files, typical[node] = nodes[FILES, node], typical_rows(counts_of(rows, partition))
-        one_file = least == 0 and files <= 1
+        one_file = how.least == 0 and files <= 1
         depth = (nodes[RANK, node] if inside[node] else 0) if one_file else nodes[RANK, node]
-        deep = depth >= (inner if one_file else MAX_DEPTH)
+        deep = depth >= (how.inner if one_file else MAX_DEPTH)
         if deep or len(rows) < 2 or count + 2 > most:
             continue
         best, _, _, feature, place, code = _look(
-            fine, rows, matching[node], asked, rows_per_file, files, one_file, tolerance, quantiles, prior, literals,
-            starts, least, expected[node], node == 0,
-        )  # fmt: skip
+            fine, asked, how, rows, matching[node], files, one_file, expected[node], node == 0
+        )
         if feature < 0 or (one_file and best < LEAST_GAIN):
             continue
-        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, depth + 1)
+        _divide(fine, asked, nodes, expected, perm, matching, node, count, (feature, place, code), depth + 1)
         left = min(max(int(np.round(place * files / len(rows))), 1), max(1, files - 1))
         nodes[FILES, count] = 1 if one_file else left
         nodes[FILES, count + 1] = 1 if one_file else max(1, files - left)
@@ -99,6 +115,15 @@ def grown(
         if nodes[FEATURE, node] < 0:
             nodes[LOW, node], nodes[HIGH, node] = node, node
     return nodes[:, :count], inside[:count], typical[:count]
+
+
+@numba.njit(cache=True, nogil=True)
+def _changed(how: Any, tolerance: float, literals: Any, starts: Any, least: int) -> Any:  # pragma: no cover - compiled
+    """How to grow, with other bounds and further cuts."""
+    return Growth(
+        how.rows_per_file, tolerance, how.quantiles, how.prior, how.inner, literals, starts, least, how.largest,
+        how.most_cuts,
+    )  # fmt: skip
 
 
 @numba.njit(cache=True, nogil=True)
@@ -119,24 +144,23 @@ def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cov
 
 @numba.njit(cache=True, nogil=True)
 def _best_first(
-    fine: Any, asked: Any, rows_per_file: float, quantiles: int, prior: float, literals: Any, starts: Any, least: int,
-    largest: float, nodes: Any, expected: Any, perm: Any, matching: Any, most_cuts: int,
-) -> int:  # pragma: no cover - compiled  # fmt: skip
+    fine: Any, asked: Any, how: Any, nodes: Any, expected: Any, perm: Any, matching: Any
+) -> int:  # pragma: no cover - compiled
     """Cuts the node that saves most per file until there are as many as wanted, or none; returns the nodes."""
-    wanted = max(1, int(np.round(perm.size / rows_per_file)))
+    anywhere = _changed(how, np.inf, how.literals, how.starts, how.least)
+    largest, wanted = how.largest, max(1, int(np.round(perm.size / how.rows_per_file)))
     most = 4 * wanted + 7
     saved, added = np.full(most, -1.0), np.zeros(most)
     found = np.zeros((3, most), dtype=np.int64)
-    count, seen, files, partition = 1, 0, _files(perm, asked[-1], largest), asked[-1]
+    count, seen, files, partition = 1, 0, _files(perm, asked.partition, largest), asked.partition
     while files <= wanted - 0.5 and count + 2 <= most:
         for node in range(seen, count):
             rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
-            if len(rows) < 2 or nodes[RANK, node] >= most_cuts:
+            if len(rows) < 2 or nodes[RANK, node] >= how.most_cuts:
                 continue
             gain, base, partitions, feature, place, code = _look(
-                fine, rows, matching[node], asked, rows_per_file, quantiles + 1, False, np.inf, quantiles, prior,
-                literals, starts, least, expected[node], node == 0,
-            )  # fmt: skip
+                fine, asked, anywhere, rows, matching[node], how.quantiles + 1, False, expected[node], node == 0
+            )
             if feature >= 0:
                 upwards = fine[feature][rows] >= code
                 added[node] = _files(rows[~upwards], partition, largest) + _files(rows[upwards], partition, largest)
@@ -152,9 +176,8 @@ def _best_first(
         saved[node] = -1.0
         if files + added[node] / 2 > wanted:
             continue
-        feature, place, code = found[0, node], found[1, node], found[2, node]
-        rank = nodes[RANK, node] + 1
-        _divide(fine, asked, nodes, expected, perm, matching, node, count, feature, place, code, rank)
+        cut = found[0, node], found[1, node], found[2, node]
+        _divide(fine, asked, nodes, expected, perm, matching, node, count, cut, nodes[RANK, node] + 1)
         files += added[node]
         count += 2
     return count
@@ -169,25 +192,24 @@ def _files(rows: Any, partition: Any, largest: float) -> float:  # pragma: no co
 
 @numba.njit(cache=True, nogil=True)
 def _look(
-    fine: Any, rows: Any, matched: Any, asked: Any, rows_per_file: float, files: int, one_file: bool,
-    tolerance: float, quantiles: int, prior: float, literals: Any, starts: Any, least: int, expected: Any, root: bool,
-) -> Any:  # pragma: no cover - compiled  # fmt: skip
+    fine: Any, asked: Any, how: Any, rows: Any, matched: Any, files: int, one_file: bool, expected: Any, root: bool
+) -> Any:  # pragma: no cover - compiled
     """Gain, of what, in how many partitions, feature, place and code of the best cut of a node, feature -1 without one.
 
     ``expected``, the gains by feature of the node above, becomes those of this one.
     """
-    low, high, ends, column, first, last, box_query, weights, _ = asked
-    group, boxes = _by_partition(rows, matched, asked)
-    counts, base = counts_of(rows, asked[-1]), 0.0
-    matching = np.zeros(len(box_query), dtype=np.bool_)
+    quantiles, literals, starts = how.quantiles, how.literals, how.starts
+    group, boxes = by_partition(rows, matched, asked)
+    counts, base = counts_of(rows, asked.partition), 0.0
+    matching = np.zeros(len(asked.box_query), dtype=np.bool_)
     own = np.zeros(len(boxes), dtype=np.float64)
     for g in range(len(boxes)):
-        own[g] = weight(boxes[g], len(boxes[g]), box_query, weights) * counts[g]
+        own[g] = weight(boxes[g], len(boxes[g]), asked) * counts[g]
         base += own[g]
         matching[boxes[g]] = True
     known = matching.sum()
-    trust = known / max(known + prior, 1e-9)
-    scratch = np.empty(len(box_query), dtype=np.int64)
+    trust = known / max(known + how.prior, 1e-9)
+    scratch = np.empty(len(asked.box_query), dtype=np.int64)
     best, best_feature, best_place, best_code = -np.inf, -1, 0, 0
     for f in range(len(fine)):
         codes = fine[f][rows]
@@ -199,17 +221,14 @@ def _look(
         here = literals[starts[f] : starts[f + 1]]
         here = here[np.searchsorted(here, codes[0], side="right") : np.searchsorted(here, codes[-1], side="right")]
         if len(boxes) == 1 or one_file:
-            places = positions(codes, files, one_file, tolerance, quantiles, here, least)
+            places = positions(codes, files, one_file, how.tolerance, quantiles, here, how.least)
         else:
             places = positions_in_partitions(
-                codes, group[order], counts, rows_per_file, files, tolerance, quantiles, here, least
+                codes, group[order], counts, how.rows_per_file, files, how.tolerance, quantiles, here, how.least
             )
         if len(places) == 0:
             continue
-        gain, place = best_cut(
-            rows[order], group[order], places, low, high, boxes, own, base,
-            ends, column, first, last, box_query, weights, scratch,
-        )  # fmt: skip
+        gain, place = best_cut(rows[order], group[order], places, boxes, own, base, asked, scratch)
         expected[f] = gain if root else trust * gain + (1.0 - trust) * expected[f]
         if expected[f] > best:
             best, best_feature, best_place, best_code = expected[f], f, place, codes[place]
@@ -219,63 +238,16 @@ def _look(
 
 
 @numba.njit(cache=True, nogil=True)
-def _by_partition(rows: Any, matched: Any, asked: Any) -> Any:  # pragma: no cover - compiled
-    """The table partition of each row, numbered from 0 among ``rows``, and which of the boxes its rows match."""
-    low, high, ends, column, first, last, _, _, partition = asked
-    group = np.zeros(len(rows), dtype=np.int64)
-    boxes = [matched]
-    if partition[rows[0]] == partition[rows[-1]]:  # all of one, which match these already
-        return group, boxes
-    boxes.clear()
-    scratch = np.empty(len(matched), dtype=np.int64)
-    begin = 0
-    for end in range(1, len(rows) + 1):
-        if end < len(rows) and partition[rows[end]] == partition[rows[begin]]:
-            continue
-        group[begin:end] = len(boxes)
-        found = _hits_of(rows[begin:end], low, high, matched, ends, column, first, last, scratch)
-        boxes.append(scratch[:found].copy())
-        begin = end
-    return group, boxes
-
-
-@numba.njit(cache=True, nogil=True)
-def asked_of(members: Any, starts: Any, asked: Any) -> Any:  # pragma: no cover - compiled
-    """Weight of the queries that match each table partition.
+def _divide(
+    fine: Any, asked: Any, nodes: Any, expected: Any, perm: Any, matching: Any, node: int, child: int, cut: Any,
+    rank: int,
+) -> None:  # pragma: no cover - compiled  # fmt: skip
+    """Cuts a node in two, the nodes ``child`` and the next one, with their rows and the boxes that still match them.
 
     Args:
-        members, starts: rows by partition, and where each partition begins; one more than there are.
-        asked: as in `grown`.
+        cut: its feature, place and code.
     """
-    low, high, ends, column, first, last, box_query, weights, _ = asked
-    found = np.zeros(len(starts) - 1)
-    every, scratch = np.arange(len(box_query)), np.empty(len(box_query), dtype=np.int64)
-    for p in range(len(starts) - 1):
-        rows = members[starts[p] : starts[p + 1]]
-        count = _hits_of(rows, low, high, every, ends, column, first, last, scratch)
-        found[p] = weight(scratch, count, box_query, weights)
-    return found
-
-
-@numba.njit(cache=True, nogil=True)
-def _hits_of(
-    rows: Any, low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, found: Any
-) -> int:  # pragma: no cover - compiled
-    """Writes to ``found`` which of ``boxes`` a file of ``rows`` matches; returns how many."""
-    some_low = np.full(low.shape[1], 2147483647, dtype=np.int32)
-    some_high = np.full(low.shape[1], -1, dtype=np.int32)
-    for i in rows:
-        some_low, some_high = widened(some_low, some_high, low[i], high[i])
-    return hits(some_low, some_high, boxes, ends, column, first, last, found)
-
-
-@numba.njit(cache=True, nogil=True)
-def _divide(
-    fine: Any, asked: Any, nodes: Any, expected: Any, perm: Any, matching: Any, node: int, child: int, feature: int,
-    place: int, code: int, rank: int,
-) -> None:  # pragma: no cover - compiled  # fmt: skip
-    """Cuts a node in two, the nodes ``child`` and the next one, with their rows and the boxes that still match them."""
-    low, high, ends, column, first, last, _, _, _ = asked
+    feature, place, code = cut
     begin, end = nodes[BEGIN, node], nodes[END, node]
     rows = perm[begin:end].copy()
     upwards = fine[feature][rows] >= code
@@ -291,5 +263,5 @@ def _divide(
         nodes[RANK, new] = rank
         expected[new] = expected[node]
         its = perm[nodes[BEGIN, new] : nodes[END, new]]
-        found = _hits_of(its, low, high, matching[node], ends, column, first, last, scratch)
+        found = hits_of(its, matching[node], asked, scratch)
         matching.append(scratch[:found].copy())

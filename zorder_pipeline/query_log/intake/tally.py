@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.query_log.statements.sql import Unusable
+
+if TYPE_CHECKING:  # the assets load this module, and need no parser of SQL
+    from zorder_pipeline.query_log.statements.sql import Unusable
 
 __all__ = ["Tally"]
 
@@ -41,12 +43,12 @@ class Tally:
     def add(self, found: list[LoggedQuery] | Unusable) -> None:
         """Count a line by its queries, or by the reason why it has none."""
         self.lines += 1
-        if isinstance(found, Unusable):
-            (self.ignored if found.ignored else self.quarantined)[found.reason] += 1
-            self.unmatched.update(found.tables)
-        else:
+        if isinstance(found, list):
             self.used += 1
             self.tables.update(query.table for query in found)
+        else:
+            (self.ignored if found.ignored else self.quarantined)[found.reason] += 1
+            self.unmatched.update(found.tables)
 
     def log(self, queries: tuple[LoggedQuery, ...] = ()) -> QueryLog:
         """The log of these counts, with its queries where they are at hand."""
