@@ -42,6 +42,7 @@ LISTENER = "progress"
 DAGSTERS_OWN = ("Skipping step ", "Dependencies for step ")
 """How the lines begin that Dagster itself logs of steps that are not done; why they are not, their table's own say."""
 INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
+CHECK_FAILED = "DagsterAssetCheckFailedError"
 
 LAST = STAGES[-1].__name__
 
@@ -239,7 +240,7 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
                 return
             if event is None and not said.startswith(DAGSTERS_OWN):
                 progress(said)
-            elif event is not None and event.is_step_failure and not _interrupted(event):
+            elif event is not None and event.is_step_failure and not _interrupted(event) and not _is_of_a_check(event):
                 progress(f"failed: {sentence_of(event)}")  # the night goes on for hours
 
     def make(_: InitLoggerContext) -> logging.Logger:
@@ -251,7 +252,8 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
 
 
 def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
-    failures = [event for event in events if event.is_step_failure and _concerns(event, table)]
+    failed = [event for event in events if event.is_step_failure and _concerns(event, table)]
+    failures = [event for event in failed if not _is_of_a_check(event)]  # then it was rewritten, and more is known
     checks = [
         event.asset_check_evaluation_data for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
     ]
@@ -272,6 +274,12 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     if isinstance(unasked, AssetObservation) and unasked.description:
         return TableOutcome(table, "not_asked", (unasked.description,), figures_of(unasked))
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
+
+
+def _is_of_a_check(event: DagsterEvent) -> bool:
+    """Whether a step failed as a check that blocks did not pass, which the check itself has told."""
+    error = event.step_failure_data.error
+    return error is not None and error.cls_name == CHECK_FAILED
 
 
 def _concerns(event: DagsterEvent, table: str) -> bool:
