@@ -23,6 +23,7 @@ from dagster import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.partition_key import spelled
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
@@ -150,14 +151,15 @@ def _run_partitions(
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
     if not judged.success:
         return _outcome(table, judged.all_events)
-    instance.add_dynamic_partitions(str(partitions_of(table).name), present)
+    instance.add_dynamic_partitions(str(partitions_of(table).name), [spelled(key) for key in present])
     for key in present:
-        done = _execute(definitions, None, [asset], instance, progress, key)
-        notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == key]
+        name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
+        done = _execute(definitions, None, [asset], instance, progress, name)
+        notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == name]
         failures = [event for event in done.all_events if event.is_step_failure]
         if failures or not notes:
             why = sentence_of(failures[0]) if failures else "not done"
-            found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {key}: ")]}
+            found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {name}: ")]}
         else:
             figures = figures_of(notes[-1])
             decision = str(figures.pop("decision")).replace(" ", "_")
