@@ -176,17 +176,18 @@ def run_job(
     """Run the job that the schedule of ``table`` would run, for this table alone.
 
     Raises:
-        ZorderError: a stage failed, or the log has no usable query of the table; the sentence says which and why.
+        ZorderError: a stage failed, the log has no usable query of the table, or it is empty; the sentence says why.
     """
     known = {found.name for found in definitions.resolve_all_job_defs()}
     job = next(name for name in (chain_job(table), NIGHTLY_JOB) if name in known)
     result = _execute(definitions, job, chain_keys([table]), instance, progress)
-    outcome = _outcome(table, result.all_events)
-    if outcome.decision in ("failed", "not_asked"):
+    outcome, gate = _outcome(table, result.all_events), AssetKey([table, "cost_benefit"])
+    made = {event.asset_key for event in result.get_asset_materialization_events()}
+    if outcome.decision == "failed" or gate not in made:
         raise ZorderError(outcome.reasons[0])
     from zorder_pipeline.pipeline import dry_result
 
-    judged = result.asset_value(AssetKey([table, "cost_benefit"])).judgement
+    judged = result.asset_value(gate).judgement
     return ChainRun(
         plan=judged.plan,
         preview=dry_result(judged),
@@ -274,7 +275,9 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
         return TableOutcome(table, decision, reasons_of(last), figures)
     unasked = notes.get(AssetKey([table, STAGES[0].__name__]))
     if isinstance(unasked, AssetObservation) and unasked.description:
-        return TableOutcome(table, "not_asked", (unasked.description,), figures_of(unasked))
+        figures = figures_of(unasked)
+        decision = str(figures.pop("decision", "not_asked")).replace(" ", "_")
+        return TableOutcome(table, decision, (unasked.description,), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
 
 
