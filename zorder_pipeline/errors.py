@@ -6,6 +6,7 @@ __all__ = [
     "ConfigError",
     "LogError",
     "LostRaceError",
+    "NothingToLearnError",
     "PlanError",
     "RecordError",
     "TableError",
@@ -33,6 +34,10 @@ class TableError(ZorderError):
 
 class UnsupportedTableError(TableError):
     """The table has a feature under which we may not rewrite it (e.g. liquid clustering)."""
+
+
+class NothingToLearnError(TableError):
+    """There is nothing to learn of a table: it has no rows, or no query filters by a column that it has."""
 
 
 class PlanError(ZorderError):

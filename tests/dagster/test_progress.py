@@ -1,11 +1,22 @@
 """What a run says on the command line while it goes on."""
 
 import pytest
-from dagster import AssetExecutionContext, AssetKey, DagsterInstance, Definitions, Failure, asset
+from dagster import (
+    AssetCheckResult,
+    AssetCheckSpec,
+    AssetExecutionContext,
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    Failure,
+    MaterializeResult,
+    asset,
+    multi_asset_check,
+)
 
 from zorder_pipeline.assets.common import Shelf
 from zorder_pipeline.assets.partitions import relayout_options
-from zorder_pipeline.assets.run import _execute
+from zorder_pipeline.assets.run import _execute, _outcome
 from zorder_pipeline.config import PipelineConfig
 
 pytestmark = pytest.mark.dagster
@@ -42,3 +53,26 @@ def test_every_line_about_a_table_names_it() -> None:
     with DagsterInstance.ephemeral() as instance:
         _execute(Definitions([rewritten]), None, [AssetKey(["rewritten"])], instance, said.append)
     assert said == ["orders: writing 3 files"]
+
+
+def test_a_check_that_blocks_is_no_failure_of_the_relayout() -> None:
+    """It was rewritten, so that its figures, and the command that takes it back, are told with the failed check."""
+    key = AssetKey(["orders", "clustered_table"])
+
+    @asset(key=key)
+    def rewritten() -> MaterializeResult:
+        return MaterializeResult(metadata={"reasons": "- worth it", "undo": "zorder rollback --table /t"})
+
+    @multi_asset_check(
+        name="orders__clustered_table_checks", specs=[AssetCheckSpec("content_unchanged", asset=key, blocking=True)]
+    )
+    def checked() -> AssetCheckResult:
+        return AssetCheckResult(passed=False, asset_key=key, check_name="content_unchanged")
+
+    said: list[str] = []
+    with DagsterInstance.ephemeral() as instance:
+        result = _execute(Definitions([rewritten], asset_checks=[checked]), None, [key], instance, said.append)
+    outcome = _outcome("orders", result.all_events)
+    assert (outcome.decision, outcome.reasons) == ("applied", ("worth it",))
+    assert (outcome.failed_checks, outcome.figures["undo"]) == (("content_unchanged",), "zorder rollback --table /t")
+    assert not said

@@ -44,6 +44,23 @@ def test_a_partition_that_is_not_there_is_refused_before_anything_is_learned(
     assert str(refused.value) == f"orders has no partition {key}; it has 3, e.g. ds=2025-01"
 
 
+def test_a_key_of_another_spelling_is_no_other_partition_in_dagster(
+    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str | None] = []
+
+    def done(*given: Any) -> Any:
+        asked.extend(given[5:])
+        return SimpleNamespace(success=True, all_events=[])
+
+    monkeypatch.setattr(run, "_execute", done)
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    with DagsterInstance.ephemeral() as instance:
+        (outcome,) = run.run_tables(config, ["orders"], ["ds=a%20b"], instance=instance)
+        assert instance.get_dynamic_partitions("orders_partitions") == ["ds=a b"]
+    assert (asked, list(outcome.partitions)) == (["ds=a b"], ["ds=a%20b"])
+
+
 def test_keys_are_compared_by_what_they_mean(orders: TableConfig) -> None:
     told = "it has 3, e.g. ds=2025-01"
     assert missing_partitions(orders, ["ds=a b", "ds=a%20b", "ds=2025%2D02"]) == ((), told)

@@ -98,3 +98,19 @@ def test_nothing_was_written(spark: SparkSession, lake: Path, found: dict[str, T
 def test_without_a_log_there_is_one_sentence(spark: SparkSession) -> None:
     with pytest.raises(ZorderError, match="--log"):
         pipeline.triage(spark)
+
+
+@pytest.mark.slow
+def test_a_table_is_found_by_its_folder_and_counts_once_by_whatever_name(spark: SparkSession, tmp_path: Path) -> None:
+    folder = tmp_path / "Mixed"
+    spark.range(1000).write.format("delta").save(str(folder))
+    spark.sql(f"CREATE TABLE called_twice USING delta LOCATION '{folder}'")
+    names = (f"delta.`{folder}`", f"delta.`file:{folder}`", "called_twice", "spark_catalog.default.called_twice")
+    (tmp_path / "log.sql").write_text(
+        ";\n".join(f"SELECT * FROM {name} WHERE id = {i}" for i in range(9) for name in names)
+    )
+    try:
+        (found,) = pipeline.triage(spark, [str(tmp_path / "log.sql")])
+    finally:
+        spark.sql("DROP TABLE called_twice")
+    assert (found.table, found.queries, found.problem) == (str(folder), 36, None)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
 
+from zorder_pipeline.errors import NothingToLearnError
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 
@@ -54,9 +55,15 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
                 _nothing_asked(context, shelf, log, len(queries))
                 return
             layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
-            analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
+            try:
+                analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
+            except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
+                why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()
+                facts = _emptiness(snapshot.version) if empty else _asked(log, len(queries))
+                _skipped(context, shelf, why, facts)
+                return
             found = AnalysedTable.of(analysis)
-            facts: dict[str, Any] = {
+            facts = {
                 "queries": len(queries),
                 "sampled rows": found.sample.rows,
                 **_candidate_facts(found.features, config.redact_literals),
@@ -75,8 +82,20 @@ def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, 
     why = f"no usable query of {name} among {counted(log.lines, 'statement')}; the table stays as it is"
     if not scans and log.unmatched:
         why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
+    _skipped(context, shelf, why, _asked(log, scans))
+
+
+def _asked(log: QueryLog, scans: int) -> dict[str, Any]:
+    return {"statements": log.lines, "scans of the table": scans}
+
+
+def _emptiness(version: int) -> dict[str, Any]:
+    """Of a table without rows: nothing is wrong with it, and people ask for it all the same."""
+    return {"decision": "nothing to do", "cause": "nothing_new", "Delta version": version}
+
+
+def _skipped(context: AssetExecutionContext, shelf: Shelf, why: str, facts: dict[str, Any]) -> None:
     context.log.warning(why)
-    facts = {"statements": log.lines, "scans of the table": scans}
     context.log_event(AssetObservation(shelf.key("feature_candidates"), description=why, metadata=facts))
 
 

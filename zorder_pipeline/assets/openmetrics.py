@@ -96,10 +96,10 @@ def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iter
     relaid = instance.get_latest_materialization_event(key)
     noted, unasked = _observed(instance, key), _observed(instance, shelf.key("feature_candidates"))
     moments = {"applied": relaid.timestamp if relaid else 0.0}
-    moments["not_asked"] = unasked.timestamp if unasked else 0.0
-    if noted is not None and noted.asset_observation is not None:
-        decision = str(_facts(noted.asset_observation).get("decision", "declined")).replace(" ", "_")
-        moments[decision] = noted.timestamp
+    for seen, otherwise in ((unasked, "not asked"), (noted, "declined")):
+        if seen is not None and seen.asset_observation is not None:
+            decision = str(_facts(seen.asset_observation).get("decision", otherwise)).replace(" ", "_")
+            moments[decision] = max(seen.timestamp, moments.get(decision, 0.0))
     last = max(moments, key=moments.__getitem__)
     if moments[last]:
         for decision in dict.fromkeys([*DECISIONS, last]):

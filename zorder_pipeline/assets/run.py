@@ -23,6 +23,7 @@ from dagster import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.partition_key import spelled
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
@@ -42,6 +43,7 @@ LISTENER = "progress"
 DAGSTERS_OWN = ("Skipping step ", "Dependencies for step ")
 """How the lines begin that Dagster itself logs of steps that are not done; why they are not, their table's own say."""
 INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
+CHECK_FAILED = "DagsterAssetCheckFailedError"
 
 LAST = STAGES[-1].__name__
 
@@ -149,14 +151,15 @@ def _run_partitions(
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
     if not judged.success:
         return _outcome(table, judged.all_events)
-    instance.add_dynamic_partitions(str(partitions_of(table).name), present)
+    instance.add_dynamic_partitions(str(partitions_of(table).name), [spelled(key) for key in present])
     for key in present:
-        done = _execute(definitions, None, [asset], instance, progress, key)
-        notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == key]
+        name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
+        done = _execute(definitions, None, [asset], instance, progress, name)
+        notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == name]
         failures = [event for event in done.all_events if event.is_step_failure]
         if failures or not notes:
             why = sentence_of(failures[0]) if failures else "not done"
-            found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {key}: ")]}
+            found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {name}: ")]}
         else:
             figures = figures_of(notes[-1])
             decision = str(figures.pop("decision")).replace(" ", "_")
@@ -173,17 +176,18 @@ def run_job(
     """Run the job that the schedule of ``table`` would run, for this table alone.
 
     Raises:
-        ZorderError: a stage failed, or the log has no usable query of the table; the sentence says which and why.
+        ZorderError: a stage failed, the log has no usable query of the table, or it is empty; the sentence says why.
     """
     known = {found.name for found in definitions.resolve_all_job_defs()}
     job = next(name for name in (chain_job(table), NIGHTLY_JOB) if name in known)
     result = _execute(definitions, job, chain_keys([table]), instance, progress)
-    outcome = _outcome(table, result.all_events)
-    if outcome.decision in ("failed", "not_asked"):
+    outcome, gate = _outcome(table, result.all_events), AssetKey([table, "cost_benefit"])
+    made = {event.asset_key for event in result.get_asset_materialization_events()}
+    if outcome.decision == "failed" or gate not in made:
         raise ZorderError(outcome.reasons[0])
     from zorder_pipeline.pipeline import dry_result
 
-    judged = result.asset_value(AssetKey([table, "cost_benefit"])).judgement
+    judged = result.asset_value(gate).judgement
     return ChainRun(
         plan=judged.plan,
         preview=dry_result(judged),
@@ -243,7 +247,7 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
                 return
             if event is None and not said.startswith(DAGSTERS_OWN):
                 progress(said)
-            elif event is not None and event.is_step_failure and _interruption(event) is None:
+            elif event is not None and event.is_step_failure and not (_interruption(event) or _is_of_a_check(event)):
                 progress(f"failed: {sentence_of(event)}")  # the night goes on for hours
 
     def make(_: InitLoggerContext) -> logging.Logger:
@@ -255,7 +259,8 @@ def _listener(progress: Progress | None) -> LoggerDefinition:
 
 
 def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
-    failures = [event for event in events if event.is_step_failure and _concerns(event, table)]
+    failed = [event for event in events if event.is_step_failure and _concerns(event, table)]
+    failures = [event for event in failed if not _is_of_a_check(event)]  # then it was rewritten, and more is known
     checks = [
         event.asset_check_evaluation_data for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
     ]
@@ -274,8 +279,16 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
         return TableOutcome(table, decision, reasons_of(last), figures)
     unasked = notes.get(AssetKey([table, STAGES[0].__name__]))
     if isinstance(unasked, AssetObservation) and unasked.description:
-        return TableOutcome(table, "not_asked", (unasked.description,), figures_of(unasked))
+        figures = figures_of(unasked)
+        decision = str(figures.pop("decision", "not_asked")).replace(" ", "_")
+        return TableOutcome(table, decision, (unasked.description,), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
+
+
+def _is_of_a_check(event: DagsterEvent) -> bool:
+    """Whether a step failed as a check that blocks did not pass, which the check itself has told."""
+    error = event.step_failure_data.error
+    return error is not None and error.cls_name == CHECK_FAILED
 
 
 def _concerns(event: DagsterEvent, table: str) -> bool:

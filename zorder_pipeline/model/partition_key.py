@@ -10,7 +10,7 @@ from zorder_pipeline.errors import TableError
 from .spark_sql import column_sql, value_sql
 from .values import ValueType
 
-__all__ = ["NULL", "partition_condition", "partition_key", "partition_values", "partitions_condition"]
+__all__ = ["NULL", "partition_condition", "partition_key", "partition_values", "partitions_condition", "spelled"]
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 """Stands for null, as in the names of Hive's folders."""
@@ -46,6 +46,19 @@ def partition_values(key: str, columns: Sequence[str]) -> tuple[str | None, ...]
         form = "/".join(f"{name}=..." for name in columns)
         raise TableError(f"{key} is no partition of a table that is partitioned by {', '.join(columns)}; write {form}")
     return tuple(None if value == NULL else unquote(value) for _, _, value in parts)
+
+
+def spelled(key: str) -> str:
+    """A word for a partition as `partition_key` spells it, so that two words for one partition are one.
+
+    >>> spelled("ds=2026%2D01%2D01/region=größe"), spelled("2026-01-01")
+    ('ds=2026-01-01/region=gr%C3%B6%C3%9Fe', '2026-01-01')
+    """
+    columns = [unquote(part.partition("=")[0]) for part in key.split("/")]
+    try:
+        return partition_key(columns, partition_values(key, columns))
+    except TableError:  # it is none
+        return key
 
 
 def partition_condition(key: str, types: Mapping[str, str]) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.errors import NothingToLearnError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.layout.study_place import refuse_place
@@ -52,7 +52,7 @@ def analyse(
             and expressions are sampled, too, whether the log still filters by them or not.
 
     Raises:
-        TableError: the log holds no usable query of this table, or the table is empty.
+        NothingToLearnError: the log holds no usable query of this table, or the table is empty.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
         ConfigError: no study can be kept where the settings want it.
     """
@@ -66,17 +66,17 @@ def analyse(
     statistics = statistics_features(snapshot, queries) if reading else ()
     usable = [query for query in queries if query.usable]
     if not statistics and not usable:
-        raise TableError(
+        raise NothingToLearnError(
             f"no usable query of {snapshot.location} among {counted(log.lines, 'statement')}: "
             f"{why_nothing(log, queries)}"
         )
     rows = int(snapshot.files().rows.sum())
     if not rows:
-        raise TableError(f"table {snapshot.location} is empty; there is nothing to lay out")
+        raise NothingToLearnError(f"table {snapshot.location} is empty; there is nothing to lay out")
     boxes = boxes_of(queries, snapshot.schema)
     filtered = {item.column for query in boxes for box in query for item in box}
     if not filtered and not statistics:
-        raise TableError(f"no query of {snapshot.location} filters by a column that the table has")
+        raise NothingToLearnError(f"no query of {snapshot.location} filters by a column that the table has")
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
     wanted_columns |= {name for layout in layouts for name in layout.table_columns}
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]

@@ -70,15 +70,18 @@ def triage(
     everything = QueryLog.merged([found, stored])
     names = list(tables) or [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
     opened: dict[str, TableSnapshot] = {}
+    called: dict[str, list[str]] = {}  # what the log calls a table besides
     failed: list[TableTriage] = []
     for name, result in zip(names, _parallel(lambda name: _open(spark, name), names), strict=True):
         if isinstance(result, TableSnapshot):
-            opened[name] = result
+            first = next((each for each, other in opened.items() if other.location == result.location), name)
+            opened.setdefault(first, result)
+            called.setdefault(first, []).append(name)
         else:
             scans = len(everything.of_table([name]))
             failed.append(TableTriage(name, queries=scans, problem=result))
-    progress(f"opened {len(opened)} of {len(names)} tables")
-    known = {name: (snapshot, names_of(name, snapshot)) for name, snapshot in opened.items()}
+    progress(f"opened {len(opened)} of {len(opened) + len(failed)} tables")
+    known = {name: (snapshot, names_of(name, snapshot, called[name])) for name, snapshot in opened.items()}
     typed = QueryLog.merged([ingest(sources, known), _renamed(stored, known)]) if known else everything
 
     def look(name: str) -> TableTriage:

@@ -75,7 +75,7 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
         compared = "hash of every row"
     elif alone:
-        contents, compared = (_nulls(before), _nulls(after)), "nulls per column"
+        contents, compared = _nulls(before, after), "nulls per column"
     else:
         contents, compared = ("", ""), "rows only"
     return Proof(
@@ -88,11 +88,23 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
     )
 
 
-def _nulls(snapshot: TableSnapshot) -> str:
-    """Nulls of each column whose files all count them."""
-    zones = snapshot.files().zones
-    counted = {name: zone.null_count for name, zone in zones.items() if np.all(zone.null_count >= 0)}
-    return _sorted({name: int(counts.sum()) for name, counts in counted.items()})
+def _nulls(before: TableSnapshot, after: TableSnapshot) -> tuple[str, str]:
+    """Nulls of each column of which both versions tell how many live rows have."""
+    old, new = _live_nulls(before), _live_nulls(after)
+    both = old.keys() & new.keys()  # a rewrite may be the first to count a column's, if properties ask for it now
+    return _sorted({name: old[name] for name in both}), _sorted({name: new[name] for name in both})
+
+
+def _live_nulls(snapshot: TableSnapshot) -> dict[str, int]:
+    """Nulls by column; of those alone whose files all count them, and none of the rows that deletion vectors hide."""
+    files = snapshot.files()
+    counts = {name: zone.null_count for name, zone in files.zones.items()}
+    whole = files.deleted == 0
+    found = {name: int(told.sum()) for name, told in counts.items() if np.all((told == 0) | ((told > 0) & whole))}
+    for i, name in enumerate(snapshot.partition_columns):
+        null = np.fromiter((not values[i] for values in files.partitions), np.bool_, len(files.rows))
+        found[name] = int(files.rows[null].sum())
+    return found
 
 
 def _new_file_rows(before: TableSnapshot, after: TableSnapshot) -> tuple[int, ...]:

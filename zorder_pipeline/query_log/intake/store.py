@@ -124,7 +124,8 @@ class LogStore:
         rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
         everything = rows
         if tables is not None:
-            rows = rows.where(F.col("table_name").isin(list(tables)))
+            # statements that name their tables themselves are stored in lower case
+            rows = rows.where(F.col("table_name").isin([*{*tables, *(name.lower() for name in tables)}]))
         if days is not None:
             last = files.agg(F.max("watermark")).collect()[0][0] or 0
             if last > limit:

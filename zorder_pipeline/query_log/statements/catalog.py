@@ -65,7 +65,13 @@ class Catalog:
         return found
 
     def find(self, table: exp.Table) -> str | None:
-        """The known table that ``table`` names; without known tables its own name in lower case."""
+        """The known table that ``table`` names; without known tables its own name in lower case, or its folder.
+
+        >>> one = sqlglot.parse_one("SELECT * FROM delta.`/Lake/orders`", read="spark").find(exp.Table)
+        >>> two = sqlglot.parse_one("SELECT * FROM Sales.Orders", read="spark").find(exp.Table)
+        >>> Catalog().find(one), Catalog().find(two)
+        ('/Lake/orders', 'sales.orders')
+        """
         parts = parts_of(table)
         return None if is_unknown(table) or _is_no_delta(parts) else self._match(parts)
 
@@ -76,13 +82,15 @@ class Catalog:
         place = name.rstrip("/")
         bare = without_root(place)
         if not self.aliases:
-            return bare.lower() or None
+            return bare or None
         candidates = (place, f"delta.{place}", f"delta.file:{bare}", f"delta.{bare}", bare, bare.rsplit("/", 1)[-1])
         return next((self.aliases[c.lower()] for c in candidates if c.lower() in self.aliases), None)
 
     def _match(self, parts: list[str]) -> str | None:
         whole = ".".join(parts)
         if not self.aliases:
+            if parts and "/" in parts[-1]:  # a folder, by which the table is opened, is told from others by its case
+                return without_root(parts[-1]).rstrip("/") or None
             return whole.lower() or None
         last = parts[-1].rstrip("/").rsplit("/", 1)[-1] if parts else ""
         for name in (whole, ".".join(parts[-2:]), last):
