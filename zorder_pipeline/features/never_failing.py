@@ -10,6 +10,7 @@ from decimal import Decimal
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
 
+from zorder_pipeline.model.predicate import REPEATED_GROUP
 from zorder_pipeline.model.schema import TableSchema
 
 __all__ = ["never_failing"]
@@ -54,8 +55,6 @@ _BITS = {_TYPES.TINYINT: 8, _TYPES.SMALLINT: 16, _TYPES.INT: 32, _TYPES.BIGINT: 
 _WHOLE, _NUMBER = re.compile(r"-?\d+"), re.compile(r"-?\d+(\.\d+)?([Ee][+-]?\d+)?")
 _MOMENT = re.compile(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d{1,6})?)?")
 _COMPARED = _named("EQ NEQ NullSafeEQ NullSafeNEQ LT LTE GT GTE In Between")
-_REPEATED_GROUP = re.compile(r"\)[*+{]")
-"""Java matches each repetition of a group by a call of its own: a long text has more than its stack has room for."""
 
 
 def never_failing(sql: str, schema: TableSchema) -> str | None:
@@ -99,7 +98,7 @@ def _may_fail(node: exp.Expr) -> bool:
         return True  # Spark makes decimals of floating-point numbers, which large ones do not fit
     if isinstance(node, exp.Round) and places is not None:
         return not isinstance(places, exp.Literal)  # rounded to hundreds a number may get too large for its type
-    if isinstance(node, exp.RegexpLike) and _REPEATED_GROUP.search(str(node.expression.name)):
+    if isinstance(node, exp.RegexpLike) and REPEATED_GROUP.search(str(node.expression.name)):
         return True
     given = (node.args.get(name) for name in FIXED.get(type(node), ()))
     return any(argument.find(exp.Column) is not None for argument in given if argument is not None)

@@ -7,12 +7,13 @@ tree by a table's schema.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-__all__ = ["FALSE", "FLIPPED", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or", "Predicate"]
-__all__ += ["comparison_sql", "comparisons", "predicate_from_json", "predicate_to_json"]
+__all__ = ["FALSE", "FLIPPED", "REPEATED_GROUP", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or"]
+__all__ += ["Predicate", "comparison_sql", "comparisons", "predicate_from_json", "predicate_to_json"]
 
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -21,6 +22,9 @@ _HIDDEN = "?"
 VARIABLE = "${"
 """What Spark puts a setting, or a variable of the driver's environment, in the place of, within quotes too, before it
 parses a text: text from a log that holds it is never evaluated."""
+REPEATED_GROUP = re.compile(r"\)[*+{]")
+"""What in a pattern may take Java a time that doubles with each character of a text, as ``(a+)+$`` does, and more calls
+in calls than its stack has room for: such a pattern from a log is never evaluated."""
 
 
 @dataclass(frozen=True)

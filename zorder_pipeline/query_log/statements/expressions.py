@@ -15,7 +15,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.errors import SqlglotError
 
-from zorder_pipeline.model.predicate import VARIABLE
+from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
 
 from .dialects import dialect_of
 
@@ -53,6 +53,7 @@ MAX_DEPTH = 300
 """Brackets in brackets of a statement that is parsed."""
 _TYPES = re.compile(r"(?:\b(?:array|map|struct)\s{0,9}<[^<>]{0,200}){64}", re.IGNORECASE)
 """Types in types so deep take the parser a time that grows with the cube of their number: 400 of them seconds."""
+_PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.RegexpExtract, exp.RegexpReplace)
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
@@ -74,6 +75,8 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     >>> crafted = 'EXTRACT("year FROM ts) = 1 OR f(1) = EXTRACT(year" FROM ts) = 5'
     >>> rebuilt(parse_one(crafted, read="snowflake"), lambda node: node.name)
     ''
+    >>> [rebuilt(parse_one(f"c RLIKE '{text}'", read="spark"), lambda node: node.name) for text in ("^a+$", "(a+)+$")]
+    ["c RLIKE '^a+$'", '']
     >>> rebuilt(parse_one("reflect('java.lang.System', 'exit') = 0", read="spark"), lambda node: node.name)
     ''
     """
@@ -134,10 +137,17 @@ def _allowed(node: exp.Expr) -> bool:
             return False
         if isinstance(item, exp.Literal) and item.is_string and _RELATIVE.match(item.this):
             return False
+        if isinstance(item, _PATTERNS) and _may_explode(item.args.get("expression")):
+            return False
         # of a text that is put together Spark would make a time, too, if it turned out to be "now"
         if isinstance(item, (exp.Func, *_CASTS)) and not isinstance(item, exp.Connector) and _of_no_column(item):
             return False
     return True
+
+
+def _may_explode(pattern: exp.Expr | None) -> bool:
+    """Whether a pattern may take Java for ever, or is not written down."""
+    return not isinstance(pattern, exp.Literal) or REPEATED_GROUP.search(pattern.name) is not None
 
 
 def _of_no_column(item: exp.Expr) -> bool:
