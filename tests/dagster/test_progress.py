@@ -15,7 +15,7 @@ from dagster import (
 )
 
 from zorder_pipeline.assets.common import Shelf
-from zorder_pipeline.assets.partitions import relayout_options
+from zorder_pipeline.assets.partitions import relayout_settings
 from zorder_pipeline.assets.run import _execute, _outcome
 from zorder_pipeline.config import PipelineConfig
 
@@ -47,7 +47,7 @@ def test_every_line_about_a_table_names_it() -> None:
 
     @asset
     def rewritten(context: AssetExecutionContext) -> None:
-        relayout_options(context, shelf)["progress"]("writing 3 files")
+        relayout_settings(context, shelf).progress("writing 3 files")
 
     said: list[str] = []
     with DagsterInstance.ephemeral() as instance:

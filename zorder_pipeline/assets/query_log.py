@@ -100,6 +100,8 @@ def read_logs(
 
     if not config.query_logs:
         raise ConfigError("no query log is configured: name one under query_logs: in tables.yaml")
+    there = f"{counted(len(config.tables), 'table')} and {counted(len(config.query_logs), 'query log')}"
+    context.log.info(f"opening {there} in Spark")
     known = pipeline.configured_tables(spark.session, config, context.log.warning)
     added, unread, places = [], [], [log.path for log in config.query_logs]
     for log in config.query_logs:

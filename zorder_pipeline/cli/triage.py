@@ -53,8 +53,10 @@ def triage(
         print_columns("Tables, the one with most to gain first", columns, [_cells(item) for item in known])
     for item in known:
         out.print(f"\n{item.table}", style="bold", soft_wrap=True)
+        liquid = any(" CLUSTER BY " in statement for statement in item.statements)
         for sentence in (*item.advice, *item.statements):
-            out.print(f"- {sentence}", soft_wrap=True)
+            instead = "or, where it is not to be liquid: " if liquid and sentence.startswith("OPTIMIZE ") else ""
+            out.print(f"- {instead}{sentence}", soft_wrap=True)
     if not found:
         out.print("the log names no table")
     if unknown := [item for item in found if item.problem is not None]:

@@ -251,7 +251,7 @@ def _statements(name: str, snapshot: TableSnapshot, found: TableTriage, smaller:
     chosen = [column_sql(snapshot.paths[column]) for column in found.columns[:4]]
     if not chosen or found.learned is None or found.read_now is None or found.learned >= WORTH * found.read_now:
         return
-    target = f"delta.`{snapshot.location}`" if "/" in name else name
+    target = f"delta.{column_sql((snapshot.location,))}" if "/" in name else column_sql(tuple(name.split(".")))
     if smaller is not None:
         yield f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.targetFileSize' = '{smaller}')"
     if not snapshot.schema.partition_columns:
