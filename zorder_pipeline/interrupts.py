@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["StopJobs", "stop_jobs_first"]
+__all__ = ["StopJobs", "stop_jobs_first", "stop_jobs_on"]
 
 SECONDS_TO_CANCEL = 5.0
 
@@ -53,6 +53,16 @@ class StopJobs:
             self._context.cancelAllJobs()
 
 
+def stop_jobs_on(number: signal.Signals, spark: SparkSession, then: Any) -> None:
+    """Handle a signal by `StopJobs`; changes nothing where that is not possible.
+
+    Args:
+        then: what is done afterwards, see `StopJobs`.
+    """
+    if (handler := StopJobs(spark, then)).possible:
+        signal.signal(number, handler)
+
+
 def stop_jobs_first(spark: SparkSession) -> None:
     """Have the handlers of SIGINT and SIGTERM that are in force now stop the session's jobs before they raise.
 
@@ -63,5 +73,5 @@ def stop_jobs_first(spark: SparkSession) -> None:
         return
     for number in (signal.SIGINT, signal.SIGTERM):
         now = signal.getsignal(number)
-        if callable(now) and not isinstance(now, StopJobs) and (handler := StopJobs(spark, now)).possible:
-            signal.signal(number, handler)
+        if callable(now) and not isinstance(now, StopJobs):
+            stop_jobs_on(number, spark, now)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .errors import ZorderError
-from .interrupts import StopJobs
+from .interrupts import stop_jobs_on
 from .java import has_jvm, reason_of
 from .launch import launching, why_java_ended
 from .versions import delta_package
@@ -151,9 +151,7 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
             reason = (told or reason_of(error)).rstrip(".")
             raise ZorderError(f"Spark could not be started ({reason}); check JAVA_HOME and spark.conf") from error
     if signal.getsignal(signal.SIGINT) is not handler and has_jvm(found):  # pyspark has set its own
-        ours = StopJobs(found, handler)
-        if ours.possible:
-            signal.signal(signal.SIGINT, ours)
+        stop_jobs_on(signal.SIGINT, found, handler)
     return found
 
 

@@ -9,7 +9,7 @@ from dagster import AssetMaterialization, AssetObservation, DagsterEvent, Markdo
 
 from zorder_pipeline.java import reason_in
 
-__all__ = ["figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
+__all__ = ["decided", "figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
 
 DAGSTERS_FILE = "path"
 """Under this name Dagster tells in which file it keeps an asset's value."""
@@ -48,6 +48,15 @@ def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
     plain = {name: entry for name, entry in note.metadata.items() if name not in ("reasons", DAGSTERS_FILE)}
     values = {name: entry.value for name, entry in plain.items() if not isinstance(entry, MarkdownMetadataValue)}
     return {name: value for name, value in values.items() if isinstance(value, int | float | str)}
+
+
+def decided(told: Any) -> str:
+    """A decision for scripts, as notes tell it to people.
+
+    >>> decided("nothing to do")
+    'nothing_to_do'
+    """
+    return str(told).replace(" ", "_")
 
 
 def scripted(figures: Mapping[str, Any]) -> dict[str, Any]:

@@ -57,8 +57,9 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
                 verify=table.layout.verify,
                 committer=table.layout.committer,
             )
+        say = shelf.saying(context)
         for reason in judged.decision.reasons:
-            shelf.saying(context)(reason)
+            say(reason)
         yield Output(Judged(judged), metadata=_facts(judged))
 
     return _cost_benefit

@@ -85,8 +85,9 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
             sentences = pipeline.in_words(plan, literals=not redact)
+            say = shelf.saying(context)
             for sentence in sentences:
-                shelf.saying(context)(sentence)
+                say(sentence)
         yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in sentences)), **facts})
 
     return _bit_allocation

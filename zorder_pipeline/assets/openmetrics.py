@@ -19,6 +19,7 @@ from zorder_pipeline.errors import ZorderError
 
 from .checks import CHECKS
 from .common import QUERY_LOG, Shelf
+from .events import decided
 from .query_log import PARSE_RATE
 
 __all__ = ["open_metrics", "write_metrics"]
@@ -96,9 +97,9 @@ def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iter
     relaid = instance.get_latest_materialization_event(key)
     noted, unasked = _observed(instance, key), _observed(instance, shelf.key("feature_candidates"))
     moments = {"applied": relaid.timestamp if relaid else 0.0}
-    for seen, otherwise in ((unasked, "not asked"), (noted, "declined")):
+    for seen, otherwise in ((unasked, "not_asked"), (noted, "declined")):
         if seen is not None and seen.asset_observation is not None:
-            decision = str(_facts(seen.asset_observation).get("decision", otherwise)).replace(" ", "_")
+            decision = decided(_facts(seen.asset_observation).get("decision", otherwise))
             moments[decision] = max(seen.timestamp, moments.get(decision, 0.0))
     last = max(moments, key=moments.__getitem__)
     if moments[last]:

@@ -160,8 +160,9 @@ def _declined(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, earlier: dict[str, Any] | None = None
 ) -> None:
     decision = result.decision.replace("_", " ")
+    say = shelf.saying(context)
     for reason in result.reasons:
-        context.log.info(f"{shelf.table.name}: {decision}: {reason}")
+        say(f"{decision}: {reason}")
     facts: dict[str, Any] = {
         "decision": decision,
         **cause_of(result),

@@ -31,7 +31,7 @@ from zorder_pipeline.model.results import ApplyResult
 from .budget import BUDGET
 from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
-from .events import figures_of, note_of, reasons_of, sentence_of
+from .events import decided, figures_of, note_of, reasons_of, sentence_of
 from .partitions import PARTITIONS, partitions_of
 from .records import Relayout
 from .sensors import chain_job
@@ -162,7 +162,7 @@ def _run_partitions(
             found[key] = {"decision": "failed", "reasons": [why.removeprefix(f"{table} {name}: ")]}
         else:
             figures = figures_of(notes[-1])
-            decision = str(figures.pop("decision")).replace(" ", "_")
+            decision = decided(figures.pop("decision"))
             found[key] = {"decision": decision, "reasons": list(reasons_of(notes[-1])), **figures}
     decisions = [str(part["decision"]) for part in found.values()]
     overall = next((each for each in ("failed", "applied", "postponed", "declined") if each in decisions), decisions[0])
@@ -219,7 +219,7 @@ def _execute(
         raise_on_error=False,
         tags={"zorder/started_by": "command line"},
     )
-    for interruption in filter(None, map(_interruption, result.all_events)):
+    if (interruption := next(filter(None, map(_interruption, result.all_events)), None)) is not None:
         raise interruption
     return result
 
@@ -275,12 +275,12 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
         return TableOutcome(table, "applied", reasons_of(last), figures, broken)
     if last is not None:
         figures = figures_of(last)
-        decision = str(figures.pop("decision", "declined")).replace(" ", "_")
+        decision = decided(figures.pop("decision", "declined"))
         return TableOutcome(table, decision, reasons_of(last), figures)
     unasked = notes.get(AssetKey([table, STAGES[0].__name__]))
     if isinstance(unasked, AssetObservation) and unasked.description:
         figures = figures_of(unasked)
-        decision = str(figures.pop("decision", "not_asked")).replace(" ", "_")
+        decision = decided(figures.pop("decision", "not_asked"))
         return TableOutcome(table, decision, (unasked.description,), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
 

@@ -57,6 +57,7 @@ def to_png(figure: Figure) -> bytes:
     drawn, buffer = io.BytesIO(), io.BytesIO()
     for text in figure.findobj(Text):
         text.set_parse_math(False)
+    # the labels of ticks are made only while it is drawn
     with mpl.rc_context({"text.parse_math": False}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)
         figure.savefig(drawn, format="png", bbox_inches="tight", pad_inches=0.15, metadata={"Software": None})

@@ -53,7 +53,7 @@ MAX_DEPTH = 300
 """Brackets in brackets of a statement that is parsed."""
 _TYPES = re.compile(r"(?:\b(?:array|map|struct)\s{0,9}<[^<>]{0,200}){64}", re.IGNORECASE)
 """Types in types so deep take the parser a time that grows with the cube of their number: 400 of them seconds."""
-_PATTERNS = (exp.RegexpLike, exp.RegexpILike, exp.RegexpExtract, exp.RegexpReplace)
+_PATTERNS = (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace)
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
