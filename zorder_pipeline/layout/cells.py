@@ -82,8 +82,8 @@ def cut_cells(
     if not len(cells):
         return Cuts(np.zeros(0, dtype=np.int64), np.ones(1, dtype=np.int64), np.ones(1))
     counts = np.ascontiguousarray(counts, dtype=np.int64)
-    wanted: npt.NDArray[Any] = counts if sizes is None else counts / sizes
-    first, pieces = cut_positions(np.ascontiguousarray(cells, dtype=np.int64), wanted, target_rows, tolerance)
+    wanted = counts.astype(np.float64) if sizes is None else counts / sizes
+    first, pieces = cut_positions(np.ascontiguousarray(cells, dtype=np.int64), wanted, float(target_rows), tolerance)
     of_range = np.ones(len(first)) if sizes is None else np.add.reduceat(counts, first) / np.add.reduceat(wanted, first)
     return Cuts(cells[first[1:]], pieces, of_range)
 
@@ -112,11 +112,11 @@ def _level(a: np.int64, b: np.int64) -> int:  # pragma: no cover - compiled
 
 @numba.njit(cache=True)
 def cut_positions(
-    cells: npt.NDArray[np.int64], counts: npt.NDArray[Any], target_rows: float, tolerance: float
+    cells: npt.NDArray[np.int64], counts: npt.NDArray[np.float64], target_rows: float, tolerance: float
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled
     """Index of the first cell of each range (the first is 0), and its pieces; see `cut_cells`."""
     n = len(cells)
-    total = 0
+    total = 0.0
     for i in range(n):
         total += counts[i]
     first = np.empty(n, dtype=np.int64)

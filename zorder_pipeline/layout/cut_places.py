@@ -73,13 +73,14 @@ def positions_in_partitions(
         counts: rows of each partition, shape (groups,).
         files: that the partition of a typical row makes.
     """
-    found = positions(codes, files, False, tolerance, quantiles, literals, least)
+    inside = np.bool_(False)  # a literal would have `positions` compiled once more
+    found = positions(codes, files, inside, tolerance, quantiles, literals, least)
     places = found
     if least == 0:
-        every = 0
+        every = np.int64(0)
         for count in counts:
             every += max(1, int(np.round(count / rows_per_file)))
-        further = positions(codes, every, False, np.inf, quantiles, literals, 0)
+        further = positions(codes, every, inside, np.inf, quantiles, literals, least)
         borders = _borders(codes, group, len(counts))
         if len(borders) > 0:
             near = np.searchsorted(borders, further)

@@ -252,9 +252,9 @@ def _blocks_by_partition(
 
 @numba.njit(cache=True, nogil=True)
 def _dense_blocks(keys: Any, cells: int, rows_per_file: float, tolerance: float) -> Any:  # pragma: no cover - compiled
-    histogram = np.zeros(cells, dtype=np.int64)
+    histogram = np.zeros(cells, dtype=np.float64)  # as the counts that `cut_positions` is compiled for
     for i in range(len(keys)):
-        histogram[keys[i]] += 1
+        histogram[keys[i]] += 1.0
     occurring = np.nonzero(histogram)[0]
     first, _ = cut_positions(occurring, histogram[occurring], rows_per_file, tolerance)
     block_of_cell = np.zeros(cells, dtype=np.int32)

@@ -1,7 +1,8 @@
 """The nodes of a greedy tree: which one is cut next, by what, and what its children hold.
 
 Compiled with numba, for `zorder_pipeline.layout.grow`. What a node is stands in columns of one array, see `FEATURE` and
-those after it; what is asked travels as one `RowsAsked`, and how to grow as one `Growth`.
+those after it; what is asked travels as one `RowsAsked`, and how to grow as one `Growth`. A function is compiled once
+more for every literal that it is called with: constants are passed as `numpy.int64` and `numpy.bool_`.
 """
 
 from __future__ import annotations
@@ -79,12 +80,12 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
     expected, typical = np.zeros((most, features)), np.ones(most)
     matching = [np.arange(len(asked.box_query))]
     nodes[END, 0], nodes[FILES, 0] = n, _files_of(perm, partition, rows_per_file)
-    count, stack = 1, [0]
+    count, stack = np.int64(1), [0]
     if how.largest > 0:
         count = _best_first(fine, asked, how, nodes, expected, perm, matching)
         stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
         nodes[FILES, :count] = 1
-        how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), 0)
+        how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), np.int64(0))
     while len(stack) > 0:
         node = stack.pop()
         rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
@@ -152,15 +153,17 @@ def _best_first(
     most = 4 * wanted + 7
     saved, added = np.full(most, -1.0), np.zeros(most)
     found = np.zeros((3, most), dtype=np.int64)
-    count, seen, files, partition = 1, 0, _files(perm, asked.partition, largest), asked.partition
+    files, partition = _files(perm, asked.partition, largest), asked.partition
+    count, seen = np.int64(1), 0
     while files <= wanted - 0.5 and count + 2 <= most:
         for node in range(seen, count):
             rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
             if len(rows) < 2 or nodes[RANK, node] >= how.most_cuts:
                 continue
             gain, base, partitions, feature, place, code = _look(
-                fine, asked, anywhere, rows, matching[node], how.quantiles + 1, False, expected[node], node == 0
-            )
+                fine, asked, anywhere, rows, matching[node], how.quantiles + 1, np.bool_(False), expected[node],
+                node == 0,
+            )  # fmt: skip
             if feature >= 0:
                 upwards = fine[feature][rows] >= code
                 added[node] = _files(rows[~upwards], partition, largest) + _files(rows[upwards], partition, largest)

@@ -113,7 +113,7 @@ def keys(spec: KeySpec, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArra
     if spec.tree is not None:
         tree = spec.tree
         nodes = [np.array(items, dtype=np.int64) for items in (tree.feature, tree.cut, tree.low, tree.high)]
-        key = np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes), *nodes)])
+        key = np.asarray(np.array(tree.key, dtype=np.int64)[leaf_of(np.stack(codes).astype(np.int32), *nodes)])
     else:
         bits = [feature.bits for feature in spec.features]
         key = (gray_rank if spec.curve == "gray" else interleave)(codes, bits, spec.order)
