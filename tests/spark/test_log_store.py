@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.pipeline import redact_key
 from zorder_pipeline.query_log.intake import store as stores
 from zorder_pipeline.query_log.intake.known import KnownLogs, current
 from zorder_pipeline.query_log.intake.store import LogStore
@@ -292,3 +293,16 @@ def test_sensors_count_the_same_runs_without_spark(spark: SparkSession) -> None:
     counted = {(row["run"], row["source"]) for row in current(files).collect()}
     assert current_runs(pd.DataFrame(rows)) == counted
     assert 100 < len(counted) < len(rows)
+
+
+def test_names_without_literals_are_made_from_what_only_the_state_knows(store: LogStore, tmp_path: Path) -> None:
+    assert redact_key(store.spark, store.state) != redact_key(store.spark, store.state), "no log was stored"
+    (tmp_path / "log.jsonl").write_text(_lines(0, 3))
+    store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    key = redact_key(store.spark, store.state)
+    (tmp_path / "more.jsonl").write_text(_lines(3, 3))
+    store.ingest(str(tmp_path / "more.jsonl"), CATALOG)
+    assert key == redact_key(store.spark, store.state), "names are the same in all nights"
+    other = LogStore(store.spark, str(tmp_path / "other"))
+    other.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+    assert key != redact_key(store.spark, other.state)

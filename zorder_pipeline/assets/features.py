@@ -49,7 +49,8 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         queries = log.of_table([table.name])
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
-            settings = learn_settings(table, config.redact_literals)
+            key = pipeline.redact_key(spark.session, config.state) if config.redact_literals else None
+            settings = learn_settings(table, key)
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, len(queries))

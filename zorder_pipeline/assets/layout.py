@@ -50,9 +50,10 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
-        redact = shelf.config.redact_literals
-        settings = learn_settings(table, redact)
         with told(context, table.name):
+            config = shelf.config
+            key = pipeline.redact_key(spark.session, config.state) if config.redact_literals else None
+            settings = learn_settings(table, key)
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             if bits := table.layout.pinned_bits:
                 present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
@@ -64,7 +65,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                     present=present,
                     committer=table.layout.committer,
                 )
-                facts = _plan_facts(plan, redact)
+                facts = _plan_facts(plan, key)
             else:
 
                 def progress(done: int, planned: int, cost: float) -> None:
@@ -79,12 +80,12 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 plan, learned = pipeline.learn_tonight(
                     spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
                 )
-                facts = _plan_facts(plan, redact) | _plane_facts(found, plan, learned, redact)
+                facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)
                 # the next search starts from it, unless it is of expressions, whose names may tell literals
                 if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
-            sentences = pipeline.in_words(plan, literals=not redact)
+            sentences = pipeline.in_words(plan, key)
             say = shelf.saying(context)
             for sentence in sentences:
                 say(sentence)
@@ -93,11 +94,11 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
     return _bit_allocation
 
 
-def _plan_facts(plan: Plan, redact: bool) -> dict[str, Any]:
+def _plan_facts(plan: Plan, redact_key: str | None) -> dict[str, Any]:
     from zorder_pipeline.pipeline.learning.words import without_literals
 
     facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
-    spec = without_literals(plan).spec if redact else plan.spec
+    spec = plan.spec if redact_key is None else without_literals(plan, redact_key).spec
     if plan.spec is None or spec is None:
         return facts
     from zorder_pipeline.layout.explain import uses
@@ -123,15 +124,16 @@ def _earlier(context: AssetExecutionContext, shelf: Shelf) -> list[list[str]]:
     return [order] if isinstance(order, list) and all(isinstance(name, str) for name in order) else []
 
 
-def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", redact: bool) -> dict[str, Any]:
+def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", redact_key: str | None) -> dict[str, Any]:
     """The sample's rows and files in the plane of the layout's two most used columns, as ranks: no value is told.
 
-    Nothing where ``redact`` hides a column of the layout, whose name was given before literals were redacted.
+    Nothing where ``redact_key`` hides a column of the layout, whose name was given before literals were redacted.
     """
     from zorder_pipeline.pipeline.learning import drawing
     from zorder_pipeline.pipeline.learning.words import without_literals
 
-    drawn = drawing.plane(analysis.with_computed(learned.computed), without_literals(plan) if redact else plan)
+    shown = plan if redact_key is None else without_literals(plan, redact_key)
+    drawn = drawing.plane(analysis.with_computed(learned.computed), shown)
     return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
 
 

@@ -19,11 +19,11 @@ NEW_DATA = {"standard": (GateSettings.min_new_data_share, GateSettings.min_new_d
 """Share of the table and bytes that must be new, by preset; the seed (004, section 3.2) waits for 10 GB."""
 
 
-def learn_settings(table: TableConfig, redact: bool = False) -> LearnSettings:
+def learn_settings(table: TableConfig, redact_key: str | None = None) -> LearnSettings:
     """What ``search``, ``layout`` and ``gate`` of a table say about learning.
 
     Args:
-        redact: the configuration's ``redact_literals``.
+        redact_key: with the configuration's ``redact_literals``, see `zorder_pipeline.pipeline.redact_key`.
     """
     from zorder_pipeline.pipeline import LearnSettings
 
@@ -47,7 +47,7 @@ def learn_settings(table: TableConfig, redact: bool = False) -> LearnSettings:
         queries_per_day=table.gate.queries_per_day,
         row_group_bytes=layout.row_group_bytes,
         enriched_share=table.gate.enriched_reader_share,
-        redact_literals=redact,
+        redact_key=redact_key,
     )
 
 

@@ -73,11 +73,11 @@ def positions_in_partitions(
         counts: rows of each partition, shape (groups,).
         files: that the partition of a typical row makes.
     """
-    inside = np.bool_(False)  # a literal would have `positions` compiled once more
+    inside: Any = np.bool_(False)  # a literal would have `positions` compiled once more
     found = positions(codes, files, inside, tolerance, quantiles, literals, least)
     places = found
     if least == 0:
-        every = np.int64(0)
+        every: Any = np.int64(0)
         for count in counts:
             every += max(1, int(np.round(count / rows_per_file)))
         further = positions(codes, every, inside, np.inf, quantiles, literals, least)

@@ -172,7 +172,8 @@ class SampledTable:
             block, number = _blocks_by_partition(keys, counted, *self._members, self.rows_per_file, tolerance)
             return block, int(number)
         cells, cell_of_row = np.unique(keys, return_inverse=True)
-        first, _ = cut_positions(cells, np.bincount(cell_of_row, weights=counted), self.rows_per_file, tolerance)
+        counts = np.asarray(np.bincount(cell_of_row, weights=counted), dtype=np.float64)
+        first, _ = cut_positions(cells, counts, self.rows_per_file, tolerance)
         begins = np.zeros(len(cells), dtype=np.int32)
         begins[first[1:]] = 1
         return np.cumsum(begins, dtype=np.int32)[cell_of_row], len(first)

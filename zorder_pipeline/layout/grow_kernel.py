@@ -80,12 +80,14 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
     expected, typical = np.zeros((most, features)), np.ones(most)
     matching = [np.arange(len(asked.box_query))]
     nodes[END, 0], nodes[FILES, 0] = n, _files_of(perm, partition, rows_per_file)
-    count, stack = np.int64(1), [0]
+    count: Any = np.int64(1)
+    stack = [0]
     if how.largest > 0:
         count = _best_first(fine, asked, how, nodes, expected, perm, matching)
         stack = [node for node in range(count) if nodes[FEATURE, node] < 0]
         nodes[FILES, :count] = 1
-        how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), np.int64(0))
+        nothing: Any = np.int64(0)
+        how = _changed(how, how.tolerance, how.literals[:0], np.zeros_like(how.starts), nothing)
     while len(stack) > 0:
         node = stack.pop()
         rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
@@ -146,7 +148,7 @@ def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cov
 @numba.njit(cache=True, nogil=True)
 def _best_first(
     fine: Any, asked: Any, how: Any, nodes: Any, expected: Any, perm: Any, matching: Any
-) -> int:  # pragma: no cover - compiled
+) -> Any:  # pragma: no cover - compiled
     """Cuts the node that saves most per file until there are as many as wanted, or none; returns the nodes."""
     anywhere = _changed(how, np.inf, how.literals, how.starts, how.least)
     largest, wanted = how.largest, max(1, int(np.round(perm.size / how.rows_per_file)))
@@ -154,14 +156,16 @@ def _best_first(
     saved, added = np.full(most, -1.0), np.zeros(most)
     found = np.zeros((3, most), dtype=np.int64)
     files, partition = _files(perm, asked.partition, largest), asked.partition
-    count, seen = np.int64(1), 0
+    inside: Any = np.bool_(False)
+    count: Any = np.int64(1)
+    seen = 0
     while files <= wanted - 0.5 and count + 2 <= most:
         for node in range(seen, count):
             rows = perm[nodes[BEGIN, node] : nodes[END, node]].copy()
             if len(rows) < 2 or nodes[RANK, node] >= how.most_cuts:
                 continue
             gain, base, partitions, feature, place, code = _look(
-                fine, asked, anywhere, rows, matching[node], how.quantiles + 1, np.bool_(False), expected[node],
+                fine, asked, anywhere, rows, matching[node], how.quantiles + 1, inside, expected[node],
                 node == 0,
             )  # fmt: skip
             if feature >= 0:

@@ -139,25 +139,29 @@ def rounded(op: str, of_type: str) -> str:
     return {"<": "<=", ">": ">="}.get(op, op) if of_type in ("double", "float") else op
 
 
-def shown(name: str, kind: str, columns: Sequence[str]) -> str:
+def shown(name: str, kind: str, columns: Sequence[str], key: str) -> str:
     """The name of an expression or predicate without its literals, which may be personal data.
 
-    >>> shown("c LIKE '%Jane%'", "predicate", ["c"])
-    '<predicate over c, bfd9>'
+    Args:
+        key: what nobody knows who sees the name: else a list of all names there are would tell whose it is.
+
+    >>> shown("c LIKE '%Jane%'", "predicate", ["c"], "Guess me")
+    '<predicate over c, dbbd>'
     """
-    digest = hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=2).hexdigest()
+    text = name.encode("utf-8", "surrogatepass")
+    digest = hashlib.blake2b(text, digest_size=2, key=hashlib.blake2b(key.encode()).digest()).hexdigest()
     return f"<{' over '.join(filter(None, (kind, ', '.join(columns))))}, {digest}>"
 
 
 def widened(
-    schema: TableSchema, features: Sequence[Feature], redact: bool = False
+    schema: TableSchema, features: Sequence[Feature], key: str | None = None
 ) -> tuple[TableSchema, dict[Feature, str]]:
     """``schema`` with a column for every expression and predicate, and the name of each feature's column there.
 
     Names of columns are looked up without case, so features that differ by case alone get names that do not.
 
     Args:
-        redact: whether the names must not tell literals.
+        key: with it the names tell no literal, see `shown`.
     """
     taken = {column.name.lower() for column in schema.columns}
     names: dict[Feature, str] = {}
@@ -166,7 +170,7 @@ def widened(
         if feature.kind == "column":
             names[feature] = feature.name
             continue
-        name = shown(feature.name, feature.kind, feature.columns) if redact else feature.name
+        name = feature.name if key is None else shown(feature.name, feature.kind, feature.columns, key)
         while name.lower() in taken:
             name += " "
         taken.add(name.lower())

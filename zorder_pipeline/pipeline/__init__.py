@@ -20,7 +20,7 @@ from .learning.learn import learn, learn_layout_for
 from .learning.sizes import target_rows
 from .learning.tonight import layouts_in_use, learn_tonight
 from .learning.words import describe, in_words
-from .logs import configured_sources, configured_tables, ingest, ingest_into, names_of, purge, stored_log
+from .logs import configured_sources, configured_tables, ingest, ingest_into, names_of, purge, redact_key, stored_log
 from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
 from .measuring.first_look import triage
 from .measuring.measure import evaluate, inspect, overlap_depth
@@ -82,6 +82,7 @@ __all__ = [
     "present_plan",
     "purge",
     "record",
+    "redact_key",
     "rows_by_partition",
     "savings",
     "scan",

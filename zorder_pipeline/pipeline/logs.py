@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
 
 from .records import LogSource
 
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
 
 __all__ = ["Tables", "Unopened", "configured_sources", "configured_tables", "ingest", "ingest_into"]
-__all__ += ["names_and_schemas", "names_of", "purge", "stored_log"]
+__all__ += ["names_and_schemas", "names_of", "purge", "redact_key", "stored_log"]
 
 
 @dataclass(frozen=True)
@@ -198,6 +200,17 @@ def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -
     deleted = LogStore(spark, state).purge(days, user)
     deleted[RECORDED] = delete_moved(spark, f"{state.rstrip('/')}/{RECORDED}", days, user)
     return deleted if user is None else deleted | {"file_stats": FileStats(spark, state).purge()}
+
+
+def redact_key(spark: SparkSession, state: str | None) -> str:
+    """What names of expressions and predicates are made from that must tell no literal: the same in all nights.
+
+    It is the id of a table of the state, which nothing shows; a new one each time where no log was stored yet.
+    """
+    place = None if state is None else LogStore(spark, state).path("log_files")
+    if place is None or not is_delta_table(spark, place):
+        return uuid.uuid4().hex
+    return str(spark.sql(f"DESCRIBE DETAIL {sql_name(place)}").collect()[0]["id"])
 
 
 def _source(source: LogSource | str) -> LogSource:

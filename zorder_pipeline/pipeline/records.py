@@ -58,7 +58,8 @@ class LearnSettings:
         row_group_bytes: size of the row groups that are to be written; None leaves it to Spark and the table.
         enriched_share: share of the scans that go through ``reading/``, 0 to 1. Above 0 a layout by predicates and
             expressions is sought, too, which only those scans skip by.
-        redact_literals: whether names of expressions and predicates must not tell literals.
+        redact_key: with it names of expressions and predicates tell no literal, see
+            `zorder_pipeline.pipeline.logs.redact_key`.
     """
 
     trials: int = TRIALS
@@ -79,7 +80,7 @@ class LearnSettings:
     queries_per_day: float | None = None
     row_group_bytes: int | None = None
     enriched_share: float = 0.0
-    redact_literals: bool = False
+    redact_key: str | None = None
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -71,14 +72,16 @@ def collect(
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
     log = QueryLog.merged([stored, fresh])
     every = [*names, snapshot.location]
-    facts = gather(spark, snapshot, log, every, state, settings or LearnSettings(), say)
+    key = None if literals else pipeline.redact_key(spark, state)
+    settings = replace(settings or LearnSettings(), redact_key=key)
+    facts = gather(spark, snapshot, log, every, state, settings, say)
     say("drawing")
     read = snapshot.files().zone_map().shares_read(facts.boxes)
     then = facts.before.files().zone_map().shares_read(facts.boxes) if facts.before is not None else None
     sections = [
         _asked(facts, log, literals),
         *([_columns(facts.analysis)] if facts.analysis is not None else []),
-        *_layout(facts, literals),
+        *_layout(facts, key),
         *_effect(facts, read, then),
         *_money(facts),
         *_nights(facts),
@@ -165,18 +168,19 @@ def _columns(analysis: TableAnalysis) -> Section:
     )
 
 
-def _layout(facts: Facts, literals: bool) -> list[Section]:
-    sections = []
-    applied = facts.applied if facts.applied is None or literals else without_literals(facts.applied)
+def _layout(facts: Facts, redact_key: str | None) -> list[Section]:
+    sections, applied = [], facts.applied
+    if applied is not None and redact_key is not None:
+        applied = without_literals(applied, redact_key)
     if applied is not None and applied.spec is not None:
         shown = [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")]
         if facts.analysis is not None and (now := drawing.plane(facts.analysis, applied, after=False)) is not None:
             shown.append(Picture(now, "Files as rectangles in the plane of the two most used columns, as they lie."))
-        sections.append(Section("The layout", list(pipeline.in_words(applied, literals)), shown))
+        sections.append(Section("The layout", list(pipeline.in_words(applied, redact_key)), shown))
     plan, learned, analysis = facts.plan, facts.learned, facts.analysis
     if plan is None or learned is None or analysis is None:
         return sections
-    plan = plan if literals else without_literals(plan)
+    plan = plan if redact_key is None else without_literals(plan, redact_key)
     parts: list[Picture | Table] = [
         Picture(
             drawing.layouts_compared(learned),
@@ -209,7 +213,7 @@ def _layout(facts: Facts, literals: bool) -> list[Section]:
         if importance := column_importance(learned.study):
             drawn = pictures.column_importance(importance)
             parts.append(Picture(drawn, "Which columns' numbers of bits decided how much a layout reads."))
-    sections.append(Section("What a search finds now", list(pipeline.in_words(plan, literals)), parts))
+    sections.append(Section("What a search finds now", list(pipeline.in_words(plan, redact_key)), parts))
     return sections
 
 

@@ -86,7 +86,7 @@ def analyse(
         least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
     wanted = min(rows, max(settings.sample_rows, least))
     known = evaluable(snapshot.read(), statistics) if statistics else ()
-    named = widened(snapshot.schema, known, settings.redact_literals)[1]
+    named = widened(snapshot.schema, known, settings.redact_key)[1]
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}
     # a layout's own form fails on no row; the log's might, and its column would be missing
     more |= {codes.column: (codes.expression, codes.type) for layout in layouts for codes in layout.computed}

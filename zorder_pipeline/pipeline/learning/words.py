@@ -56,26 +56,30 @@ def describe(plan: Plan) -> dict[str, Any]:
     }
 
 
-def in_words(plan: Plan, literals: bool = True) -> tuple[str, ...]:
+def in_words(plan: Plan, redact_key: str | None = None) -> tuple[str, ...]:
     """The plan in plain sentences.
 
     Args:
-        literals: whether the values where it cuts may be told, and the constants of expressions and predicates.
+        redact_key: with it neither the values where it cuts are told, nor the constants of expressions and predicates.
     """
     if plan.spec is None:
         why = "" if plan.unsought else ": no layout beat it on the select queries"
         return (f"the table should stay as it lies{why}", *plan.notes)
-    if literals:
+    if redact_key is None:
         return (*explain(plan.spec), *plan.notes)
-    spec = without_literals(plan).spec
+    spec = without_literals(plan, redact_key).spec
     assert spec is not None
     unit = "cuts that make a cell" if spec.tree is not None else "bits"
     shares = ", ".join(f"{name} {count:.3g}" for name, count in uses(spec).items())
     return (f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes)
 
 
-def without_literals(plan: Plan) -> Plan:
-    """The plan with names for its expressions and predicates that tell no literal; to be shown, not carried out."""
+def without_literals(plan: Plan, key: str) -> Plan:
+    """The plan with names for its expressions and predicates that tell no literal; to be shown, not carried out.
+
+    Args:
+        key: see `zorder_pipeline.model.file_stats.shown`.
+    """
     if plan.spec is None:
         return plan
     kinds = {feature.name: feature for feature in plan.statistics}
@@ -85,7 +89,7 @@ def without_literals(plan: Plan) -> Plan:
             return codes
         name = codes.column.rstrip()
         known = kinds.get(name)
-        told = shown(name, known.kind, known.columns) if known is not None else shown(name, "expression", ())
-        return replace(codes, column=told, expression="")
+        kind, columns = (known.kind, known.columns) if known is not None else ("expression", ())
+        return replace(codes, column=shown(name, kind, columns, key), expression="")
 
     return replace(plan, spec=replace(plan.spec, features=tuple(map(named, plan.spec.features))))

@@ -22,6 +22,8 @@ __all__ = ["OTHER_FORMATS", "Catalog", "generation_of"]
 
 OTHER_FORMATS = {"parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "iceberg", "hudi"}
 """Of files that statements and plans name by where they lie."""
+SESSION_CATALOG = "spark_catalog."
+"""Begins the whole names of tables that statements name by schema and name; Spark's plans have the whole ones."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +70,7 @@ class Catalog:
         """The known table that ``table`` names; without known tables its own name in lower case, or its folder.
 
         >>> one = sqlglot.parse_one("SELECT * FROM delta.`/Lake/orders`", read="spark").find(exp.Table)
-        >>> two = sqlglot.parse_one("SELECT * FROM Sales.Orders", read="spark").find(exp.Table)
+        >>> two = sqlglot.parse_one("SELECT * FROM spark_catalog.Sales.Orders", read="spark").find(exp.Table)
         >>> Catalog().find(one), Catalog().find(two)
         ('/Lake/orders', 'sales.orders')
         """
@@ -91,7 +93,7 @@ class Catalog:
         if not self.aliases:
             if parts and "/" in parts[-1]:  # a folder, by which the table is opened, is told from others by its case
                 return without_root(parts[-1]).rstrip("/") or None
-            return whole.lower() or None
+            return whole.lower().removeprefix(SESSION_CATALOG) or None
         last = parts[-1].rstrip("/").rsplit("/", 1)[-1] if parts else ""
         for name in (whole, ".".join(parts[-2:]), last):
             if (found := self.aliases.get(name.lower())) is not None:
