@@ -141,6 +141,8 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
     header = ("table", "month", "relayouts", "cost", "saved", "of it measured", "net", *money)
     print_columns("Core-seconds by month", header, rows, left=2)
     for check in books.checks:
+        if check.remark:
+            out.print(check.remark, soft_wrap=True)
         if check.warning:
             err.print(f"warning: {check.warning}", soft_wrap=True)
     if target is not None:

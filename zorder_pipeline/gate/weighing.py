@@ -195,6 +195,7 @@ def _assumptions(proposal: Proposal, settings: GateSettings, cost: float) -> dic
         "rewrite_core_seconds_per_gb": cost / size * GIGABYTE if size else 0.0,
         "rewrite_bytes": size,
         "relayouts_measured": len(costs.relayouts),
+        "broken_promise_factor": settings.broken_promise_factor,
         "promise_queries": proposal.plan.promise.queries,
         "promise_statements": proposal.plan.promise.statements,
     }

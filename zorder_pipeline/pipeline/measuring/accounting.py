@@ -71,6 +71,16 @@ class PromiseCheck:
         )
 
     @property
+    def remark(self) -> str | None:
+        """A sentence about a promise of more rows, as of small files that are merged; None of others."""
+        if self.promised >= 0:
+            return None
+        return (
+            f"{self.table}: version {self.version} was made for the files that queries open less; that they read "
+            f"{-self.promised:.1%} of the rows more was known"
+        )
+
+    @property
     def drawn(self) -> KeptPromise:
         """The line of it in a picture."""
         name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
@@ -105,7 +115,7 @@ def check_promises(
     queries: Sequence[LoggedQuery],
     *,
     version: int | None = None,
-    broken: float = BROKEN,
+    broken: float | None = None,
     committer: str = AUTO,
 ) -> list[PromiseCheck]:
     """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
@@ -120,7 +130,7 @@ def check_promises(
         queries: logged queries of the table, in any order.
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
             after it. Otherwise every relayout, with those after the newest query that its layout was learned from.
-        broken: factor by which a promise may be missed.
+        broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
     Raises:
@@ -161,7 +171,7 @@ def savings(
     *,
     table: str | None = None,
     assumed: CostModel | None = None,
-    broken: float = BROKEN,
+    broken: float | None = None,
     now: datetime | None = None,
 ) -> Savings:
     """What relayouts promised, cost and saved, from the state alone.
@@ -173,6 +183,7 @@ def savings(
     Args:
         table: only this one, path or catalog name.
         assumed: see `zorder_pipeline.pipeline.cost_model`; has the price.
+        broken: see `check_promises`.
     """
     model = cost_model(spark, state, assumed)
     entries = Ledger(spark, state).entries(open_table(spark, table).table_id if table is not None else None)
@@ -229,8 +240,9 @@ def _later(query: LoggedQuery, entry: Entry) -> bool:
     return query.timestamp is not None and query.timestamp > since
 
 
-def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
+def _check(entry: Entry, broken: float | None, model: CostModel) -> PromiseCheck:
     kept = _kept(entry, model)
+    factor = broken or float(entry.gate.get("assumptions", {}).get("broken_promise_factor", BROKEN))
     return PromiseCheck(
         table=entry.location,
         version=entry.version,
@@ -240,7 +252,7 @@ def _check(entry: Entry, broken: float, model: CostModel) -> PromiseCheck:
         promised_low=entry.promised_low * entry.credited,
         measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
         kept=kept,
-        broken=kept is not None and kept < 1 / broken,
+        broken=kept is not None and kept < 1 / factor,
         cost=entry.cost_measured,
         cost_expected=entry.cost_expected,
         cost_low=entry.cost_low,

@@ -38,6 +38,21 @@ def test_a_promise_is_judged_by_bytes_and_files_at_what_they_cost() -> None:
     assert kept(measured_files=10.0)[1], "a quarter of the files"
 
 
+def test_rows_that_are_read_more_for_fewer_files_are_told_of() -> None:
+    merged = _check(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.13}), None, COSTS)
+    assert merged.remark is not None
+    assert "3.0% of the rows more" in merged.remark
+    assert _check(Entry(**ENTRY), None, COSTS).remark is None
+
+
+def test_a_promise_is_broken_by_the_factor_that_it_was_decided_with() -> None:
+    """What the configuration said then; a ledger from before that was noted has the usual one."""
+    quarter = Entry(**{**ENTRY, "measured_files": 10.0})
+    generous = Entry(**{**ENTRY, "measured_files": 10.0, "gate": {"assumptions": {"broken_promise_factor": 5.0}}})
+    assert [_check(entry, None, COSTS).broken for entry in (quarter, generous)] == [True, False]
+    assert _check(generous, 1.5, COSTS).broken, "what is asked for goes first"
+
+
 def test_of_a_part_of_the_promise_that_part_has_to_be_kept() -> None:
     assert kept(credited=0.1, measured_files=4.0, measured_bytes=5e4)[0] == pytest.approx(1.0)
 
