@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import signal
+import sys
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
+
+from zorder_pipeline.interrupts import stop_jobs_on
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,6 +36,24 @@ CONF = {
 }
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 COMPILED = {"spark.sql.codegen.wholeStage": "true", "spark.sql.codegen.factoryMode": "FALLBACK"}
+SLOW_SECONDS = 1500
+"""After so many a slow test hangs; on a busy machine those of a minute or two take that many times as long."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Slow tests have more time than pyproject.toml gives to all."""
+    for item in items:
+        if item.get_closest_marker("slow") and not item.get_closest_marker("timeout"):
+            item.add_marker(pytest.mark.timeout(SLOW_SECONDS))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup() -> None:
+    """A test that is out of time ends Spark's jobs: else all that come after it fail, by answers to its questions."""
+    out_of_time, pyspark = signal.getsignal(signal.SIGALRM), sys.modules.get("pyspark.sql")
+    session = pyspark.SparkSession._instantiatedSession if pyspark is not None else None
+    if session is not None and callable(out_of_time):
+        stop_jobs_on(signal.SIGALRM, session, out_of_time)
 
 
 @pytest.fixture(scope="session")
