@@ -281,7 +281,7 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     if isinstance(unasked, AssetObservation) and unasked.description:
         figures = figures_of(unasked)
         decision = decided(figures.pop("decision", "not_asked"))
-        return TableOutcome(table, decision, (unasked.description,), figures)
+        return TableOutcome(table, decision, reasons_of(unasked), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
 
 
