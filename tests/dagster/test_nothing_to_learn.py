@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -18,34 +19,57 @@ from zorder_pipeline.assets.run import run_tables
 from zorder_pipeline.cli.runs import _told
 from zorder_pipeline.config import load_config
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 CONFIG = """
 spark: {master: "local[2]"}
 state: state
 query_logs: [{path: log.jsonl, format: sql}]
-tables: [{name: emptied, location: emptied}, {name: renamed, location: renamed}]
+tables:
+  - {name: emptied, location: emptied}
+  - {name: renamed, location: renamed}
+  - {name: liquid, location: liquid}
 """
 
 
 @pytest.mark.dagster
 @pytest.mark.spark
 @pytest.mark.slow
-@pytest.mark.usefixtures("spark")
-def test_an_emptied_table_and_one_whose_columns_were_renamed_are_left_alone(tmp_path: Path) -> None:
+def test_tables_that_are_empty_renamed_or_liquid_are_left_alone_with_the_reason(
+    spark: SparkSession, tmp_path: Path
+) -> None:
     rng = np.random.default_rng(2)
     none = pa.table({name: pa.array([], pa.int64()) for name in ("day", "sent", "part")})
     write_deltalake(tmp_path / "emptied", none)
     write_deltalake(tmp_path / "renamed", pa.table({"other": [1, 2, 3]}))
-    write_log(tmp_path / "log.jsonl", [*statements("emptied", 30, rng), *statements("renamed", 30, rng)])
+    liquid = f"{tmp_path}/liquid"
+    spark.sql(f"CREATE TABLE delta.`{liquid}` (day BIGINT, sent BIGINT, part BIGINT) USING delta CLUSTER BY (sent)")
+    rows = spark.range(0, 16000, 1, 16).selectExpr("id % 1000 day", "id % 1000 sent", "pmod(xxhash64(id), 1000) part")
+    rows.write.format("delta").mode("append").save(liquid)
+    asked = [statements(name, count, rng) for name, count in (("emptied", 30), ("renamed", 30), ("liquid", 60))]
+    write_log(tmp_path / "log.jsonl", [line for lines in asked for line in lines])
     (tmp_path / "tables.yaml").write_text(CONFIG)
     config = load_config(tmp_path / "tables.yaml", check_paths=False)
     with DagsterInstance.ephemeral() as instance:
-        emptied, renamed = run_tables(config, instance=instance)
+        emptied, renamed, advised = run_tables(config, instance=instance)
         metrics = open_metrics(instance, config)
     assert (emptied.decision, renamed.decision) == ("nothing_to_do", "not_asked"), (emptied.reasons, renamed.reasons)
     assert emptied.reasons[0].endswith("emptied is empty; there is nothing to lay out; the table stays as it is")
-    assert renamed.reasons == ("no usable query of renamed among 60 statements; the table stays as it is",)
-    told = json_printed("run", json.dumps({"tables": {o.table: _told(o) for o in (emptied, renamed)}}))["tables"]
+    (why,) = renamed.reasons
+    assert why == (
+        "no usable query of renamed among 120 statements: 30 queries scan it, and what 30 of them filter by cannot be "
+        "told: columns that the table does not have (were they renamed or dropped?), or a time that the log does not "
+        "tell; the table stays as it is"
+    )
+    assert advised.decision == "declined", advised.reasons
+    assert "uses liquid clustering" in advised.reasons[0]
+    assert not any("zorder learn" in reason for reason in advised.reasons)  # which refuses it
+    assert any(reason.startswith("ALTER TABLE delta.`file:") for reason in advised.reasons), advised.reasons
+    outcomes = {o.table: _told(o) for o in (emptied, renamed, advised)}
+    told = json_printed("run", json.dumps({"tables": outcomes}))["tables"]
     assert (told["emptied"]["cause"], told["emptied"]["version"]) == ("nothing_new", 0)
-    assert (told["renamed"]["statements"], told["renamed"]["scans_of_the_table"]) == (60, 30)
-    for table, decision in (("emptied", "nothing_to_do"), ("renamed", "not_asked")):
+    assert (told["renamed"]["statements"], told["renamed"]["scans_of_the_table"]) == (120, 30)
+    assert told["liquid"]["cause"] == "unsupported"
+    for table, decision in (("emptied", "nothing_to_do"), ("renamed", "not_asked"), ("liquid", "declined")):
         assert f'zorder_decision{{table="{table}",decision="{decision}"}} 1' in metrics

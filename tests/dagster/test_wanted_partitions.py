@@ -103,3 +103,21 @@ def test_of_others_is_only_spoken_where_there_are_some(keys: list[str], end: str
     with pytest.raises(Failure) as failed:
         _raise_failed(context, shelf, outcomes)
     assert failed.value.description == f"orders ds=1: {end}"
+
+
+def test_without_any_layout_the_reason_is_told_and_no_partition_is_tried(
+    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[object] = []
+
+    def done(*given: Any) -> Any:
+        tried.append(given)
+        return SimpleNamespace(success=True, all_events=[])
+
+    unasked = run.TableOutcome("orders", "not_asked", ("no usable query of orders among 7 statements",))
+    monkeypatch.setattr(run, "_execute", done)
+    monkeypatch.setattr(run, "_outcome", lambda *_: unasked)
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    with DagsterInstance.ephemeral() as instance:
+        assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (unasked,)
+    assert len(tried) == 1

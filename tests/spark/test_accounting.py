@@ -108,3 +108,22 @@ def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[st
     assert saved[0] > 0
     money = books.to_json()["months"][0]
     assert money["money"] == pytest.approx(money["net"] / 3600 * 0.5)
+
+
+@pytest.mark.slow
+def test_a_promise_is_measured_by_queries_of_a_column_that_was_renamed_since(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state = f"{tmp_path}/t", f"{tmp_path}/state"
+    rows = spark.range(20_000).selectExpr("id", "pmod(hash(id, 1), 10000) AS part")
+    mapped = rows.repartition(4).write.format("delta").option("delta.columnMapping.mode", "name")
+    mapped.save(path)
+    by_hand = pipeline.layout_by_hand(spark, path, {"part": 6}, settings=pipeline.LearnSettings(target_file_rows=1000))
+    promise = replace(by_hand.promise, queries=40, before=1.0, after=0.06, low=0.9, high=0.95, queries_per_day=24.0,
+                      bytes_saved_per_query=50_000.0)  # fmt: skip
+    plan = replace(by_hand, origin="learned", promise=promise, log_watermark=START)
+    assert pipeline.apply(spark, path, plan, gate=GateSettings(queries_per_day=1e9), state=state).decision == "applied"
+    spark.sql(f"ALTER TABLE delta.`{path}` RENAME COLUMN part TO piece")
+    (check,) = pipeline.check_promises(spark, state, path, asked("piece", 1, 40))
+    assert (check.queries, check.broken) == (40, False), "they counted as reading all of it before and after"
+    assert check.measured == pytest.approx(0.94, abs=0.02)

@@ -14,6 +14,8 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import PipelineConfig, load_config
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.report import collect
 
 pytestmark = pytest.mark.slow
 CONFIG = """
@@ -129,3 +131,13 @@ def test_a_state_of_no_configuration_is_added_to(nights: Nights, monkeypatch: py
     assert by_hand(nights, "--dialect", "trino")["lines"] == 1, "it is the same log, however it is named"
     assert nights.night() == 3, "the configuration reads it for its tables"
     assert nights.asked == [f"a = {i}" for i in range(3)]
+
+
+def test_the_queries_of_a_table_are_found_by_where_it_lies(nights: Nights) -> None:
+    """Its folder is called otherwise than the configuration calls it; a report of it knew nothing of what is asked."""
+    nights.ask(*range(30))
+    assert nights.night() == 30
+    made = collect(nights.spark, str(nights.place), state=nights.config.state)
+    assert "30 queries" in made.about
+    snapshot = open_table(nights.spark, "sales_2026")
+    assert pipeline.names_in_state(nights.spark, nights.config.state, snapshot) == ["sales"]

@@ -81,3 +81,15 @@ def test_the_terminals_own_colours_stay() -> None:
     with screen.capture() as captured:
         screen.print("done", style="bold")
     assert captured.get() == "\x1b[1mdone\x1b[0m\n"
+
+
+def test_places_that_are_longer_than_the_screen_are_folded_and_not_cut_off(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(common.out, "_file", sys.stdout)
+    monkeypatch.setattr(common.out, "quiet", False)
+    monkeypatch.setattr(common.out, "_width", 60)
+    places = [f"s3a://a-bucket-of-ours/warehouse/eu/orders_{name}" for name in ("paid", "open")]
+    common.print_columns("Relayouts", ("table", *("a figure",) * 4), [(place, *("12.5%",) * 4) for place in places])
+    shown = "".join(line.split("│")[1].strip() for line in capsys.readouterr().out.splitlines() if "│" in line)
+    assert shown == "".join(places)

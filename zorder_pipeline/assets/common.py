@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from dagster import (
     AssetExecutionContext,
@@ -18,6 +18,7 @@ from dagster import (
     DagsterInstance,
     Failure,
     FreshnessPolicy,
+    InitResourceContext,
     LocalFileCodeReference,
     RetryRequested,
     RunRecord,
@@ -30,7 +31,9 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.interrupts import stop_jobs_first
-from zorder_pipeline.model.progress import Progress
+from zorder_pipeline.model.progress import Progress, silent
+
+from .cut_off import at_work
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -75,6 +78,16 @@ class DeltaSparkResource(LazyPySparkResource):
             from zorder_pipeline.spark import session
 
             self._spark_session = session(self.spark_config, "zorder dagster")
+
+    @contextlib.contextmanager
+    def yield_for_execution(self, context: InitResourceContext) -> Iterator[Self]:
+        """Of the whole run: it says for whom it waits, and whether it goes on is seen by others."""
+        if context.instance is None or context.run is None:
+            yield self
+            return
+        say = context.log.info if context.log is not None else silent
+        with at_work(context.instance, context.run.run_id, POOL, say):
+            yield self
 
     @property
     def session(self) -> SparkSession:

@@ -1,13 +1,13 @@
 """The first two stages of a table: by what is it filtered, and which of these columns follow each other?"""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
 
 from zorder_pipeline.errors import NothingToLearnError
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .budget import BEFORE
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
@@ -17,6 +17,7 @@ from .settings import learn_settings
 
 if TYPE_CHECKING:
     from zorder_pipeline.features.select import Analysis
+    from zorder_pipeline.model.triage import TableTriage
 
 __all__ = ["correlation_graph", "feature_candidates"]
 
@@ -53,10 +54,13 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             settings = learn_settings(table, key)
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):
-                _nothing_asked(context, shelf, log, len(queries))
+                _nothing_asked(context, shelf, log, queries)
                 return
-            layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
             try:
+                if snapshot.unsupported() is not None:
+                    _advised(context, shelf, pipeline.advise(spark.session, table.table, snapshot, log, table.name))
+                    return
+                layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
                 analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
             except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
                 why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()
@@ -78,12 +82,29 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
     return _feature_candidates
 
 
-def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, scans: int) -> None:
+def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, queries: Sequence[LoggedQuery]) -> None:
+    from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+
     name = shelf.table.name
-    why = f"no usable query of {name} among {counted(log.lines, 'statement')}; the table stays as it is"
-    if not scans and log.unmatched:
+    why = f"no usable query of {name} among {counted(log.lines, 'statement')}"
+    if queries:
+        why += f": {why_nothing(log, queries)}"
+    why += "; the table stays as it is"
+    if not queries and log.unmatched:
         why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
-    _skipped(context, shelf, why, _asked(log, scans))
+    _skipped(context, shelf, why, _asked(log, len(queries)))
+
+
+def _advised(context: AssetExecutionContext, shelf: Shelf, found: "TableTriage") -> None:
+    """Of a table that may not be rewritten, such as a liquid one: what to do instead. That is an answer, no failure."""
+    reasons = [*([found.problem] if found.problem else ()), *found.advice, *found.statements]
+    say = shelf.saying(context)
+    for reason in reasons:
+        say(f"declined: {reason}")
+    facts: dict[str, Any] = {"decision": "declined", "cause": "unsupported"}
+    facts["reasons"] = md("\n".join(f"- {each}" for each in reasons))
+    key = shelf.key("feature_candidates")
+    context.log_event(AssetObservation(key, description=f"declined: {reasons[0]}", metadata=facts))
 
 
 def _asked(log: QueryLog, scans: int) -> dict[str, Any]:

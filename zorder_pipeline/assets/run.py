@@ -32,6 +32,7 @@ from .budget import BUDGET
 from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
 from .events import decided, figures_of, note_of, reasons_of, sentence_of
+from .layout import bit_allocation
 from .partitions import PARTITIONS, partitions_of
 from .records import Relayout
 from .sensors import chain_job
@@ -149,8 +150,10 @@ def _run_partitions(
     nothing = {"decision": "failed", "reasons": [f"there is no such partition; {there}"]}
     found: dict[str, dict[str, Any]] = {key: dict(nothing) for key in missing}
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
-    if not judged.success:
-        return _outcome(table, judged.all_events)
+    told = _outcome(table, judged.all_events)
+    planned = instance.get_latest_materialization_event(AssetKey([table, bit_allocation.__name__])) is not None
+    if not judged.success or (told.decision != "failed" and not planned):  # then the chain has said why there is none
+        return told
     instance.add_dynamic_partitions(str(partitions_of(table).name), [spelled(key) for key in present])
     for key in present:
         name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
@@ -281,7 +284,7 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     if isinstance(unasked, AssetObservation) and unasked.description:
         figures = figures_of(unasked)
         decision = decided(figures.pop("decision", "not_asked"))
-        return TableOutcome(table, decision, (unasked.description,), figures)
+        return TableOutcome(table, decision, reasons_of(unasked), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
 
 

@@ -282,7 +282,8 @@ def print_columns(
     _print_title(title)
     table = Table()
     for place, name in enumerate(columns):
-        table.add_column(Text(name), justify="left" if place < left else "right")
+        # a place that is cut off at its end is that of all tables
+        table.add_column(Text(name), justify="left" if place < left else "right", overflow="fold")
     for cells in rows:
         table.add_row(*map(Text, cells), style="bold green" if cells[0] == best else None)
     out.print(table)

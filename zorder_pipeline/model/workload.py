@@ -37,8 +37,8 @@ class LoggedQuery:
         source: file and position in it, for messages.
         zone: session time zone, in which timestamps without an offset are read.
         rows_read, bytes_read: what the scan read, where the log says so.
-        partial: something in the predicate could not be known (a truncated literal, relative time without a time), so
-            that ``predicate`` is weaker than what was asked.
+        partial: something in the predicate could not be known (a truncated literal, relative time without a time, a
+            column that the table does not have), so that ``predicate`` is weaker than what was asked.
     """
 
     table: str

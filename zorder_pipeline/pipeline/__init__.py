@@ -20,9 +20,19 @@ from .learning.learn import learn, learn_layout_for
 from .learning.sizes import target_rows
 from .learning.tonight import layouts_in_use, learn_tonight
 from .learning.words import describe, in_words
-from .logs import configured_sources, configured_tables, ingest, ingest_into, names_of, purge, redact_key, stored_log
+from .logs import (
+    configured_sources,
+    configured_tables,
+    ingest,
+    ingest_into,
+    names_in_state,
+    names_of,
+    purge,
+    redact_key,
+    stored_log,
+)
 from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
-from .measuring.first_look import triage
+from .measuring.first_look import advise, triage
 from .measuring.measure import evaluate, inspect, overlap_depth
 from .reading.recording import record
 from .reading.scanning import explain, scan, sql
@@ -46,6 +56,7 @@ __all__ = [
     "Rules",
     "Savings",
     "TableAnalysis",
+    "advise",
     "analyse",
     "answer_request",
     "apply",
@@ -77,6 +88,7 @@ __all__ = [
     "learn_layout_for",
     "learn_tonight",
     "lift_stop",
+    "names_in_state",
     "names_of",
     "overlap_depth",
     "present_plan",

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
 
 __all__ = ["Tables", "Unopened", "configured_sources", "configured_tables", "ingest", "ingest_into"]
-__all__ += ["names_and_schemas", "names_of", "purge", "redact_key", "stored_log"]
+__all__ += ["names_and_schemas", "names_in_state", "names_of", "purge", "redact_key", "stored_log"]
 
 
 @dataclass(frozen=True)
@@ -185,6 +185,11 @@ def stored_log(
         days: only queries of so many days before the newest; those without a time always count.
     """
     return LogStore(spark, state).load(tables, days)
+
+
+def names_in_state(spark: SparkSession, state: str, snapshot: TableSnapshot) -> list[str]:
+    """What the state calls a table: the configuration's names of what lay there when logs were last read."""
+    return [name for name, place in LogStore(spark, state).places().items() if place == snapshot.location]
 
 
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:

@@ -66,7 +66,8 @@ def collect(
     """
     say = progress or pipeline.silent
     snapshot = open_table(spark, table)
-    names = pipeline.names_of(table, snapshot, aliases)
+    configured = pipeline.names_in_state(spark, state, snapshot) if state is not None else []
+    names = pipeline.names_of(table, snapshot, [*aliases, *configured])
     say("reading the queries")
     stored = pipeline.stored_log(spark, state, names) if state is not None else QueryLog((), 0, 0)
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)

@@ -19,7 +19,7 @@ from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .nothing_asked import why_nothing
+from .nothing_asked import gone, why_nothing
 from .sizes import sought_rows
 from .volumes import sampled_for_size
 from .weights import scanned_shares
@@ -76,7 +76,9 @@ def analyse(
     boxes = boxes_of(queries, snapshot.schema)
     filtered = {item.column for query in boxes for box in query for item in box}
     if not filtered and not statistics:
-        raise NothingToLearnError(f"no query of {snapshot.location} filters by a column that the table has")
+        raise NothingToLearnError(
+            f"no query of {snapshot.location} filters by a column that the table has{gone(usable, snapshot.schema)}"
+        )
     wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
     wanted_columns |= {name for layout in layouts for name in layout.table_columns}
     columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
-from zorder_pipeline.model.predicate import And
+from zorder_pipeline.model.predicate import And, comparisons
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.insight import REASONS
 
-__all__ = ["why_nothing"]
+__all__ = ["gone", "why_nothing"]
 
 TOLD = 3
 
@@ -26,7 +28,12 @@ def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
     causes = []
     if queries:
         scans = counted(len(queries), "query") + (" scans it" if len(queries) == 1 else " scan it")
-        if all(query.predicate == And(()) for query in queries):
+        if untold := sum(query.partial for query in queries):
+            causes.append(
+                f"{scans}, and what {untold:,} of them filter by cannot be told: columns that the table does not have "
+                "(were they renamed or dropped?), or a time that the log does not tell"
+            )
+        elif all(query.predicate == And(()) for query in queries):
             causes.append(f"{scans} and none has a condition, so that each reads all of it in any order")
         else:
             causes.append(f"{scans} and none has a condition that compares a column with values")
@@ -37,3 +44,20 @@ def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
         told = ", ".join(f"{count:,}: {REASONS.get(reason, reason)}" for reason, count in ranked)
         causes.append(f"{counted(lost, 'line')} cannot be used ({told})")
     return "; ".join(causes) or log.read
+
+
+def gone(queries: Sequence[LoggedQuery], schema: TableSchema) -> str:
+    """Which columns queries filter by that the table has no more, to be put behind a sentence; "" where it has them.
+
+    >>> from zorder_pipeline.model.predicate import Comparison, Literal
+    >>> asked = LoggedQuery("t", Comparison("cust", "=", (Literal("number", "7"),)))
+    >>> gone([asked], TableSchema(()))
+    ': they filter by cust; was it renamed or dropped?'
+    """
+    named = Counter(leaf.column for query in queries for leaf in comparisons(query.predicate))
+    lost = [name for name, _ in named.most_common() if not schema.holds(name)]
+    if not lost:
+        return ""
+    others = f" and {len(lost) - TOLD} others" if len(lost) > TOLD else ""
+    were = "was it" if len(lost) == 1 else "were these"
+    return f": they filter by {', '.join(lost[:TOLD])}{others}; {were} renamed or dropped?"

@@ -15,6 +15,8 @@ from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
+from .renames import as_called_then
+
 __all__ = ["compared", "latest_of"]
 
 ENOUGH = 5
@@ -52,8 +54,9 @@ def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
 
 def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages: bool) -> FileVolumes:
     snapshot = now.at(version)
-    boxes = boxes_of(queries, snapshot.schema)
-    found = present_volumes(snapshot, queries, boxes, pages)
+    called = as_called_then(queries, now.leaves, snapshot.leaves)
+    boxes = boxes_of(called, snapshot.schema)
+    found = present_volumes(snapshot, called, boxes, pages)
     return replace(found, rows=found.rows / max(1, int(snapshot.files().rows.sum())))
 
 

@@ -30,7 +30,7 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["triage"]
+__all__ = ["advise", "triage"]
 
 T = TypeVar("T")
 QUICK = LearnSettings(trials=100, sample_rows=20_000, confirm=False)
@@ -93,6 +93,20 @@ def triage(
 
     looked = list(_parallel(look, list(opened)))
     return tuple(sorted([*looked, *failed], key=lambda t: (t.problem is not None, -t.saved_bytes_per_day, -t.queries)))
+
+
+def advise(spark: SparkSession, table: str, snapshot: TableSnapshot, log: QueryLog, name: str) -> TableTriage:
+    """What to do with a table that we may not rewrite: the first look at it, by queries that are read already.
+
+    Args:
+        table: path or catalog name, for statements.
+        name: what the log calls the table.
+
+    Raises:
+        NothingToLearnError: see `analyse`.
+    """
+    queries = tuple(replace(query, table=table) for query in log.of_table([name]))
+    return _one(spark, table, snapshot, replace(log, queries=queries), QUICK, _log_words([]))
 
 
 def _parallel(function: Callable[[str], T], items: Sequence[str]) -> Iterator[T]:
@@ -207,13 +221,15 @@ def _advice(
     found: TableTriage, snapshot: TableSnapshot, queries: Sequence[LoggedQuery], log_words: str, smaller: int | None
 ) -> Iterator[str]:
     files = snapshot.files()
+    how = f": zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
     if (reason := snapshot.unsupported()) is not None:
         yield reason
+        how = ""  # which refuses it, too
     if found.learned is not None and found.read_now and found.learned < WORTH * found.read_now:
         sized = "" if smaller is None else f" in files of about {smaller / MEGABYTE:,.0f} MB"
         yield (
             f"queries read {found.read_now:.0%} of the rows; a learned layout would read about {found.learned:.0%}"
-            f"{sized}: zorder learn --table {shlex.quote(found.table)} {log_words} --out plan.json"
+            f"{sized}{how}"
         )
     elif found.read_now is not None:
         yield f"the present layout is good enough: queries read {found.read_now:.0%} of the rows"

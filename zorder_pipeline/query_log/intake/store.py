@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.values import DAY
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 from zorder_pipeline.query_log.statements.moments import latest as latest_moment
@@ -95,7 +96,7 @@ class LogStore:
         for i, batch in enumerate(left, 1):
             if progress is not None:
                 size = sum(part.log.size for part in batch)
-                progress(f"reading {len(batch)} log files of {path}, {size / 1e6:,.1f} MB")
+                progress(f"reading {counted(len(batch), 'log file')} of {path}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, catalog, generation, version if i == len(left) else []))
         if not left:
             self._commit(uuid.uuid4().hex, generation, catalog, version)

@@ -38,6 +38,7 @@ class Recipe:
         implied: the same, but not written in the statement: passed on by an equality join.
         optional: an outer join may fill the table's side with nulls.
         columns: columns that the scan reads, empty when all or unknown.
+        lacking: a condition names a column that the table does not have: it was renamed, or dropped.
     """
 
     table: str
@@ -47,6 +48,7 @@ class Recipe:
     implied: tuple[exp.Expr, ...] = ()
     optional: bool = False
     columns: tuple[str, ...] = ()
+    lacking: bool = False
 
     def scan(self, timestamp: int | None, zone: str) -> Scan:
         """The scan with its literals as they are now in the conditions."""
@@ -65,7 +67,7 @@ class Recipe:
             flattened = [item for item in flattened if not _accepts_null(item)]
         kept = tuple(dict.fromkeys(item for item in flattened if item != TRUE))
         predicate = kept[0] if len(kept) == 1 else And(kept)
-        return Scan(self.table, predicate, self.columns, clock.missed)
+        return Scan(self.table, predicate, self.columns, clock.missed or self.lacking)
 
     @staticmethod
     def _condition(part: exp.Expr, context: Context) -> Predicate:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -24,6 +25,12 @@ NULL_OF_NULLS = (
     *(exp.CurrentTimestamp, exp.DateAdd, exp.DateSub, exp.TimestampTrunc, exp.DateTrunc, exp.Year, exp.TsOrDsToDate),
 )
 """What a comparison may be made of that a null makes unknown, whatever else it holds."""
+
+
+def _columns_of(part: exp.Expr) -> Iterator[exp.Column]:
+    """Columns in a condition, but for those in its subqueries, which are of other sources."""
+    nodes = part.walk(prune=lambda node: isinstance(node, exp.Query))
+    return (node for node in nodes if isinstance(node, exp.Column))
 
 
 class Select:
@@ -111,6 +118,7 @@ class Select:
             implied=tuple(derived),
             optional=alias in self.joins.optional,
             columns=self._columns(alias, table),
+            lacking=any(self._lacks(column, alias, table) for part in found for column in _columns_of(part)),
         )
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
@@ -169,6 +177,17 @@ class Select:
             return None
         found = schema.find(column.name)
         return found.name if found is not None and not self._elsewhere(column.name, alias) else None
+
+    def _lacks(self, column: exp.Column, alias: str, table: str) -> bool:
+        """Whether a column can only be this source's, whose table is known to have none of that name."""
+        schema = self.catalog.schemas.get(table)
+        if schema is None or column.table == FOREIGN or self.renamed[alias]:
+            return False
+        if naming := self._naming(column):
+            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
+            return path is not None and not schema.holds(path[0])
+        alone = len(self.sources) == 1 and not self.scope.is_subquery  # which may name columns of what is around it
+        return alone and not column.table and not schema.holds(column.name) and not self._lateral(column.name)
 
     def _merged(self, column: exp.Column, alias: str) -> bool:
         """Whether a column that a join made of several is this source's, or of one type in all of them."""

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.pipeline.learning.nothing_asked import gone, why_nothing
 from zorder_pipeline.query_log.intake.ingest import ingest
 
 
@@ -35,3 +36,39 @@ def test_lines_that_are_no_log_are_told(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_bytes(b"\xff\xfe\x00garbage\n{no JSON\n")
     log = ingest([str(tmp_path)], aliases={"t": "t"})
     assert why_nothing(log, []).startswith("2 lines cannot be used (1: ")
+
+
+@pytest.mark.parametrize(
+    ("statement", "partial"),
+    [
+        ("SELECT * FROM t WHERE old = 1", True),
+        ("SELECT * FROM t AS o WHERE o.old = 1", True),
+        ("SELECT * FROM t AS o JOIN u ON o.old = u.x", True),
+        ("SELECT * FROM t WHERE new = 1 AND old = 2", True),
+        ("SELECT * FROM (SELECT * FROM t) s WHERE old = 1", False),  # the derived table has none, whoever made it
+        ("SELECT * FROM t JOIN u ON t.new = u.x WHERE old = 1", False),  # it may be u's
+        ("SELECT * FROM t WHERE new IN (SELECT x FROM u WHERE y = 3)", False),
+        ("SELECT * FROM u WHERE EXISTS (SELECT 1 FROM t WHERE t.new = old)", False),
+        ("SELECT * FROM t WHERE new = 1 AND s.f = 2 AND s IS NOT NULL", False),
+        ("SELECT new AS n, count(*) FROM t GROUP BY new HAVING n = 3", False),
+    ],
+)
+def test_a_condition_on_a_column_that_the_table_does_not_have_is_noted(
+    tmp_path: Path, statement: str, partial: bool
+) -> None:
+    (tmp_path / "log.sql").write_text(f"{statement};\n")
+    schema = TableSchema((Column("new", "int"), Column("s.f", "int")))
+    log = ingest([str(tmp_path)], aliases={"t": "t"}, schemas={"t": schema})
+    (query,) = log.of_table(["t"])
+    assert query.partial is partial
+    told = why_nothing(log, [query])
+    assert ("(were they renamed or dropped?)" in told) is partial
+
+
+def test_columns_that_are_gone_are_named(tmp_path: Path) -> None:
+    lines = ["SELECT * FROM t WHERE a = 1 AND b = 2;", "SELECT * FROM t WHERE c = 1 AND d = 2 AND e = 1 AND b = 4;"]
+    (tmp_path / "log.sql").write_text("\n".join(lines))
+    queries = ingest([str(tmp_path)], aliases={"t": "t"}).of_table(["t"])
+    told = ": they filter by b, a, c and 1 others; were these renamed or dropped?"
+    assert gone(queries, TableSchema((Column("e", "int"),))) == told
+    assert gone(queries, TableSchema(tuple(Column(name, "int") for name in "abcde"))) == ""

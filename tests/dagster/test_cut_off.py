@@ -1,0 +1,100 @@
+"""Runs whose process was killed hold no place in the pool when the next one begins."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from dagster import DagsterInstance, DagsterRunStatus, job
+
+from zorder_pipeline.assets import cut_off
+from zorder_pipeline.assets.common import POOL
+from zorder_pipeline.assets.cut_off import FOLDER, at_work
+
+pytestmark = pytest.mark.dagster
+
+LIMITED = {"concurrency": {"pools": {"granularity": "op", "default_limit": 1}}}
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Iterator[DagsterInstance]:
+    import yaml
+
+    (tmp_path / "dagster.yaml").write_text(yaml.safe_dump(LIMITED))
+    with DagsterInstance.from_config(str(tmp_path)) as made:
+        made.event_log_storage.initialize_concurrency_limit_to_default(POOL)
+        yield made
+
+
+@job
+def nothing() -> None:
+    """A job of no steps."""
+
+
+def begun(instance: DagsterInstance) -> str:
+    """A run that has the only place in the pool."""
+    run = instance.create_run_for_job(nothing, status=DagsterRunStatus.STARTED).run_id
+    assert instance.event_log_storage.claim_concurrency_slot(POOL, run, "step").is_claimed
+    return run
+
+
+def killed(instance: DagsterInstance, run: str) -> None:
+    """What the system leaves of a process that is killed: its file, which nobody has locked."""
+    folder = Path(instance.root_directory) / FOLDER
+    folder.mkdir(exist_ok=True)
+    (folder / run).touch()
+
+
+def status(instance: DagsterInstance, run: str) -> DagsterRunStatus:
+    found = instance.get_run_by_id(run)
+    assert found is not None
+    return found.status
+
+
+def test_a_run_that_was_cut_off_is_ended_by_the_next_one(instance: DagsterInstance) -> None:
+    old, said = begun(instance), []
+    killed(instance, old)
+    with at_work(instance, "new", POOL, said.append):
+        assert status(instance, old) == DagsterRunStatus.FAILURE
+        assert instance.event_log_storage.claim_concurrency_slot(POOL, "new", "step").is_claimed
+        assert [file.name for file in (Path(instance.root_directory) / FOLDER).iterdir()] == ["new"]
+    assert said == [f"run {old} was cut off; it is noted as failed, and what it had committed stays"]
+    assert not list((Path(instance.root_directory) / FOLDER).iterdir())
+
+
+def test_a_run_that_goes_on_is_waited_for_and_named(instance: DagsterInstance) -> None:
+    old, said = begun(instance), []
+    with at_work(instance, old, POOL, said.append), at_work(instance, "new", POOL, said.append):
+        assert status(instance, old) == DagsterRunStatus.STARTED
+        assert not instance.event_log_storage.claim_concurrency_slot(POOL, "new", "step").is_claimed
+    (sentence,) = said
+    assert sentence.startswith(f"waiting for run {old}, which has the pool {POOL}; ")
+
+
+def test_a_run_that_is_cut_off_while_another_waits_for_it_is_ended(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cut_off, "LOOK_AGAIN", 0.05)
+    old, ended = begun(instance), threading.Event()
+    with at_work(instance, "new", POOL, lambda sentence: ended.set() if "was cut off" in sentence else None):
+        assert not ended.is_set()
+        killed(instance, old)
+        assert ended.wait(60)
+    assert status(instance, old) == DagsterRunStatus.FAILURE
+
+
+def test_a_finished_run_keeps_its_status(instance: DagsterInstance) -> None:
+    old, said = begun(instance), []
+    instance.report_run_failed(instance.get_run_by_id(old))  # type: ignore[arg-type]
+    killed(instance, old)
+    with at_work(instance, "new", POOL, said.append):
+        assert instance.event_log_storage.claim_concurrency_slot(POOL, "new", "step").is_claimed
+    assert not said
+
+
+def test_nothing_is_held_where_no_file_can_be_made(instance: DagsterInstance) -> None:
+    (Path(instance.root_directory) / FOLDER).write_text("no folder")
+    with at_work(instance, "new", POOL, lambda _: None):
+        pass

@@ -1,0 +1,48 @@
+"""Later queries at earlier versions: by physical names, which a rename leaves as they are."""
+
+from __future__ import annotations
+
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.measuring.renames import as_called_then
+from zorder_pipeline.relayout.leaves import Leaf
+
+
+def leaf(name: str, physical: str) -> Leaf:
+    return Leaf((name,), (physical,), Column(name, "int"), physical)
+
+
+def equals(column: str) -> Comparison:
+    return Comparison(column, "=", (Literal("number", "7"),))
+
+
+def told(predicate: Predicate, now: list[Leaf], then: list[Leaf]) -> tuple[Predicate, tuple[str, ...]]:
+    names = ("customer", "store", "cust")
+    (found,) = as_called_then([LoggedQuery("t", predicate, names)], now, then)
+    return found.predicate, found.columns
+
+
+THEN = [leaf("cust", "col-1"), leaf("store", "col-2")]
+
+
+def test_a_renamed_column_goes_by_its_old_name() -> None:
+    now = [leaf("Customer", "col-1"), leaf("store", "col-2"), leaf("new", "col-3")]
+    asked = And((equals("customer"), Or((equals("store"), equals("customer"))), equals("new")))
+    by_old = And((equals("cust"), Or((equals("store"), equals("cust"))), equals("new")))
+    assert told(asked, now, THEN) == (by_old, ("cust", "store", "cust"))
+
+
+def test_columns_that_were_swapped_are_told_apart() -> None:
+    now = [leaf("store", "col-1"), leaf("cust", "col-2")]
+    assert told(And((equals("store"), equals("cust"))), now, THEN)[0] == And((equals("cust"), equals("store")))
+
+
+def test_a_later_column_of_an_old_name_says_nothing() -> None:
+    now = [leaf("customer", "col-1"), leaf("store", "col-2"), leaf("cust", "col-9")]
+    assert told(equals("cust"), now, THEN) == (And(()), ("cust", "store"))
+
+
+def test_queries_stay_what_they_are_where_nothing_was_renamed() -> None:
+    queries = [LoggedQuery("t", equals("cust"))]
+    assert as_called_then(queries, [*THEN, leaf("new", "col-3")], THEN) is queries

@@ -1,0 +1,98 @@
+"""Runs whose process was killed: they look as if they went on, and would hold their place in the pool for ever.
+
+Dagster's daemon ends the runs that it launched; nobody ends one of ``zorder run`` or ``dagster job execute``, and the
+next night would wait for it without a word. So each run holds a lock on a file, which the system frees with the
+process, and who comes later ends the runs whose locks nobody holds.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+from dagster import DagsterInstance
+
+from zorder_pipeline.model.progress import Progress
+
+__all__ = ["at_work", "end_cut_off"]
+
+FOLDER = "zorder_at_work"
+"""Under DAGSTER_HOME; a file of each run in it."""
+BEGUN = "."
+"""What the names of files begin with whose lock is not yet held."""
+LOOK_AGAIN = 15.0
+"""Seconds after which a run that waits for another looks whether that is still there."""
+
+
+@contextlib.contextmanager
+def at_work(instance: DagsterInstance, run: str, pool: str, say: Progress) -> Iterator[None]:
+    """Hold the run's lock while the block runs, after those that were cut off are ended; told is for whom it waits.
+
+    Where no file can be locked, as in some containers, this does nothing: what is cut off there the daemon has to end.
+    """
+    if instance.is_ephemeral:
+        yield
+        return
+    folder, ended = Path(instance.root_directory) / FOLDER, threading.Event()
+    with contextlib.ExitStack() as stack:
+        with contextlib.suppress(OSError):
+            end_cut_off(instance, folder, say)
+            stack.enter_context(_locked(folder, run))
+        if others := _holders(instance, pool, run):
+            say(
+                f"waiting for run {', '.join(others)}, which has the pool {pool}; if nobody works on that any more, "
+                "free its slot in Dagster's UI (Deployment, Concurrency)"
+            )
+            watch = threading.Thread(target=_watch, args=(instance, folder, say, ended), daemon=True)
+            watch.start()
+            stack.callback(watch.join)
+            stack.callback(ended.set)
+        yield
+
+
+def end_cut_off(instance: DagsterInstance, folder: Path, say: Progress) -> None:
+    """Note the runs as failed whose lock nobody holds any more, and free their places in pools."""
+    for file in sorted(folder.glob("[!.]*")):
+        with contextlib.suppress(OSError), file.open() as found:  # held, or another one was faster
+            fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            run = instance.get_run_by_id(file.name)
+            if run is not None and not run.is_finished:
+                instance.report_run_failed(run, "its process was killed, or its machine went down")
+                say(f"run {file.name} was cut off; it is noted as failed, and what it had committed stays")
+            if instance.event_log_storage.supports_global_concurrency_limits:
+                instance.event_log_storage.free_concurrency_slots_for_run(file.name)
+            file.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def _locked(folder: Path, run: str) -> Iterator[None]:
+    """A locked file of the run's name; it gets that when it is locked, so that nobody takes it for one cut off."""
+    folder.mkdir(exist_ok=True)
+    begun, path = folder / f"{BEGUN}{run}.{os.getpid()}", folder / run
+    with begun.open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        begun.rename(path)
+        try:
+            yield
+        finally:
+            path.unlink(missing_ok=True)
+
+
+def _holders(instance: DagsterInstance, pool: str, run: str) -> list[str]:
+    """The other runs that have all places of a pool; none where one is left."""
+    storage = instance.event_log_storage
+    if not storage.supports_global_concurrency_limits:
+        return []
+    info = storage.get_concurrency_info(pool)
+    others = sorted({slot.run_id for slot in info.claimed_slots} - {run})
+    return others if len(info.claimed_slots) >= info.slot_count else []
+
+
+def _watch(instance: DagsterInstance, folder: Path, say: Progress, ended: threading.Event) -> None:
+    """End what is cut off while this run waits for it."""
+    while not ended.wait(LOOK_AGAIN):
+        end_cut_off(instance, folder, say)
