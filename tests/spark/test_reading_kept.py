@@ -89,6 +89,16 @@ def test_a_predicate_is_evaluated_in_the_time_zone_of_the_session(
     assert _same(spark, path, state, condition) == 1
 
 
+def test_a_session_in_which_binary_values_are_put_together_as_texts_is_another(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "length(concat(b, b)) = 2"
+    spark.sql("SELECT CAST('\u00e9' AS BINARY) b").coalesce(1).write.format("delta").save(path)
+    gathered(spark, path, state, condition)
+    with session_conf(spark, {"spark.sql.function.concatBinaryAsString": "true"}):
+        assert _same(spark, path, state, condition) == 1
+
+
 def test_a_session_that_reads_old_days_otherwise_leaves_out_no_more_than_delta(
     spark: SparkSession, tmp_path: Path
 ) -> None:

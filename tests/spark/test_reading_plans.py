@@ -177,12 +177,17 @@ def test_one_table_is_read_otherwise_in_each_place(spark: SparkSession, table: t
 SUMS = """SELECT id, IF(id < 10, 0.1D, 9D) x, IF(id < 10, 0.2D, 9D) y, IF(id < 10, 0.3D, 9D) z,
  IF(id < 10, '\U0001f600x', 'abc') t, named_struct('l', IF(id < 10, 'late', 'no'), 'f', CAST(id AS INT), 'n', id) s,
  CAST(id AS INT) a, CAST(40 - id AS INT) b, timestamp_seconds(1704067200 + 3600 * id) ts,
- CAST(id AS TINYINT) t1, CAST(id AS SMALLINT) t2, CAST(id / 10 AS FLOAT) t4 FROM range(40)"""
+ CAST(id AS TINYINT) t1, CAST(id AS SMALLINT) t2, CAST(id / 10 AS FLOAT) t4, 0D z1, -0D z2,
+ CAST(NULL AS INT) z3 FROM range(40)"""
 ELEVEN = ", ".join(map(str, range(11)))  # more than Spark keeps as a list
+MANY = ", ".join(f"z3 + {i}" for i in range(30))  # more than Spark shows
 FOUND = [  # what is kept, a condition of the same meaning, files that it reads
     ("x + y + z = 1", "x + (y + z) = 0.6", 4),
     ("x + y + z = 2", "x + y + z = 18", 0),
     ("x + y + z = 2", "z + y + x < 10", 4),
+    (f"coalesce({MANY}, x + y + z) = 0.6", f"coalesce({MANY}, x + (y + z)) = 0.6", 4),
+    ("CAST(greatest(z1, z2) AS STRING) LIKE '%-%'", "CAST(greatest(z2, z1) AS STRING) LIKE '%-%'", 4),
+    ("CAST(greatest(z1, z2) AS STRING) LIKE '%-%'", "CAST(greatest(z1, z2) AS STRING) LIKE '%-%'", 0),
     ("x + y = 1", "y + x < 10", 1),
     ("x + y = 2", "x + y < 10", 1),
     ("upper(t) = 'x'", "upper(t) < 'ABD'", 3),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -21,8 +20,6 @@ __all__ = ["Meaning", "Meanings", "Tree", "all_of"]
 
 Tree: TypeAlias = "JavaObject"
 """An expression of Catalyst, Spark's optimizer."""
-_NUMBER = re.compile(r"#\d+L?")
-"""What tells attributes of one name apart."""
 
 
 class Meaning(NamedTuple):
@@ -31,10 +28,12 @@ class Meaning(NamedTuple):
     Attributes:
         tree: as it stands in a plan.
         normal: in a form that is equal for all of the same meaning.
+        attributes: the relation's output, as `Meanings.attributes` gives it.
     """
 
     tree: Tree
     normal: Tree
+    attributes: JavaObject
 
 
 def all_of(tree: Tree) -> list[Tree]:
@@ -55,8 +54,8 @@ class Meanings:
     def __init__(self, rows: DataFrame, columns: Mapping[Feature, str]) -> None:
         self.columns = columns
         self.spark = rows.sparkSession
-        self._single: dict[int, list[tuple[Meaning, str, Feature]]] = defaultdict(list)
-        self._joint: list[tuple[list[tuple[Meaning, str]], Feature]] = []
+        self._single: dict[int, list[tuple[Meaning, Tree | None, Feature]]] = defaultdict(list)
+        self._joint: list[tuple[list[tuple[Meaning, Tree | None]], Feature]] = []
         self._asked = [feature for feature in columns if feature.kind != "column"]
         for feature, tree, output in self._optimized(rows, self._asked):
             parts, attributes = all_of(tree), self.attributes(output)
@@ -70,9 +69,10 @@ class Meanings:
         own = self._own(tree, attributes)
         self._single[own[0].normal.hashCode()].append((*own, feature))
 
-    def _own(self, tree: Tree, attributes: JavaObject) -> tuple[Meaning, str]:
-        """A feature's meaning, with its spelling where that counts."""
-        return self.meaning(tree, attributes), _spelled(tree) if _is_chain(tree) else ""
+    def _own(self, tree: Tree, attributes: JavaObject) -> tuple[Meaning, Tree | None]:
+        """A feature's meaning, with its very tree where the order of operands counts."""
+        meaning = self.meaning(tree, attributes)
+        return meaning, self._bound(meaning) if _is_ordered(tree) else None
 
     def _optimized(self, rows: DataFrame, features: Sequence[Feature]) -> Iterator[tuple[Feature, Tree, JavaObject]]:
         """The features that the table knows as Spark's optimizer leaves them, and the output of the table."""
@@ -103,6 +103,10 @@ class Meanings:
         return java_class(self.spark, "org.apache.spark.sql.catalyst.expressions.package$AttributeSeq")
 
     @cached_property
+    def _binding(self) -> Any:
+        return java_class(self.spark, "org.apache.spark.sql.catalyst.expressions.BindReferences")
+
+    @cached_property
     def _normalized(self) -> Any:
         return java_class(self.spark, "org.apache.spark.sql.catalyst.plans.QueryPlan").normalizeExpressions
 
@@ -112,37 +116,37 @@ class Meanings:
 
     def meaning(self, tree: Tree, attributes: JavaObject) -> Meaning:
         """The meaning of an expression over a relation's attributes."""
-        return Meaning(tree, self._normalized(tree, attributes) if self._asked else tree)
+        return Meaning(tree, self._normalized(tree, attributes) if self._asked else tree, attributes)
+
+    def _bound(self, meaning: Meaning) -> Tree:
+        """The tree as it stands, with the places of columns for their numbers, which are others in each plan."""
+        return self._binding.bindReference(meaning.tree, meaning.attributes, True)
 
     def of(self, meaning: Meaning, kind: str) -> Feature | None:
         """The feature that an expression is."""
         if self._single:
-            for own, spelling, feature in self._single.get(meaning.normal.hashCode(), ()):
-                if feature.kind == kind and _same(own, spelling, meaning):
+            for own, bound, feature in self._single.get(meaning.normal.hashCode(), ()):
+                if feature.kind == kind and self._same(own, bound, meaning):
                     return feature
         return None
 
     def within(self, parts: Sequence[Meaning]) -> Iterable[Feature]:
         """Predicates all of whose conditions are among ``parts``."""
         for own, feature in self._joint:
-            if feature.kind == "predicate" and all(any(_same(*one, part) for part in parts) for one in own):
+            if feature.kind == "predicate" and all(any(self._same(*one, part) for part in parts) for one in own):
                 yield feature
 
-
-def _same(own: Meaning, spelling: str, other: Meaning) -> bool:
-    return bool(own.normal.equals(other.normal)) and (not spelling or spelling == _spelled(other.tree))
-
-
-def _spelled(tree: Tree) -> str:
-    return _NUMBER.sub("", str(tree.toString()))
+    def _same(self, own: Meaning, bound: Tree | None, other: Meaning) -> bool:
+        return bool(own.normal.equals(other.normal)) and (bound is None or bool(bound.equals(self._bound(other))))
 
 
-def _is_chain(tree: Tree) -> bool:
-    """Whether three terms are added, or three factors multiplied, somewhere in an expression.
+def _is_ordered(tree: Tree) -> bool:
+    """Whether the order of operands counts somewhere in an expression, which its normal form is without.
 
-    The normal form takes ``x + (y + z)`` for ``x + y + z``, which is rounded otherwise.
+    It takes ``x + (y + z)`` for ``x + y + z``, which is rounded otherwise, and ``greatest(x, y)`` for
+    ``greatest(y, x)``, which is the first of 0.0 and -0.0.
     """
-    children = items(tree.children())
-    if class_name(tree) in ("Add", "Multiply") and class_name(tree) in map(class_name, children):
+    children, name = items(tree.children()), class_name(tree)
+    if name in ("Greatest", "Least") or (name in ("Add", "Multiply") and name in map(class_name, children)):
         return True
-    return any(_is_chain(child) for child in children)
+    return any(_is_ordered(child) for child in children)

@@ -24,8 +24,8 @@ SETTINGS = (
     *(_ORDER, _PATHS, "spark.sql.preserveCharVarcharTypeInfo", "spark.sql.readSideCharPadding"),
     *("spark.sql.icu.caseMappings.enabled", "spark.sql.charAsVarchar"),
 )
-"""Settings of a session that change what expressions mean, besides all that begin with `LEGACY`."""
-LEGACY = "spark.sql.legacy."
+"""Settings of a session that change what expressions mean, besides all that begin with one of `FAMILIES`."""
+FAMILIES = ("spark.sql.legacy.", "spark.sql.function.")
 _AGGREGATING = (
     *("abs", "array", "array_position", "bit_or", "coalesce", "collect_set", "count", "crc32", "decode", "length"),
     *("max", "min", "negative", "pmod", "shiftleft", "shiftright", "unix_date", "unix_micros", "unix_millis"),
@@ -42,7 +42,7 @@ def session_of(spark: SparkSession) -> str:
     settings = dict(entry.split(" -> ", 1) for entry in every.split("\0") if " -> " in entry)
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
     told += [f"{key} {settings.get(key)}" for key in SETTINGS]
-    told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(LEGACY)]
+    told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(FAMILIES)]
     return ", ".join(told)
 
 
