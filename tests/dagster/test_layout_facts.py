@@ -23,7 +23,7 @@ TREE = KeySpec(
 
 
 def facts(spec: KeySpec) -> dict:
-    return _plan_facts(Plan("/t", "id", "hash", 0, spec, "learned", 100), redact=False)
+    return _plan_facts(Plan("/t", "id", "hash", 0, spec, "learned", 100), redact_key=None)
 
 
 def test_a_tree_is_shown_by_its_cuts() -> None:
