@@ -111,7 +111,7 @@ def test_clustered_files_are_merged_with_neighbours_and_stay_clustered(spark: Sp
     assert undone_by(open_table(spark, path)) is None
 
 
-@pytest.mark.parametrize("nightly", [False, True])
+@pytest.mark.parametrize("nightly", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_merged_files_keep_the_statistics_of_the_table(spark: SparkSession, tmp_path: Path, nightly: bool) -> None:
     path, state, condition = str(tmp_path / "t"), str(tmp_path / "s"), "name LIKE '%7%' OR k < 0"
     for first in range(0, 600, 100):

@@ -123,6 +123,7 @@ def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: Spark
     assert pipeline.judge_table(spark, path, again, gate=GateSettings(queries_per_day=1e6)).outcome == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_a_layout_of_many_small_files_may_be_written_in_larger_ones(spark: SparkSession, tmp_path: Path) -> None:
     path, state, settings = str(tmp_path / "t"), str(tmp_path / "state"), replace(SETTINGS, target_file_rows=None)
     rows = spark.range(80_000).selectExpr("id", "pmod(hash(id), 9973) AS k", "sha2(string(id), 256) AS text")
@@ -227,6 +228,7 @@ def test_the_gate_chooses_the_size_of_files(
     assert pipeline.judge_table(spark, path, plan, gate=GateSettings(enabled=False)).plan.target_file_rows == large
 
 
+@pytest.mark.slow
 def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

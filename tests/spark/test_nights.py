@@ -223,6 +223,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     assert len(proved) == 1  # on all rows only what was missed long enough, learned tonight or before
 
 
+@pytest.mark.slow
 def test_no_layout_is_sought_again_where_none_can_pay(
     spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

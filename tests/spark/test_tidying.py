@@ -55,6 +55,7 @@ def test_small_files_of_days_that_are_over_are_merged(spark: SparkSession, tmp_p
     assert pipeline.tidy_state(spark, str(tmp_path / "none")) == {}
 
 
+@pytest.mark.slow
 def test_the_newest_relayouts_are_read_from_their_days_alone(spark: SparkSession, tmp_path: Path) -> None:
     state = str(tmp_path / "state")
     relaid(spark, state, nights=6, tables=4)

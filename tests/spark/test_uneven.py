@@ -107,6 +107,7 @@ def test_new_rows_are_laid_out_alone_and_their_files_are_of_the_same_sizes(
     assert pipeline.apply(spark, path, plan, force=True).decision == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_small_files_of_an_uneven_layout_are_merged_where_they_are_smaller_than_meant(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:
