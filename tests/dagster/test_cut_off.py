@@ -11,7 +11,7 @@ from dagster import DagsterInstance, DagsterRunStatus, job
 
 from zorder_pipeline.assets import cut_off
 from zorder_pipeline.assets.common import POOL
-from zorder_pipeline.assets.cut_off import FOLDER, at_work
+from zorder_pipeline.assets.cut_off import FOLDER, at_work, end_cut_off
 
 pytestmark = pytest.mark.dagster
 
@@ -92,6 +92,16 @@ def test_a_finished_run_keeps_its_status(instance: DagsterInstance) -> None:
     with at_work(instance, "new", POOL, said.append):
         assert instance.event_log_storage.claim_concurrency_slot(POOL, "new", "step").is_claimed
     assert not said
+
+
+def test_a_run_that_ends_while_it_is_looked_at_was_not_cut_off(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old, folder = begun(instance), Path(instance.root_directory) / FOLDER
+    killed(instance, old)
+    monkeypatch.setattr(cut_off.fcntl, "flock", lambda *_: (folder / old).unlink())
+    end_cut_off(instance, folder, lambda sentence: pytest.fail(sentence))
+    assert status(instance, old) == DagsterRunStatus.STARTED
 
 
 def test_nothing_is_held_where_no_file_can_be_made(instance: DagsterInstance) -> None:

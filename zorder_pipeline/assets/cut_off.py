@@ -59,6 +59,8 @@ def end_cut_off(instance: DagsterInstance, folder: Path, say: Progress) -> None:
     for file in sorted(folder.glob("[!.]*")):
         with contextlib.suppress(OSError), file.open() as found:  # held, or another one was faster
             fcntl.flock(found, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not os.fstat(found.fileno()).st_nlink:  # the run ended by itself since, and removed its file before
+                continue
             run = instance.get_run_by_id(file.name)
             if run is not None and not run.is_finished:
                 instance.report_run_failed(run, "its process was killed, or its machine went down")
