@@ -13,7 +13,7 @@ from .budget import BEFORE
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
-from .settings import learn_settings
+from .settings import learn_settings, redact_key
 
 if TYPE_CHECKING:
     from zorder_pipeline.features.select import Analysis
@@ -50,8 +50,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         queries = log.of_table([table.name])
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
-            key = pipeline.redact_key(spark.session, config.state) if config.redact_literals else None
-            settings = learn_settings(table, key)
+            settings = learn_settings(table, redact_key(spark.session, config))
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, queries)

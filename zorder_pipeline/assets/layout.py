@@ -12,7 +12,7 @@ from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .metadata import md, md_table, percent, picture
 from .records import AnalysedTable, SelectedFeatures
-from .settings import gate_settings, learn_settings
+from .settings import gate_settings, learn_settings, redact_key
 
 if TYPE_CHECKING:
     from zorder_pipeline.layout.learn import Learned
@@ -51,8 +51,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
-            config = shelf.config
-            key = pipeline.redact_key(spark.session, config.state) if config.redact_literals else None
+            key = redact_key(spark.session, shelf.config)
             settings = learn_settings(table, key)
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             if bits := table.layout.pinned_bits:
@@ -98,7 +97,7 @@ def _plan_facts(plan: Plan, redact_key: str | None) -> dict[str, Any]:
     from zorder_pipeline.pipeline.learning.words import without_literals
 
     facts: dict[str, Any] = {"rows per file": plan.target_file_rows, "origin": plan.origin}
-    spec = plan.spec if redact_key is None else without_literals(plan, redact_key).spec
+    spec = without_literals(plan, redact_key).spec
     if plan.spec is None or spec is None:
         return facts
     from zorder_pipeline.layout.explain import uses
@@ -132,8 +131,7 @@ def _plane_facts(analysis: "TableAnalysis", plan: Plan, learned: "Learned", reda
     from zorder_pipeline.pipeline.learning import drawing
     from zorder_pipeline.pipeline.learning.words import without_literals
 
-    shown = plan if redact_key is None else without_literals(plan, redact_key)
-    drawn = drawing.plane(analysis.with_computed(learned.computed), shown)
+    drawn = drawing.plane(analysis.with_computed(learned.computed), without_literals(plan, redact_key))
     return {"files in the plane of two columns": picture(drawn, "files before and after")} if drawn is not None else {}
 
 

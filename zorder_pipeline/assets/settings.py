@@ -11,9 +11,11 @@ from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.gate.settings import GateSettings
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from zorder_pipeline.pipeline import LearnSettings, Rules
 
-__all__ = ["gate_settings", "learn_settings", "rules"]
+__all__ = ["gate_settings", "learn_settings", "redact_key", "rules"]
 
 NEW_DATA = {"standard": (GateSettings.min_new_data_share, GateSettings.min_new_data_bytes), "seed": (0.0, 10e9)}
 """Share of the table and bytes that must be new, by preset; the seed (004, section 3.2) waits for 10 GB."""
@@ -49,6 +51,13 @@ def learn_settings(table: TableConfig, redact_key: str | None = None) -> LearnSe
         enriched_share=table.gate.enriched_reader_share,
         redact_key=redact_key,
     )
+
+
+def redact_key(spark: SparkSession, config: PipelineConfig) -> str | None:
+    """What names are made from that must tell no literal; None without ``redact_literals``."""
+    from zorder_pipeline import pipeline
+
+    return pipeline.redact_key(spark, config.state) if config.redact_literals else None
 
 
 def gate_settings(table: TableConfig) -> GateSettings:

@@ -171,7 +171,7 @@ def _columns(analysis: TableAnalysis) -> Section:
 
 def _layout(facts: Facts, redact_key: str | None) -> list[Section]:
     sections, applied = [], facts.applied
-    if applied is not None and redact_key is not None:
+    if applied is not None:
         applied = without_literals(applied, redact_key)
     if applied is not None and applied.spec is not None:
         shown = [Picture(drawing.layout(applied.spec), "Whose bits the key has, or by which columns its tree cuts.")]
@@ -181,7 +181,7 @@ def _layout(facts: Facts, redact_key: str | None) -> list[Section]:
     plan, learned, analysis = facts.plan, facts.learned, facts.analysis
     if plan is None or learned is None or analysis is None:
         return sections
-    plan = plan if redact_key is None else without_literals(plan, redact_key)
+    plan = without_literals(plan, redact_key)
     parts: list[Picture | Table] = [
         Picture(
             drawing.layouts_compared(learned),

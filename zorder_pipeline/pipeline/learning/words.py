@@ -74,13 +74,13 @@ def in_words(plan: Plan, redact_key: str | None = None) -> tuple[str, ...]:
     return (f"{unit[:1].upper()}{unit[1:]} by column: {shares}.", *plan.notes)
 
 
-def without_literals(plan: Plan, key: str) -> Plan:
+def without_literals(plan: Plan, key: str | None) -> Plan:
     """The plan with names for its expressions and predicates that tell no literal; to be shown, not carried out.
 
     Args:
-        key: see `zorder_pipeline.model.file_stats.shown`.
+        key: see `zorder_pipeline.model.file_stats.shown`; None leaves the plan as it is.
     """
-    if plan.spec is None:
+    if plan.spec is None or key is None:
         return plan
     kinds = {feature.name: feature for feature in plan.statistics}
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from sqlglot import exp
 
-__all__ = ["column_of", "lower_path_of", "names_of", "own_path", "path_of"]
+__all__ = ["column_of", "lower_path_of", "names_of", "of_condition", "own_path", "path_of"]
 
 MOST_PARTS = 4
 """Parts that sqlglot's columns have room for."""
@@ -60,3 +62,8 @@ def column_of(path: tuple[str, ...], alias: str = "") -> exp.Column | None:
         return None
     names = [exp.to_identifier(part) for part in reversed(parts)]
     return exp.Column(**dict(zip(("this", "table", "db", "catalog"), names, strict=False)))
+
+
+def of_condition(condition: exp.Expr) -> Iterator[exp.Expr]:
+    """What a condition is made of but for queries in it, which have conditions of their own."""
+    return condition.walk(prune=lambda node: isinstance(node, exp.Query))

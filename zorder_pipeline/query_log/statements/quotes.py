@@ -17,6 +17,7 @@ from sqlglot.tokenizer_core import Token, TokenType
 from .dialects import dialect_of, tokens_of
 from .expressions import too_deep
 from .parsing import BROKEN, deeply, parsed
+from .qualified import of_condition
 
 __all__ = ["has_quoted_names", "quoted"]
 
@@ -117,7 +118,7 @@ class _Names:
                     sure |= number != _NO_NAME
             outputs = self._outputs(tree)
             for condition in _conditions(tree):
-                columns = (node for node in _of_condition(condition) if isinstance(node, exp.Column))
+                columns = (node for node in of_condition(condition) if isinstance(node, exp.Column))
                 misread |= any(self._number(column.parts[0]) for column in columns)
                 conditions.append(self._compared(condition))
                 if outputs and (names := self._of_outputs(condition, outputs)):
@@ -140,7 +141,7 @@ class _Names:
         """
         names, literals, parameters = set[int](), set[str](), set[str]()
         has_columns = has_values = has_session = False
-        for node in _of_condition(condition):
+        for node in of_condition(condition):
             if isinstance(node, exp.Column):
                 number = self._number(node.this) if len(node.parts) == 1 else None
                 has_columns |= number is None or node.arg_key in _NEVER_COLUMNS
@@ -179,7 +180,7 @@ class _Names:
         around = {id(node) for node in _above(condition) if isinstance(node, exp.Select)}
         own = clause.parent if isinstance(clause, exp.Having | exp.Qualify) else None
         names, literals = set[int](), set[str]()
-        for node in _of_condition(condition):
+        for node in of_condition(condition):
             if isinstance(node, exp.Literal):
                 literals.add(node.name)
             elif isinstance(node, exp.Column):
@@ -234,11 +235,6 @@ def _conditions(tree: exp.Expr) -> Iterator[exp.Expr]:
         where = node.args.get(_PLACES.get(type(node), "this"))
         if isinstance(where, exp.Expr):
             yield from (leaf for leaf in where.walk(prune=_is_leaf) if _is_leaf(leaf))
-
-
-def _of_condition(condition: exp.Expr) -> Iterator[exp.Expr]:
-    """What a condition is made of but for queries in it, which have conditions of their own."""
-    return condition.walk(prune=lambda node: isinstance(node, exp.Query))
 
 
 def _is_leaf(node: exp.Expr) -> bool:

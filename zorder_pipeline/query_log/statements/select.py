@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -13,7 +12,7 @@ from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
 from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted
-from .qualified import lower_path_of, names_of, own_path, path_of
+from .qualified import lower_path_of, names_of, of_condition, own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
@@ -25,12 +24,6 @@ NULL_OF_NULLS = (
     *(exp.CurrentTimestamp, exp.DateAdd, exp.DateSub, exp.TimestampTrunc, exp.DateTrunc, exp.Year, exp.TsOrDsToDate),
 )
 """What a comparison may be made of that a null makes unknown, whatever else it holds."""
-
-
-def _columns_of(part: exp.Expr) -> Iterator[exp.Column]:
-    """Columns in a condition, but for those in its subqueries, which are of other sources."""
-    nodes = part.walk(prune=lambda node: isinstance(node, exp.Query))
-    return (node for node in nodes if isinstance(node, exp.Column))
 
 
 class Select:
@@ -118,7 +111,12 @@ class Select:
             implied=tuple(derived),
             optional=alias in self.joins.optional,
             columns=self._columns(alias, table),
-            lacking=any(self._lacks(column, alias, table) for part in found for column in _columns_of(part)),
+            lacking=any(
+                self._lacks(node, alias, table)
+                for part in found
+                for node in of_condition(part)
+                if isinstance(node, exp.Column)
+            ),
         )
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
