@@ -76,6 +76,24 @@ def test_sigterm_is_told_like_an_interruption(monkeypatch: pytest.MonkeyPatch) -
     assert signal.getsignal(signal.SIGTERM) is before
 
 
+def test_sigterm_is_told_as_such_whoever_handles_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Dagster puts a handler of its own in its place, and raises what a Ctrl-C raises, too."""
+
+    def stopped(number: int, _: object) -> None:
+        raise KeyboardInterrupt
+
+    def in_a_step(received: signal.Signals) -> None:
+        signal.signal(signal.SIGTERM, stopped)
+        signal.raise_signal(received)
+
+    monkeypatch.setattr(entry, "err", Console(file=io.StringIO()))
+    for number, code in ((signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGTERM, 143)):
+        monkeypatch.setattr(entry.zorder, "main", lambda received=number, **_: in_a_step(received))
+        with pytest.raises(SystemExit) as caught:
+            entry.main()
+        assert caught.value.code == code
+
+
 ZORDER = [sys.executable, "-m", "zorder_pipeline"]
 
 

@@ -7,7 +7,7 @@ import errno
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import NoReturn
 
@@ -69,33 +69,48 @@ for _each in (
     zorder.add_command(_each)
 
 
-class _Terminated(KeyboardInterrupt):
-    """SIGTERM, by which services and schedulers end a program."""
-
-
 def _terminate(number: int, frame: FrameType | None) -> NoReturn:
     """As after Ctrl-C: jobs are cancelled, what was not committed is undone, and one sentence says so."""
     interrupt = signal.getsignal(signal.SIGINT)
-    try:
-        if callable(interrupt):
-            interrupt(number, frame)
-    except KeyboardInterrupt as error:
-        raise _Terminated from error
-    raise _Terminated
+    if callable(interrupt):
+        interrupt(number, frame)
+    raise KeyboardInterrupt
 
 
 @contextlib.contextmanager
-def _terminable() -> Iterator[None]:
-    before = signal.signal(signal.SIGTERM, _terminate)
+def _terminable() -> Iterator[Callable[[], bool]]:
+    """SIGTERM, by which services and schedulers end a program, does what Ctrl-C does.
+
+    Yields:
+        whether SIGTERM was received. Python itself notes signals on a pipe, whatever handlers were put in the place of
+        this one: Dagster gives SIGTERM that of SIGINT in each step of a run, and again after it.
+    """
+    seen, noted = os.pipe()
+    for end in (seen, noted):
+        os.set_blocking(end, False)
+    before, others = signal.signal(signal.SIGTERM, _terminate), signal.set_wakeup_fd(noted, warn_on_full_buffer=False)
+
+    def terminated() -> bool:
+        with contextlib.suppress(BlockingIOError):
+            return signal.SIGTERM in os.read(seen, 4096)
+        return False
+
     try:
-        yield
+        yield terminated
     finally:
+        signal.set_wakeup_fd(others)
         signal.signal(signal.SIGTERM, before)
+        os.close(seen)
+        os.close(noted)
 
 
-@_terminable()
 def main() -> None:
     """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
+    with _terminable() as terminated:
+        _run(terminated)
+
+
+def _run(terminated: Callable[[], bool]) -> None:
     try:
         zorder.main(prog_name="zorder", standalone_mode=False)
     except ZorderError as error:
@@ -107,7 +122,7 @@ def main() -> None:
         stopped = error.__cause__ if isinstance(error, click.exceptions.Abort) else error
         notes = getattr(stopped or error, "__notes__", ())  # what an interrupted step says of itself
         told = " ".join(notes) or "what was not committed by then is no part of any table, and the same command goes on"
-        _fail(f"interrupted; {told}", TERMINATED if isinstance(stopped, _Terminated) else INTERRUPTED)
+        _fail(f"interrupted; {told}", TERMINATED if terminated() else INTERRUPTED)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Exception as error:
