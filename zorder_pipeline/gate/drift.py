@@ -184,21 +184,34 @@ def remembered(drift: Drift, known: Sequence[str], fresh: Sequence[str], most: i
     return list(dict.fromkeys([*used, *fresh, *rest[: max(0, most - len(fresh))]]))
 
 
-def schema_changes(before: Mapping[str, str], now: Mapping[str, str]) -> tuple[str, ...]:
+def schema_changes(
+    before: Mapping[str, str], now: Mapping[str, str], former: Mapping[str, str] | None = None
+) -> tuple[str, ...]:
     """What happened to a table's columns, in sentences; nothing when nothing is known of before.
 
     Args:
         before, now: Spark type by column.
+        former: names that columns had before they were renamed, with the name of today.
 
     >>> schema_changes({"a": "int", "b": "int"}, {"b": "bigint", "c": "date"})
     ('column a was dropped', 'column b is now bigint, it was int', 'column c is new (date)')
+    >>> schema_changes({"a": "int"}, {"c": "int"}, {"a": "c"})
+    ('column a is now called c',)
     """
     if not before:
         return ()
+    renamed = {old: (former or {}).get(old) for old in before if old not in now}
+    called = tuple(f"column {old} is now called {name}" for old, name in renamed.items() if name in now)
+    before = {renamed.get(name) or name: kind for name, kind in before.items()}
     gone = [f"column {name} was dropped" for name in before if name not in now]
     other = [
         f"column {name} is now {now[name]}, it was {kind}"
         for name, kind in before.items()
         if name in now and now[name] != kind
     ]
-    return (*gone, *other, *(f"column {name} is new ({kind})" for name, kind in now.items() if name not in before))
+    return (
+        *called,
+        *gone,
+        *other,
+        *(f"column {name} is new ({kind})" for name, kind in now.items() if name not in before),
+    )

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from .cut_tree import LEAF, CutTree
 from .feature_codes import MAX_KEY_BITS, FeatureCodes
 from .plain import MALFORMED, checked
 from .predicate import VARIABLE
+from .schema import TableSchema
 
 __all__ = ["CURVES", "PARTITION_INDEX", "FeatureCodes", "KeySpec", "ends_of_turns", "most_bits"]
 
@@ -28,6 +29,14 @@ PARTITION_INDEX = "partition index"
 """What the name of a feature that is an SOP partition index begins with; what tells it from others follows."""
 MAX_HILBERT_BITS = 16
 """A Hilbert key is looked up in a table of all cells."""
+
+
+WHOLE = ("tinyint", "smallint", "int", "bigint")
+"""Types of whole numbers, each wider than the one before: Delta widens them without touching a file."""
+
+
+def _widened(before: str, now: str) -> bool:
+    return before in WHOLE and now in WHOLE and WHOLE.index(before) < WHOLE.index(now)
 
 
 def most_bits(curve: str) -> int:
@@ -66,6 +75,8 @@ class KeySpec:
         spare: how many of the last bits do not tell files apart yet, see `zorder_pipeline.layout.deepen`.
         clock: column whose values beyond the learned range may make up several epochs, see
             `zorder_pipeline.layout.clock`; "" for none.
+        learned_as: name and type that columns had when the layout was learned, by the name of today, of those that
+            have another name or type since (`as_called`).
     """
 
     features: tuple[FeatureCodes, ...]
@@ -76,6 +87,7 @@ class KeySpec:
     rows: int | None = None
     spare: int = 0
     clock: str = ""
+    learned_as: tuple[tuple[str, str, str], ...] = ()
 
     def __post_init__(self) -> None:
         if not 0 <= self.spare <= len(self.order) or self.clock not in ("", *(f.column for f in self.features)):
@@ -150,10 +162,51 @@ class KeySpec:
     def layout_id(self) -> str:
         """Hash of everything that decides where a row goes; the files a relayout writes are tagged with it.
 
-        Extended, a layout is still the same one.
+        Extended, a layout is still the same one, and so it is by other names of its columns.
         """
-        text = json.dumps(replace(self.base, rows=None, spare=0, clock="").to_json(), sort_keys=True)
+        learned = self.base._named({now: (name, kind) for now, name, kind in self.learned_as})
+        text = json.dumps(replace(learned, rows=None, spare=0, clock="", learned_as=()).to_json(), sort_keys=True)
         return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
+
+    def as_called(self, schema: TableSchema) -> KeySpec:
+        """The same layout for a table of which columns were renamed, or whole numbers widened, since it was learned.
+
+        Columns that are gone, or of another type now, are left as they are (`Plan.refuse_unless_fits`); so are
+        expressions.
+        """
+        learned = {now: (name, kind) for now, name, kind in self.learned_as}
+        types = {feature.column: feature.type for feature in self.features if not feature.expression}
+        called: dict[str, tuple[str, str]] = {}
+        for name in dict.fromkeys((*types, *self.tie_break)):
+            column, kind = schema.called(name), types.get(name, "")
+            if column is None or (kind and kind != column.type and not _widened(kind, column.type)):
+                continue
+            now = name if column.name.lower() == name.lower() else column.name, kind and column.type
+            if now != (name, kind):
+                called[name] = now
+        if not called:
+            return self
+        before = {now: learned.pop(name, (name, types.get(name, ""))) for name, (now, _) in called.items()}
+        told = tuple((now, *was) for now, was in sorted((learned | before).items()))
+        return replace(self._named(called), learned_as=told)
+
+    def _named(self, called: Mapping[str, tuple[str, str]]) -> KeySpec:
+        """With other names and types of columns; a type of "" leaves it."""
+        names = {old: name for old, (name, _) in called.items()}
+
+        def named(feature: FeatureCodes) -> FeatureCodes:
+            if feature.expression or feature.column not in called:
+                return feature
+            name, kind = called[feature.column]
+            return replace(feature, column=name, type=kind or feature.type)
+
+        return replace(
+            self,
+            features=tuple(map(named, self.features)),
+            tie_break=tuple(names.get(name, name) for name in self.tie_break),
+            clock=names.get(self.clock, self.clock),
+            learned_as=(),
+        )
 
     @property
     def table_columns(self) -> tuple[str, ...]:
@@ -180,6 +233,7 @@ class KeySpec:
             **({"rows": self.rows} if self.rows is not None else {}),
             **({"spare": self.spare} if self.spare else {}),
             **({"clock": self.clock} if self.clock else {}),
+            **({"learned_as": [list(each) for each in self.learned_as]} if self.learned_as else {}),
         }
 
     @staticmethod
@@ -206,6 +260,7 @@ class KeySpec:
                     data.get("rows"),
                     data.get("spare", 0),
                     data.get("clock", ""),
+                    tuple((now, name, kind) for now, name, kind in data.get("learned_as", ())),
                 )
             )
         except MALFORMED as error:

@@ -171,6 +171,19 @@ class Plan:
             origin=KEPT if candidate.action in (INCREMENTAL, FULL) else "learned",
         )
 
+    def as_called(self, schema: TableSchema) -> Plan:
+        """The plan by the names that the table's columns have now, see `KeySpec.as_called`."""
+
+        def called(spec: KeySpec | None) -> KeySpec | None:
+            return spec.as_called(schema) if spec is not None else None
+
+        spec, candidates = called(self.spec), tuple(replace(c, spec=called(c.spec)) for c in self.candidates)
+        return (
+            self
+            if (spec, candidates) == (self.spec, self.candidates)
+            else replace(self, spec=spec, candidates=candidates)
+        )
+
     def refuse_unless_fits(self, table_id: str, schema: TableSchema) -> None:
         """Check that the plan was made for this table with this schema.
 

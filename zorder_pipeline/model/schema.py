@@ -39,15 +39,27 @@ class Column:
 class TableSchema:
     """A table's leaf columns in order; look-ups ignore case, as Spark does by default.
 
+    Attributes:
+        columns: the leaf columns.
+        former: names that columns were called by before they were renamed, each with the name of today; none is the
+            name of a column that there is.
+
     >>> TableSchema((Column("Id", "bigint"),)).find("ID").type
     'bigint'
+    >>> TableSchema((Column("customer", "bigint"),), (("cust", "customer"),)).called("Cust").name
+    'customer'
     """
 
     columns: tuple[Column, ...]
+    former: tuple[tuple[str, str], ...] = ()
 
     def find(self, name: str) -> Column | None:
         """The column called ``name`` (case ignored), or None."""
         return self._named.get(name.lower()) or self._named.get(name.replace("`", "").lower())
+
+    def called(self, name: str) -> Column | None:
+        """The column that is called ``name`` (case ignored), or was before it was renamed; None without one."""
+        return self.find(name) or self._formerly.get(name.replace("`", "").lower())
 
     def holds(self, name: str) -> bool:
         """Whether there is a column of that name, be it a struct of such leaves."""
@@ -57,6 +69,11 @@ class TableSchema:
     def _named(self) -> dict[str, Column]:
         """The first column of each name, in lower case."""
         return {column.name.lower(): column for column in reversed(self.columns)}
+
+    @cached_property
+    def _formerly(self) -> dict[str, Column]:
+        known = {old.lower(): self.find(now) for old, now in self.former}
+        return {old: column for old, column in known.items() if column is not None}
 
     @property
     def partition_columns(self) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Unopened:
     """
 
     location: str
-    schema: None = None
+    asked_schema: None = None
 
     @classmethod
     def at(cls, place: str) -> Unopened:
@@ -237,7 +237,9 @@ def names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, 
         for name in names[certain:]:
             implied.setdefault(name.lower(), set()).add(table)
     alone = {name: next(iter(claimed)) for name, claimed in implied.items() if len(claimed) == 1}
-    return alone | given, {name: found.schema for name, (found, _) in known.items() if found.schema is not None}
+    return alone | given, {
+        name: found.asked_schema for name, (found, _) in known.items() if found.asked_schema is not None
+    }
 
 
 def names_of(table: str, snapshot: TableSnapshot | Unopened, aliases: Sequence[str] = ()) -> tuple[str, ...]:

@@ -82,6 +82,13 @@ class TableSnapshot:
         """Names and types of the leaf columns."""
         return TableSchema(tuple(leaf.column for leaf in self.leaves))
 
+    @cached_property
+    def asked_schema(self) -> TableSchema:
+        """`schema` with the names that its columns had before: by them earlier queries and layouts call them."""
+        from .renames import with_former_names
+
+        return with_former_names(self)
+
     @property
     def paths(self) -> dict[str, tuple[str, ...]]:
         """Logical path of each column by its name in `schema`."""

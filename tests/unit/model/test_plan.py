@@ -101,3 +101,43 @@ def test_the_layout_id_names_everything_that_moves_rows() -> None:
     assert SPEC.layout_id == KeySpec.from_json(json.loads(json.dumps(SPEC.to_json()))).layout_id
     assert SPEC.layout_id != dataclasses.replace(SPEC, order=(1, 0, 0)).layout_id
     assert SPEC.allocation() == {"a": 2, "s": 1}
+
+
+NOW = TableSchema((Column("amount", "double"), Column("S", "string"), Column("new", "int")), (("a", "amount"),))
+
+
+def test_a_renamed_column_leaves_a_layout_what_it_is() -> None:
+    called = PLAN.as_called(NOW)
+    assert called.spec is not None
+    assert (called.spec.columns, called.spec.tie_break) == (("amount", "s"), ("amount", "s"))
+    assert called.spec.layout_id == SPEC.layout_id
+    called.refuse_unless_fits("id-1", NOW)
+    assert Plan.from_json(json.loads(json.dumps(called.to_json()))) == called
+    again = TableSchema((Column("total", "double"), Column("s", "string")), (("amount", "total"), ("a", "total")))
+    for earlier in (PLAN, called):
+        later = earlier.as_called(again)
+        assert later.spec is not None
+        assert (later.spec.columns, later.spec.layout_id) == (("total", "s"), SPEC.layout_id)
+        assert later.as_called(again) == later
+    back = called.as_called(TableSchema(SCHEMA.columns, (("amount", "a"),))).spec
+    assert back is not None
+    assert (back.columns, back.layout_id) == (("a", "s"), SPEC.layout_id)
+
+
+def test_a_layout_follows_whole_numbers_that_are_widened() -> None:
+    spec = KeySpec((FeatureCodes("n", "int", (5,), (0, 1), 1, high=9),), (0,), rows=10, clock="n")
+    wide = TableSchema((Column("m", "bigint"),), (("n", "m"),))
+    plan = dataclasses.replace(PLAN, spec=spec).as_called(wide)
+    assert plan.spec is not None
+    assert (plan.spec.features[0].type, plan.spec.clock, plan.spec.layout_id) == ("bigint", "m", spec.layout_id)
+    plan.refuse_unless_fits("id-1", wide)
+    for kind in ("smallint", "double", "string"):
+        schema = TableSchema((Column("n", kind),))
+        assert spec.as_called(schema) is spec
+        with pytest.raises(PlanError, match=f"column n of the plan's layout is now {kind}"):
+            dataclasses.replace(PLAN, spec=spec).refuse_unless_fits("id-1", schema)
+
+
+def test_a_layout_by_a_column_that_is_gone_or_taken_stays_as_it_is() -> None:
+    assert SPEC.as_called(TableSchema((Column("s", "string"),))) is SPEC
+    assert SPEC.as_called(TableSchema((Column("a", "double"), Column("s", "string")), (("b", "a"),))) is SPEC

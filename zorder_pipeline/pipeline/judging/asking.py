@@ -50,6 +50,8 @@ def with_approval(
     requests = approvals.all(snapshot.table_id)
     request = requests[-1] if requests else None
     open_request = request if request is not None and request.status in (PENDING, APPROVED) else None
+    if open_request is not None:
+        open_request = replace(open_request, plan=open_request.plan.as_called(snapshot.asked_schema))
     if open_request is not None and open_request.plan.action == COMPACTION and snapshot.whole_partitions:
         open_request = None  # it was asked of a session that can merge files, and waits for one
     if open_request is not None and (gone := _outlived(snapshot, open_request, rules, where, now, back)):

@@ -51,6 +51,7 @@ class Memory:
         watermark: newest query that was counted, microseconds since 1970 UTC; None when none had a time.
         counted: queries of the log that were counted, for logs without times.
         columns: Spark type by column, as seen last.
+        former: names that columns had before they were renamed, with the name of today.
     """
 
     drift: Drift | None = None
@@ -58,6 +59,7 @@ class Memory:
     watermark: int | None = None
     counted: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
+    former: Mapping[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -66,7 +68,13 @@ class Memory:
             for name, rival in self.rivals.items()
         }
         drift = self.drift.to_json() if self.drift else None
-        return {**vars(self), "drift": drift, "rivals": rivals, "columns": dict(self.columns)}
+        return {
+            **vars(self),
+            "drift": drift,
+            "rivals": rivals,
+            "columns": dict(self.columns),
+            "former": dict(self.former),
+        }
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Memory:
@@ -85,7 +93,7 @@ class Memory:
 def noticed(analysis: TableAnalysis, memory: Memory, present: Plan | None) -> tuple[str, ...]:
     """Sentences about what changed of the schema since the last night, and what that means for the present layout."""
     columns = {column.name: column.type for column in analysis.snapshot.schema.columns}
-    found = schema_changes(memory.columns, columns)
+    found = schema_changes(memory.columns, columns, memory.former)
     if present is not None:
         try:
             present.refuse_unless_fits(analysis.snapshot.table_id, analysis.snapshot.schema)
@@ -170,6 +178,7 @@ def missed(
         watermark=newest,
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
+        former=memory.former,
     )
 
 

@@ -14,6 +14,7 @@ from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.places import real_path
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.relayout.compaction import groups_of
 from zorder_pipeline.relayout.select import select_files
@@ -40,11 +41,18 @@ def layout_of(snapshot: TableSnapshot) -> str:
     return next(iter(_layouts(snapshot)), "")
 
 
-def present_plan(spark: SparkSession, snapshot: TableSnapshot, state: str) -> Plan | None:
-    """The plan that the table lies by (`layout_of`), from the state; None when it knows of no such plan."""
+def present_plan(
+    spark: SparkSession, snapshot: TableSnapshot, state: str, schema: TableSchema | None = None
+) -> Plan | None:
+    """The plan that the table lies by (`layout_of`), from the state; None when it knows of no such plan.
+
+    Args:
+        schema: the table's, with the names that its columns had before; by default those that its history tells.
+    """
     ledger = Ledger(spark, state)
     plans = (ledger.latest(snapshot.table_id, layout) for layout in _layouts(snapshot))
-    return next((plan for plan in plans if plan is not None), None)
+    found = next((plan for plan in plans if plan is not None), None)
+    return found.as_called(schema or snapshot.asked_schema) if found is not None else None
 
 
 def _layouts(snapshot: TableSnapshot) -> list[str]:

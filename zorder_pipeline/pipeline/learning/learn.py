@@ -59,6 +59,7 @@ def learn(
     """
     say = progress or silent
     snapshot = open_table(spark, table, committer=committer)
+    warm = warm.as_called(snapshot.asked_schema) if warm is not None else None
     names = names_of(table, snapshot, aliases)
     log = ingest(logs, {snapshot.location: (snapshot, names)})
     say(f"read {counted(log.lines, 'statement')}, {len(log.of_table([snapshot.location])):,} of them scan the table")

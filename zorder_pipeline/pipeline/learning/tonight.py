@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -29,8 +30,8 @@ __all__ = ["layouts_in_use", "learn_tonight"]
 
 def layouts_in_use(spark: SparkSession, snapshot: TableSnapshot, state: str) -> tuple[KeySpec, ...]:
     """The layouts that tonight's is compared with: the one that the table has, and those remembered."""
-    present = present_plan(spark, snapshot, state)
-    memory = _remembered(Memories(spark, state).newest(snapshot.table_id))
+    memory, schema = _recalled(_noted(Memories(spark, state), snapshot), snapshot)
+    present = present_plan(spark, snapshot, state, schema)
     here = [present.spec] if present is not None and present.spec is not None else []
     return (*here, *(rival.spec for rival in memory.rivals.values()))
 
@@ -55,19 +56,36 @@ def learn_tonight(
         gate: what the gate will assume and demand: where no layout can meet it, none is sought. None searches always.
     """
     snapshot, memories = analysis.snapshot, Memories(spark, state)
-    before = _remembered(memories.newest(snapshot.table_id))
-    present = present_plan(spark, snapshot, state)
+    noted = _noted(memories, snapshot)
+    before, schema = _recalled(noted, snapshot)
+    present = present_plan(spark, snapshot, state, schema)
     if gate is not None:
         gate = replace(gate, costs=cost_model(spark, state, gate.costs))
     orders = [order for rival in before.rivals.values() if (order := bit_order(rival.spec))]
     plan, learned, after = learn_remembering(analysis, settings, progress, [*warm, *orders], present, before, gate)
-    if after != before:
+    if after != noted:
         memories.note(snapshot.table_id, after.to_json())
     return plan, learned
 
 
-def _remembered(noted: dict[str, Any] | None) -> Memory:
+def _noted(memories: Memories, snapshot: TableSnapshot) -> Memory:
+    """What the night before noted."""
+    noted = memories.newest(snapshot.table_id)
     try:
         return Memory.from_json(noted) if noted is not None else Memory()
     except (KeyError, TypeError, PlanError):  # written by another version of this code: as if there were nothing
         return Memory()
+
+
+def _recalled(noted: Memory, snapshot: TableSnapshot) -> tuple[Memory, TableSchema]:
+    """What was noted, by the names that columns have now, and the table's schema with all names they are known to have
+    had: Delta's history forgets them after a month.
+    """
+    schema = snapshot.asked_schema
+    known = dict(schema.former)
+    for old, was in noted.former.items():
+        if old not in known and schema.find(old) is None and (column := schema.called(was)) is not None:
+            known[old] = column.name
+    schema = replace(schema, former=tuple(known.items()))
+    rivals = {name: replace(rival, spec=rival.spec.as_called(schema)) for name, rival in noted.rivals.items()}
+    return replace(noted, rivals=rivals, former=known), schema

@@ -13,9 +13,8 @@ from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.workload import LoggedQuery, boxes_of
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes, present_volumes
+from zorder_pipeline.pipeline.renames import as_called_now, as_called_then
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-
-from .renames import as_called_then
 
 __all__ = ["compared", "latest_of"]
 
@@ -37,7 +36,7 @@ def compared(
     """
     conditions = [query.condition for query in queries]
     asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
-    statements = asked.each(queries)
+    statements = as_called_now(asked.each(queries), now.asked_schema)
     if asked.conditions < ENOUGH:
         return None
     try:

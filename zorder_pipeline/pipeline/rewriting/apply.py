@@ -116,6 +116,7 @@ def carry_out(
         return _told(judged, judged.preview.version, dry_run)
     state = settings.state
     snapshot = open_table(spark, judged.table, committer=settings.committer)
+    plan = plan.as_called(snapshot.asked_schema)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
     chosen = plan.partitions if judged.partitions is None else judged.partitions

@@ -80,7 +80,7 @@ def _of_the_target(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
         if own is None and len(path) > 1 and (schema is None or (others and path[0].lower() in named)):
             return None  # another source's, and not a field of a struct
         if schema is not None:
-            found = schema.find(".".join(path))
+            found = schema.find(".".join(path)) if others else schema.called(".".join(path))
             return found.name if found is not None else None
         return ".".join(path).lower() if own is not None or not others else None
 

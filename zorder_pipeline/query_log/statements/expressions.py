@@ -7,7 +7,7 @@ written anew from its parsed tree, and only when every node of it is known here.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache
 from itertools import islice
 
@@ -19,7 +19,7 @@ from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
 
 from .dialects import dialect_of
 
-__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep"]
+__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep", "with_names"]
 
 MAX_EXPRESSION = 2_000
 """Characters of a rebuilt expression; longer ones are not kept."""
@@ -101,6 +101,29 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
         return ""
     kept = len(text) <= MAX_EXPRESSION and VARIABLE not in text and depth_of(text) <= MAX_BRACKETS
     return text if kept and _allowed(again) else ""
+
+
+def with_names(expression: str, called: Mapping[str, str | None]) -> str:
+    """What `rebuilt` gave, with other names of columns; "" where one of them has none.
+
+    Args:
+        called: the other name by the one in use, in lower case; names that are not in it stay.
+
+    >>> with_names("lower(Cust) LIKE '%cust%' AND s.x > 1", {"cust": "customer", "s.x": "s.y z"})
+    "LOWER(customer) LIKE '%cust%' AND s.`y z` > 1"
+    """
+    if not expression:
+        return ""
+    try:
+        node = sqlglot.parse_one(expression, read=dialect_of("spark"))
+    except (SqlglotError, ValueError, RecursionError):
+        return ""
+
+    def name_of(column: exp.Expr) -> str | None:
+        name = ".".join(part.name for part in column.parts) if isinstance(column, exp.Column) else column.name
+        return called.get(name.lower(), name)
+
+    return rebuilt(node, name_of)
 
 
 def depth_of(text: str) -> int:

@@ -7,6 +7,8 @@ from collections import defaultdict
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from zorder_pipeline.model.schema import Column, TableSchema
+
 from .catalog import Catalog
 from .derived import Derived, alias_columns, has_column, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
@@ -165,7 +167,7 @@ class Select:
             path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
             return self._named(".".join(path), table) if path is not None else None
         if column.table:  # s.field, where s is a struct column of the table
-            found = schema.find(".".join(path_of(column))) if schema is not None else None
+            found = self._unqualified(".".join(path_of(column)), schema) if schema is not None else None
             return found.name if found is not None and not self._elsewhere(path_of(column)[0], alias) else None
         if column.name.lower() in self.joins.using:
             return self._named(column.name, table) if self._merged(column, alias) else None
@@ -173,8 +175,12 @@ class Select:
             return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
         if self.joins.natural and not self._merged(column, alias):
             return None
-        found = schema.find(column.name)
+        found = self._unqualified(column.name, schema)
         return found.name if found is not None and not self._elsewhere(column.name, alias) else None
+
+    def _unqualified(self, path: str, schema: TableSchema) -> Column | None:
+        """The column that a path without a qualifier is; a former name may be that of another source's column."""
+        return schema.called(path) if self._alone else schema.find(path)
 
     def _lacks(self, column: exp.Column, alias: str, table: str) -> bool:
         """Whether a column can only be this source's, whose table is known to have none of that name."""
@@ -183,9 +189,15 @@ class Select:
             return False
         if naming := self._naming(column):
             path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
-            return path is not None and not schema.holds(path[0])
-        alone = len(self.sources) == 1 and not self.scope.is_subquery  # which may name columns of what is around it
-        return alone and not column.table and not schema.holds(column.name) and not self._lateral(column.name)
+            return path is not None and schema.called(".".join(path)) is None and not schema.holds(path[0])
+        if column.table or schema.called(column.name) is not None:
+            return False
+        return self._alone and not schema.holds(column.name) and not self._lateral(column.name)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether a column without a qualifier can only be the one source's: a subquery may name those around it."""
+        return len(self.sources) == 1 and not self.scope.is_subquery
 
     def _merged(self, column: exp.Column, alias: str) -> bool:
         """Whether a column that a join made of several is this source's, or of one type in all of them."""
@@ -214,7 +226,7 @@ class Select:
         schema = self.catalog.schemas.get(table)
         if schema is None:
             return path.lower()
-        found = schema.find(path)
+        found = schema.called(path)
         return found.name if found is not None else None
 
     def _elsewhere(self, name: str, alias: str) -> bool:

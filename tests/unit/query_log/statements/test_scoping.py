@@ -226,3 +226,26 @@ def test_of_a_star_the_columns_are_read_that_somebody_asks_for(statement: str, e
 )
 def test_of_a_table_without_schema_the_likely_is_presumed(statement: str, expected: str) -> None:
     assert _scans(statement) == [expected]
+
+
+RENAMED = TableSchema((Column("customer", "int"), Column("s.g", "int")), (("cust", "customer"), ("s.f", "s.g")))
+
+
+@pytest.mark.parametrize(
+    ("statement", "told"),
+    [
+        ("SELECT * FROM t WHERE CUST = 5", "customer = 5"),
+        ("SELECT * FROM t o WHERE o.cust = 5 AND s.f = 2 AND o.s.f < 9", "customer = 5 AND s.g = 2 AND s.g < 9"),
+        ("SELECT * FROM t JOIN other o ON t.cust = o.id WHERE o.id = 7", "customer = 7"),
+        ("DELETE FROM t WHERE cust = 5", "customer = 5"),
+        # where it may be another source's, it is
+        ("SELECT * FROM t JOIN other o ON true WHERE cust = 5", "TRUE"),
+        ("SELECT * FROM v WHERE EXISTS (SELECT 1 FROM t WHERE cust = 5)", "TRUE"),
+    ],
+)
+def test_earlier_statements_call_a_renamed_column_as_it_was_called(statement: str, told: str) -> None:
+    schemas = {"F": RENAMED, "O": TableSchema((Column("id", "int"),))}
+    found = parse_statement(statement, aliases=KNOWN, schemas=schemas)
+    assert not isinstance(found, Unusable)
+    (scan,) = (scan for scan in found if scan.table == "F")
+    assert (scan.predicate.to_sql(), scan.partial) == (told, False)

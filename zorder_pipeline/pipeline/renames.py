@@ -1,17 +1,31 @@
-"""Queries of today at an earlier version of the table: columns that were renamed since go by other names there."""
+"""Queries by the names that columns have now, or had at an earlier version of the table."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from zorder_pipeline.model.predicate import And, Comparison, Or, Predicate
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.query_log.statements.expressions import with_names
 from zorder_pipeline.relayout.leaves import Leaf
 
-__all__ = ["as_called_then"]
+__all__ = ["as_called_now", "as_called_then"]
 
 EVERYTHING = And(())
+Called = Mapping[str, str | None]
+"""Another name by the one that is used, in lower case; None where that says nothing there."""
+
+
+def as_called_now(queries: Sequence[LoggedQuery], schema: TableSchema) -> tuple[LoggedQuery, ...]:
+    """The queries by the names of today: those asked before a column was renamed call it otherwise.
+
+    Args:
+        schema: with former names (`zorder_pipeline.relayout.renames.with_former_names`).
+    """
+    called: Called = {old.lower(): now for old, now in schema.former}
+    return tuple(_renamed(query, called) for query in queries) if called else tuple(queries)
 
 
 def as_called_then(queries: Sequence[LoggedQuery], now: Sequence[Leaf], then: Sequence[Leaf]) -> Sequence[LoggedQuery]:
@@ -32,13 +46,13 @@ def as_called_then(queries: Sequence[LoggedQuery], now: Sequence[Leaf], then: Se
     return [_renamed(query, called) for query in queries] if called else queries
 
 
-def _renamed(query: LoggedQuery, called: Mapping[str, str | None]) -> LoggedQuery:
+def _renamed(query: LoggedQuery, called: Called) -> LoggedQuery:
     columns = (called.get(name.lower(), name) for name in query.columns)
     known = tuple(name for name in columns if name is not None)
     return replace(query, predicate=_by(query.predicate, called), columns=known)
 
 
-def _by(predicate: Predicate, called: Mapping[str, str | None]) -> Predicate:
+def _by(predicate: Predicate, called: Called) -> Predicate:
     match predicate:
         case And(children):
             return And(tuple(_by(child, called) for child in children))
@@ -47,4 +61,10 @@ def _by(predicate: Predicate, called: Mapping[str, str | None]) -> Predicate:
         case Comparison(column=column):
             name = called.get(column.lower(), column)
             return EVERYTHING if name is None else replace(predicate, column=name)
+        case Opaque(columns=columns, expression=text):
+            names = [called.get(name.lower(), name) for name in columns]
+            if names == list(columns):
+                return predicate
+            known = tuple(name for name in names if name is not None)
+            return replace(predicate, columns=known, expression=with_names(text, called))
     return predicate

@@ -1,11 +1,11 @@
-"""Later queries at earlier versions: by physical names, which a rename leaves as they are."""
+"""Later queries at earlier versions, by physical names, which a rename leaves as they are; and earlier ones now."""
 
 from __future__ import annotations
 
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
-from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.measuring.renames import as_called_then
+from zorder_pipeline.pipeline.renames import as_called_now, as_called_then
 from zorder_pipeline.relayout.leaves import Leaf
 
 
@@ -46,3 +46,23 @@ def test_a_later_column_of_an_old_name_says_nothing() -> None:
 def test_queries_stay_what_they_are_where_nothing_was_renamed() -> None:
     queries = [LoggedQuery("t", equals("cust"))]
     assert as_called_then(queries, [*THEN, leaf("new", "col-3")], THEN) is queries
+
+
+SCHEMA = TableSchema((Column("customer", "int"), Column("s.b", "int")), (("Cust", "customer"), ("s.a", "s.b")))
+
+
+def test_earlier_queries_go_by_the_names_of_today() -> None:
+    pattern = Opaque("like", ("cust", "note"), "LOWER(cust) LIKE '%cust%' AND note > 'a'")
+    asked = And((equals("cust"), Or((equals("S.A"), equals("customer"))), equals("gone"), pattern))
+    (found,) = as_called_now([LoggedQuery("t", asked, ("CUST", "gone"))], SCHEMA)
+    by_new = Opaque("like", ("customer", "note"), "LOWER(customer) LIKE '%cust%' AND note > 'a'")
+    rest = (Or((equals("s.b"), equals("customer"))), equals("gone"), by_new)
+    assert found.predicate == And((equals("customer"), *rest))
+    assert found.columns == ("customer", "gone")
+    assert as_called_now([found], SCHEMA) == (found,)
+
+
+def test_an_expression_over_a_column_that_had_no_name_then_is_never_evaluated() -> None:
+    now = [leaf("customer", "col-1"), leaf("store", "col-2"), leaf("cust", "col-9")]
+    pattern = Opaque("like", ("cust",), "cust LIKE '%x%'")
+    assert told(pattern, now, THEN)[0] == Opaque("like", (), "")
