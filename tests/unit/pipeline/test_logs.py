@@ -19,7 +19,7 @@ from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 
 
 def lying(location: str) -> Any:
-    return SimpleNamespace(location=location, schema=None)
+    return SimpleNamespace(location=location, asked_schema=None)
 
 
 def catalog(**tables: tuple[str, str, tuple[str, ...]]) -> Catalog:
@@ -52,10 +52,10 @@ def test_a_table_that_cannot_be_opened_keeps_its_names() -> None:
     def generation(found: Any) -> str:
         known = {"flights": (found, names_of("/lake/air/flights_v2", found, ("flights",)))}
         aliases, schemas = names_and_schemas(known)
-        assert set(schemas) == ({"flights"} if found.schema else set())
+        assert set(schemas) == ({"flights"} if found.asked_schema else set())
         return generation_of(Catalog.of(aliases, schemas, {}, "spark"), "UTC")
 
-    opened = SimpleNamespace(location="file:/lake/air/flights_v2", schema=TableSchema((Column("a", "int"),)))
+    opened = SimpleNamespace(location="file:/lake/air/flights_v2", asked_schema=TableSchema((Column("a", "int"),)))
     assert generation(Unopened.at("/lake/air/flights_v2")) == generation(opened)
 
 
