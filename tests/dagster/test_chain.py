@@ -169,6 +169,7 @@ def test_the_command_line_hears_of_every_table(night: Night) -> None:
         run_tables(night.config, ["seldon"])
 
 
+@pytest.mark.slow
 def test_the_demo_gets_plan_and_decision_of_one_table(night: Night) -> None:
     done = run_job(night.defs, night.instance, "seldom")
     assert done.plan.table.endswith("/seldom")

@@ -80,6 +80,7 @@ def test_a_table_that_became_liquid_after_the_plan_is_refused(spark: SparkSessio
         relayout(spark, path, SPEC, snapshot=snapshot)
 
 
+@pytest.mark.slow
 def test_a_hook_that_fails_after_the_commit_does_not_hide_it(spark: SparkSession, tmp_path: Path) -> None:
     path, state = plain(spark, tmp_path / "t"), str(tmp_path / "state")
     manifest = "'delta.compatibility.symlinkFormatManifest.enabled' = 'true'"

@@ -35,6 +35,7 @@ def looked_up(spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch) -
     return open_table(spark, path)
 
 
+@pytest.mark.slow
 def test_a_relayout_tells_the_files_of_the_version_it_made(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

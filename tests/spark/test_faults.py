@@ -362,6 +362,7 @@ def test_a_log_entry_that_comes_late_finds_its_files(
 # ---------------------------------------------------------------------------------------------- those who run beside
 
 
+@pytest.mark.slow
 def test_a_streaming_reader_sees_every_row_once(spark: SparkSession, tmp_path: Path) -> None:
     path, sink = create(spark, tmp_path / "t", rows=600, files=6), str(tmp_path / "sink")
     source = spark.readStream.format("delta").option("maxFilesPerTrigger", 1).load(path)

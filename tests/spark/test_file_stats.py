@@ -100,6 +100,7 @@ def test_what_is_purged_while_statistics_are_written_does_not_come_back(
     assert kinds <= {"column"}
 
 
+@pytest.mark.slow
 def test_what_another_gathers_while_statistics_are_written_stays(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

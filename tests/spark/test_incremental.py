@@ -27,6 +27,7 @@ def append(spark: SparkSession, path: str, first: int, rows: int) -> None:
     frame.repartition(2).write.format("delta").mode("append").save(path)
 
 
+@pytest.mark.slow
 def test_only_new_files_are_rewritten_and_generations_merge_like_a_counter(spark: SparkSession, tmp_path: Path) -> None:
     path, spec = make(spark, tmp_path / "t", rows=8000, files=4), spec_for("k", bits=6)
     base = relayout(spark, path, spec)

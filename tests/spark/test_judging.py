@@ -205,6 +205,7 @@ def test_partitions_that_are_single_files_are_laid_out_in_smaller_ones(
     assert (again.outcome, again.decision.cause) == ("nothing_to_do", "nothing_new"), "nor in another size"
 
 
+@pytest.mark.slow
 def test_the_gate_chooses_the_size_of_files(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -402,6 +403,7 @@ def test_the_budget_takes_the_partitions_that_save_most(spark: SparkSession, tmp
     assert {p for p, layout in zip(files.partitions, files.layout, strict=True) if layout} == {("1",), ("2",)}
 
 
+@pytest.mark.slow
 def test_what_is_done_unasked_and_what_a_person_approved_uses_up_the_budget(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -95,6 +95,7 @@ def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, mon
     assert len(_values(store)) == 5
 
 
+@pytest.mark.slow
 def test_a_quarantine_without_users_gets_them(store: LogStore, tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"statement": "SELECT (", "user": "bob"}\n')
     store.ingest(str(tmp_path / "a.jsonl"), CATALOG)

@@ -115,6 +115,7 @@ def test_a_layout_is_kept_up_by_columns_that_the_log_no_longer_filters_by(spark:
     assert (kept != analysis.sample.file).any()
 
 
+@pytest.mark.slow
 def test_the_ledger_holds_a_relayout_once_and_gives_its_plan_back(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:
@@ -249,6 +250,7 @@ def test_no_layout_is_sought_again_where_none_can_pay(
     assert proved
 
 
+@pytest.mark.slow
 def test_a_remembered_layout_of_a_dropped_column_is_forgotten(spark: SparkSession, tmp_path: Path) -> None:
     """On a night that seeks nothing, too, though most was lost against it."""
     path, state, log = str(tmp_path / "t"), str(tmp_path / "state"), tmp_path / "log.jsonl"

@@ -114,6 +114,7 @@ def test_what_cannot_be_written_waits_and_costs_the_work_nothing(spark: SparkSes
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
+@pytest.mark.slow
 def test_a_table_that_is_gone_stops_no_other_s_recording(spark: SparkSession, tmp_path: Path) -> None:
     state, tables = str(tmp_path / "state"), {name: str(tmp_path / name) for name in ("a", "b")}
     for path in tables.values():

@@ -83,6 +83,7 @@ def test_files_are_written_as_they_are_meant_and_left_alone(
     assert pipeline.compact(spark, path).decision == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_new_rows_are_laid_out_alone_and_their_files_are_of_the_same_sizes(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:
@@ -128,6 +129,7 @@ def test_small_files_of_an_uneven_layout_are_merged_where_they_are_smaller_than_
     assert pipeline.apply(spark, path, plan, force=True).decision == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_without_tags_files_count_as_small_only_below_the_smallest(
     spark: SparkSession, tmp_path: Path, log: str
 ) -> None:
@@ -143,6 +145,7 @@ def test_without_tags_files_count_as_small_only_below_the_smallest(
     assert pipeline.apply(spark, path, plan, force=True, committer="public").decision == "nothing_to_do"
 
 
+@pytest.mark.slow
 def test_a_histogram_by_sample_knows_that_files_differ(
     spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
