@@ -71,6 +71,7 @@ def gather(
     applied = ledger.latest(snapshot.table_id) if ledger is not None else None
     if applied is not None and applied.spec is not None and applied.spec.layout_id not in set(snapshot.files().layout):
         applied = None  # taken back since, or rewritten by others
+    applied = applied.as_called(snapshot.asked_schema) if applied is not None else None
     before = None
     if entries:
         try:
