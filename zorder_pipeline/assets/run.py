@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import logging
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,8 +16,6 @@ from dagster import (
     DagsterInstance,
     Definitions,
     ExecuteInProcessResult,
-    InitLoggerContext,
-    LoggerDefinition,
 )
 
 from zorder_pipeline.config import PipelineConfig
@@ -33,18 +30,13 @@ from .common import QUERY_LOG
 from .definitions import NIGHTLY_JOB, STAGES, build_definitions
 from .events import decided, figures_of, note_of, reasons_of, sentence_of
 from .layout import bit_allocation
+from .listening import LISTENER, interruption, is_of_a_check, listener
 from .partitions import PARTITIONS, partitions_of
 from .records import Relayout
 from .sensors import chain_job
 from .upstream import missing_partitions
 
 __all__ = ["ChainRun", "TableOutcome", "run_job", "run_tables"]
-
-LISTENER = "progress"
-DAGSTERS_OWN = ("Skipping step ", "Dependencies for step ")
-"""How the lines begin that Dagster itself logs of steps that are not done; why they are not, their table's own say."""
-INTERRUPTIONS = ("KeyboardInterrupt", "DagsterExecutionInterruptedError")
-CHECK_FAILED = "DagsterAssetCheckFailedError"
 
 LAST = STAGES[-1].__name__
 
@@ -212,7 +204,7 @@ def _execute(
     Raises:
         KeyboardInterrupt: somebody stopped it, which Dagster takes for the failure of a step; with that step's notes.
     """
-    listened = Definitions.merge(definitions, Definitions(loggers={LISTENER: _listener(progress)}))
+    listened = Definitions.merge(definitions, Definitions(loggers={LISTENER: listener(progress)}))
     found = listened.resolve_implicit_global_asset_job_def() if job is None else listened.resolve_job_def(job)
     result = found.execute_in_process(
         run_config={"loggers": {LISTENER: {}}},
@@ -222,48 +214,14 @@ def _execute(
         raise_on_error=False,
         tags={"zorder/started_by": "command line"},
     )
-    if (interruption := next(filter(None, map(_interruption, result.all_events)), None)) is not None:
-        raise interruption
+    if (stopped := next(filter(None, map(interruption, result.all_events)), None)) is not None:
+        raise stopped
     return result
-
-
-def _interruption(event: DagsterEvent) -> KeyboardInterrupt | None:
-    """What ended a step or the run, if that was an interruption; with what the step noted of itself."""
-    failed = event.step_failure_data if event.is_step_failure else event.job_failure_data if event.is_failure else None
-    error = failed.error if failed is not None else None
-    while error is not None:
-        if error.cls_name in INTERRUPTIONS:
-            found = KeyboardInterrupt()
-            for note in error.message.splitlines()[1:]:
-                found.add_note(note)
-            return found
-        error = error.cause
-    return None
-
-
-def _listener(progress: Progress | None) -> LoggerDefinition:
-    class _Handler(logging.Handler):
-        def emit(self, record: logging.LogRecord) -> None:
-            facts = getattr(record, "dagster_meta", {})
-            said, event = facts.get("orig_message") or record.getMessage(), facts.get("dagster_event")
-            if progress is None:
-                return
-            if event is None and not said.startswith(DAGSTERS_OWN):
-                progress(said)
-            elif event is not None and event.is_step_failure and not (_interruption(event) or _is_of_a_check(event)):
-                progress(f"failed: {sentence_of(event)}")  # the night goes on for hours
-
-    def make(_: InitLoggerContext) -> logging.Logger:
-        made = logging.Logger(LISTENER, logging.INFO)
-        made.addHandler(_Handler())
-        return made
-
-    return LoggerDefinition(make, description="what the assets say, for the command line")
 
 
 def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
     failed = [event for event in events if event.is_step_failure and _concerns(event, table)]
-    failures = [event for event in failed if not _is_of_a_check(event)]  # then it was rewritten, and more is known
+    failures = [event for event in failed if not is_of_a_check(event)]  # then it was rewritten, and more is known
     checks = [
         event.asset_check_evaluation_data for event in events if event.event_type_value == "ASSET_CHECK_EVALUATION"
     ]
@@ -286,12 +244,6 @@ def _outcome(table: str, events: Sequence[DagsterEvent]) -> TableOutcome:
         decision = decided(figures.pop("decision", "not_asked"))
         return TableOutcome(table, decision, reasons_of(unasked), figures)
     return TableOutcome(table, "failed", ("the run ended before this table's turn",))
-
-
-def _is_of_a_check(event: DagsterEvent) -> bool:
-    """Whether a step failed as a check that blocks did not pass, which the check itself has told."""
-    error = event.step_failure_data.error
-    return error is not None and error.cls_name == CHECK_FAILED
 
 
 def _concerns(event: DagsterEvent, table: str) -> bool:
