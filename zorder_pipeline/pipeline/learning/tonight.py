@@ -11,6 +11,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -27,9 +28,15 @@ if TYPE_CHECKING:
 __all__ = ["layouts_in_use", "learn_tonight"]
 
 
-def layouts_in_use(spark: SparkSession, snapshot: TableSnapshot, state: str) -> tuple[KeySpec, ...]:
-    """The layouts that tonight's is compared with: the one that the table has, and those remembered."""
-    present = present_plan(spark, snapshot, state)
+def layouts_in_use(
+    spark: SparkSession, snapshot: TableSnapshot, state: str, progress: Progress = silent
+) -> tuple[KeySpec, ...]:
+    """The layouts that tonight's is compared with: the one that the table has, and those remembered.
+
+    Args:
+        progress: is told of relayouts that were cut off before they were recorded, and are now.
+    """
+    present = present_plan(spark, snapshot, state, progress)
     memory = _remembered(Memories(spark, state).newest(snapshot.table_id))
     here = [present.spec] if present is not None and present.spec is not None else []
     return (*here, *(rival.spec for rival in memory.rivals.values()))
