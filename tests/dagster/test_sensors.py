@@ -105,6 +105,8 @@ def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
         third = tick(defs, "delta_tables", instance, second.cursor)
         assert isinstance(third, SensorResult)
         assert not third.asset_events
+        told = [tick.skip_reason.skip_message for tick in (first, second, third) if tick.skip_reason]
+        assert told == ["t is at version 0", "t is at version 1", "nothing new in 1 table"]
 
 
 @pytest.mark.parametrize("label", ["zorder layout 00", "zorder compaction"])

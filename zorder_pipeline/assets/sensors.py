@@ -83,16 +83,17 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
     )
     def _delta_tables(context: SensorEvaluationContext) -> SensorResult:
         seen: dict[str, str] = json.loads(context.cursor or "{}")
-        events, requests, said = [], [], []
+        events, requests, said = [], [], list[str]()
         for table, found in _looked_at(watched, context, said):
             shelf = Shelf(config, table)
             now = f"{found.table_id}-{found.version}"
             if seen.get(table.name) != now:
+                said.append(f"{table.name} is at version {found.version:,}")
                 events.append(observed(shelf.key("data"), found))
             if has_partitions(table):
                 requests += _steps(partitions_of(table.name), found.partitions, context)
             seen[table.name] = now
-        why = None if events or requests else "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"
+        why = "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"
         return SensorResult(None, why, json.dumps(seen), requests, asset_events=events)
 
     return _delta_tables
@@ -146,7 +147,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     )
     def _new_data(context: SensorEvaluationContext) -> SensorResult:
         known = {name: Looked.of(kept) for name, kept in json.loads(context.cursor or "{}").items()}
-        requests, said = [], []
+        requests, said = [], list[str]()
         now = round(time.time() * 1000)
         for table, found in _looked_at(watched, context, said, known):
             looked = known.get(table.name, Looked())
