@@ -373,7 +373,7 @@ def test_sensors_start_no_spark(tmp_path: Path) -> None:
         "import sys, zorder_pipeline.assets as a\n"
         "from dagster import DagsterInstance, build_sensor_context\n"
         "names = [s.name for s in a.defs.sensors]\n"
-        "assert names == ['delta_tables', 'new_data', 'drift', 'metrics'], names\n"
+        "assert names == ['delta_tables', 'new_data', 'drift', 'metrics', 'cut_off'], names\n"
         "with DagsterInstance.ephemeral() as instance:\n"
         "    for found in a.defs.sensors:\n"
         "        found(build_sensor_context(instance=instance, definitions=a.defs))\n"
