@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from dagster import DagsterInstance, DagsterRunStatus, job
+from dagster import DagsterInstance, DagsterRunStatus, SkipReason, build_sensor_context, job
 
 from zorder_pipeline.assets import cut_off
 from zorder_pipeline.assets.common import POOL
@@ -62,6 +62,19 @@ def test_a_run_that_was_cut_off_is_ended_by_the_next_one(instance: DagsterInstan
         assert [file.name for file in (Path(instance.root_directory) / FOLDER).iterdir()] == ["new"]
     assert said == [f"run {old} was cut off; it is noted as failed, and what it had committed stays"]
     assert not list((Path(instance.root_directory) / FOLDER).iterdir())
+
+
+def test_the_sensor_ends_it_for_runs_that_are_not_launched_while_the_pool_is_taken(instance: DagsterInstance) -> None:
+    watch, old, alive = cut_off.cut_off(), begun(instance), instance.create_run_for_job(nothing).run_id
+    for expected in ("no run was cut off", f"run {old} was cut off; it is noted as failed, and what it had", "no run"):
+        with at_work(instance, alive, POOL, lambda _: None):
+            if expected.startswith("run"):
+                killed(instance, old)
+            found = watch(build_sensor_context(instance=instance))
+        assert isinstance(found, SkipReason)
+        assert str(found.skip_message).startswith(expected)
+    assert (status(instance, old), status(instance, alive)) == (DagsterRunStatus.FAILURE, DagsterRunStatus.NOT_STARTED)
+    assert instance.event_log_storage.claim_concurrency_slot(POOL, "new", "step").is_claimed
 
 
 def test_a_run_that_goes_on_is_waited_for_and_named(instance: DagsterInstance) -> None:

@@ -76,7 +76,7 @@ def tick(
     return result
 
 
-def quiet(result: SensorResult | SkipReason, said: str | None = "t 0%") -> str | None:
+def quiet(result: SensorResult | SkipReason, said: str | None = "0% of the bytes of t are new") -> str | None:
     """Cursor of a tick that starts nothing, and says so."""
     assert isinstance(result, SensorResult)
     assert not result.run_requests
@@ -105,6 +105,8 @@ def test_partitions_and_data_versions_follow_the_table(tmp_path: Path) -> None:
         third = tick(defs, "delta_tables", instance, second.cursor)
         assert isinstance(third, SensorResult)
         assert not third.asset_events
+        told = [tick.skip_reason.skip_message for tick in (first, second, third) if tick.skip_reason]
+        assert told == ["t is at version 0", "t is at version 1", "nothing new in 1 table"]
 
 
 @pytest.mark.parametrize("label", ["zorder layout 00", "zorder compaction"])
@@ -166,6 +168,44 @@ def test_what_a_failed_run_was_asked_for_is_asked_again(
         assert len(set(keys)) == 3
         assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
         assert not getattr(tick(defs, name, instance, cursor), "run_requests", None)
+
+
+def test_while_a_run_that_a_sensor_asked_for_has_not_ended_none_asks_for_another(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    store(tmp_path, [*(asked("a", i) for i in range(90)), *(asked("b", i) for i in range(100, 150))])
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
+    with DagsterInstance.ephemeral() as instance:
+        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
+        first = tick(defs, "new_data", instance)
+        assert isinstance(first, SensorResult)
+        (request,) = first.run_requests or ()
+        ran(instance, request, DagsterRunStatus.STARTED)
+        (run,) = instance.get_runs()
+        found = tick(defs, "drift", instance)
+        assert isinstance(found, SkipReason)
+        assert found.skip_message == f"the queries of t moved by 100%, and run {run.run_id} has yet to end"
+        append(tmp_path / "t", ["1"] * 500)
+        waiting = tick(defs, "new_data", instance, first.cursor)
+        cursor = quiet(waiting, f" of the bytes of t are new, and run {run.run_id} has yet to end")
+        instance.report_run_canceled(run)
+        again = tick(defs, "new_data", instance, cursor)
+        assert isinstance(again, SensorResult)
+        assert len(again.run_requests or ()) == 1
+
+
+@pytest.mark.parametrize("name", ["delta_tables", "new_data", "drift"])
+def test_a_sensor_says_which_table_or_state_it_cannot_read(tmp_path: Path, name: str) -> None:
+    (tmp_path / "state" / "log_files").mkdir(parents=True)
+    (tmp_path / "state" / "log_files" / "_delta_log").write_text("in its way")
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2, drift=0.5)))
+    with DagsterInstance.ephemeral() as instance:
+        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["t", "bit_allocation"]), metadata=facts))
+        found = tick(defs, name, instance)
+    reason = found.skip_reason if isinstance(found, SensorResult) else found
+    assert reason is not None
+    assert str(reason.skip_message).startswith("t: delta-rs cannot read ")
 
 
 def test_a_table_that_was_made_anew_is_another(tmp_path: Path) -> None:
@@ -261,9 +301,11 @@ def test_only_queries_that_still_count_have_drifted(tmp_path: Path) -> None:
         return str(found.skip_message)
 
     with DagsterInstance.ephemeral() as instance:
-        assert said(200 * day + 300.0) == "drift: t 0%"
+        assert said(200 * day + 300.0) == "the queries of t moved by 0%"
         store(tmp_path, [asked("b", 201 * day + i, run="5") for i in range(200)])
-        assert said(201 * day + 150.0) == "drift: t 0%", "a layout that was learned after the move is not at fault"
+        assert said(201 * day + 150.0) == "the queries of t moved by 0%", (
+            "a layout that was learned after the move is not at fault"
+        )
 
 
 def test_the_file_for_alerting_is_kept(tmp_path: Path) -> None:
@@ -331,7 +373,7 @@ def test_sensors_start_no_spark(tmp_path: Path) -> None:
         "import sys, zorder_pipeline.assets as a\n"
         "from dagster import DagsterInstance, build_sensor_context\n"
         "names = [s.name for s in a.defs.sensors]\n"
-        "assert names == ['delta_tables', 'new_data', 'drift', 'metrics'], names\n"
+        "assert names == ['delta_tables', 'new_data', 'drift', 'metrics', 'cut_off'], names\n"
         "with DagsterInstance.ephemeral() as instance:\n"
         "    for found in a.defs.sensors:\n"
         "        found(build_sensor_context(instance=instance, definitions=a.defs))\n"

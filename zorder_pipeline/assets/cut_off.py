@@ -1,8 +1,9 @@
 """Runs whose process was killed: they look as if they went on, and would hold their place in the pool for ever.
 
-Dagster's daemon ends the runs that it launched; nobody ends one of ``zorder run`` or ``dagster job execute``, and the
-next night would wait for it without a word. So each run holds a lock on a file, which the system frees with the
-process, and who comes later ends the runs whose locks nobody holds.
+Nobody ends a run whose process went down with its machine, or of ``zorder run``, before ``max_runtime``: the next
+night would wait for it without a word, and the daemon launches none while the pool is taken. So each run holds a lock
+on a file, which the system frees with the process, and who comes later, a run or the sensor, ends the runs whose locks
+nobody holds.
 """
 
 from __future__ import annotations
@@ -14,11 +15,18 @@ import threading
 from collections.abc import Iterator
 from pathlib import Path
 
-from dagster import DagsterInstance
+from dagster import (
+    DagsterInstance,
+    DefaultSensorStatus,
+    SensorDefinition,
+    SensorEvaluationContext,
+    SkipReason,
+    sensor,
+)
 
 from zorder_pipeline.model.progress import Progress
 
-__all__ = ["at_work", "end_cut_off"]
+__all__ = ["at_work", "cut_off", "end_cut_off"]
 
 FOLDER = "zorder_at_work"
 """Under DAGSTER_HOME; a file of each run in it."""
@@ -26,6 +34,27 @@ BEGUN = "."
 """What the names of files begin with whose lock is not yet held."""
 LOOK_AGAIN = 15.0
 """Seconds after which a run that waits for another looks whether that is still there."""
+EVERY = 60
+"""Seconds after which the sensor does."""
+
+
+def cut_off() -> SensorDefinition:
+    """The sensor that ends the runs whose process was killed, for those that the daemon does not launch until then."""
+
+    @sensor(
+        name="cut_off",
+        minimum_interval_seconds=EVERY,
+        default_status=DefaultSensorStatus.RUNNING,
+        description="Notes runs as failed whose process was killed, and frees their places in the pool. No Spark.",
+    )
+    def _cut_off(context: SensorEvaluationContext) -> SkipReason:
+        said: list[str] = []
+        if not context.instance.is_ephemeral:
+            with contextlib.suppress(OSError):  # as `at_work`: where no file can be made there is none
+                end_cut_off(context.instance, Path(context.instance.root_directory) / FOLDER, said.append)
+        return SkipReason("; ".join(said) or "no run was cut off")
+
+    return _cut_off
 
 
 @contextlib.contextmanager

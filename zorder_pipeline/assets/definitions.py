@@ -28,6 +28,7 @@ from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
 from .common import QUERY_LOG, DeltaSparkResource, Shelf
+from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
 from .history import history
@@ -92,7 +93,7 @@ def _build(config: PipelineConfig) -> Definitions:
     ]
     if nightly:
         assets += [offers(nightly), nightly_budget(config, nightly)]
-    watching = sensors(config, own_jobs)
+    watching = [*sensors(config, own_jobs), cut_off()]
     if (days := config.monitoring.keep_runs_days) is not None:
         keys = [QUERY_LOG, BUDGET, *(shelf.key(stage.__name__) for shelf in shelves for stage in STAGES)]
         keys += [shelf.key(other) for shelf in shelves for other in ("data", PARTITIONS)]

@@ -60,7 +60,8 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
                 if snapshot.unsupported() is not None:
                     _advised(context, shelf, pipeline.advise(spark.session, table.table, snapshot, log, table.name))
                     return
-                layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state)
+                say = shelf.saying(context)
+                layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state, say)
                 analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
             except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
                 why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()

@@ -23,9 +23,11 @@ from dagster import (
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
+from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.wording import counted
 
 from .common import REQUEST, Shelf, backoff, newest_run
 from .layout import NEWEST_QUERY
@@ -81,16 +83,18 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
     )
     def _delta_tables(context: SensorEvaluationContext) -> SensorResult:
         seen: dict[str, str] = json.loads(context.cursor or "{}")
-        events, requests = [], []
-        for table, found in _looked_at(watched, context):
+        events, requests, said = [], [], list[str]()
+        for table, found in _looked_at(watched, context, said):
             shelf = Shelf(config, table)
             now = f"{found.table_id}-{found.version}"
             if seen.get(table.name) != now:
+                said.append(f"{table.name} is at version {found.version:,}")
                 events.append(observed(shelf.key("data"), found))
             if has_partitions(table):
                 requests += _steps(partitions_of(table.name), found.partitions, context)
             seen[table.name] = now
-        return SensorResult(asset_events=events, dynamic_partitions_requests=requests, cursor=json.dumps(seen))
+        why = "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"
+        return SensorResult(None, why, json.dumps(seen), requests, asset_events=events)
 
     return _delta_tables
 
@@ -143,17 +147,18 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     )
     def _new_data(context: SensorEvaluationContext) -> SensorResult:
         known = {name: Looked.of(kept) for name, kept in json.loads(context.cursor or "{}").items()}
-        requests, shares = [], []
+        requests, said = [], list[str]()
         now = round(time.time() * 1000)
-        for table, found in _looked_at(watched, context, known):
+        for table, found in _looked_at(watched, context, said, known):
             looked = known.get(table.name, Looked())
             if looked.table_id not in ("", found.table_id):
                 looked = Looked()
             since = max(found.relaid_at, looked.since)
             share = found.new_share(since)
-            shares.append(f"{table.name} {share:.0%}")
+            at_work = _at_work(context, table.name)
+            said.append(f"{share:.0%} of the bytes of {table.name} are new{at_work}")
             request = looked.request if found.relaid_at <= looked.since else ""
-            if share >= (table.trigger.new_data_share or 1.0):
+            if share >= (table.trigger.new_data_share or 1.0) and not at_work:
                 request = f"new-data-{table.name}-{found.table_id[:8]}-{found.version}-{since}"
                 requests.append(_request(table, request, f"{share:.0%} of the bytes are new"))
                 looked = Looked(before=since)
@@ -162,9 +167,8 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 why = f"{found.new_share(looked.before):.0%} of the bytes are new, and the run for them failed"
                 requests.append(_request(table, request, why, again=True))
             known[table.name] = Looked(found.table_id, found.version, since, looked.before, request)
-        said = f"share of new bytes: {', '.join(shares)}" if shares else "no table can be read"
         cursor = json.dumps({name: astuple(looked) for name, looked in known.items()})
-        return SensorResult(requests, None if requests else said, cursor)
+        return SensorResult(requests, None if requests else "; ".join(said), cursor)
 
     return _new_data
 
@@ -194,19 +198,20 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             try:
                 seen = moved(config.state, table.name, learned_until, config.retention_days)
             except (ZorderError, OSError) as error:
-                context.log.warning(f"{table.name}: {error}")
+                found.append(_warned(context, table, error))
                 continue
             if seen is None:
                 continue
-            found.append(f"{table.name} {seen.distance:.0%}")
+            at_work = _at_work(context, table.name)
+            found.append(f"the queries of {table.name} moved by {seen.distance:.0%}{at_work}")
             key = f"drift-{table.name}-{int(learned_until)}"  # once per learned layout, unless the run fails
-            if seen.distance < (table.trigger.drift or 1.0):
+            if seen.distance < (table.trigger.drift or 1.0) or at_work:
                 continue
             again = _failed(context, key)
             if again or newest_run(context.instance, key) is None:
                 requests.append(_request(table, key, seen.sentence, again=again))
         if not requests:
-            return SkipReason(f"drift: {', '.join(found)}" if found else "nothing to compare yet")
+            return SkipReason("; ".join(found) or "nothing to compare yet")
         return SensorResult(run_requests=requests)
 
     return _drift
@@ -255,12 +260,28 @@ def _failed(context: SensorEvaluationContext, key: str) -> bool:
     return time.time() - ended >= backoff(*AGAIN, tried - 1)
 
 
+def _at_work(context: SensorEvaluationContext, table: str) -> str:
+    """That a run of a table's chain has not ended which a sensor asked for, in words: it does for both; "" without."""
+    mine = RunsFilter(tags={"zorder/table": table, "zorder/started_by": "sensor"}, statuses=NOT_FINISHED_STATUSES)
+    run = next(iter(context.instance.get_runs(mine, limit=1)), None)
+    return "" if run is None else f", and run {run.run_id} has yet to end"
+
+
+def _warned(context: SensorEvaluationContext, table: TableConfig, error: Exception) -> str:
+    context.log.warning(said := f"{table.name}: {error}")
+    return said
+
+
 def _looked_at(
-    tables: Sequence[TableConfig], context: SensorEvaluationContext, known: Mapping[str, Looked] | None = None
+    tables: Sequence[TableConfig],
+    context: SensorEvaluationContext,
+    said: list[str],
+    known: Mapping[str, Looked] | None = None,
 ) -> Iterator[tuple[TableConfig, Upstream]]:
     """Each table as it is now; those that delta-rs cannot read are named in the tick's log and left out.
 
     Args:
+        said: gets a sentence about each that is left out.
         known: where commits since the last look are wanted, what was seen then.
     """
 
@@ -273,6 +294,6 @@ def _looked_at(
     with ThreadPoolExecutor(AT_ONCE) as pool:
         for table, found in zip(tables, pool.map(one, tables), strict=True):
             if isinstance(found, ZorderError):
-                context.log.warning(f"{table.name}: {found}")
+                said.append(_warned(context, table, found))
             else:
                 yield table, found

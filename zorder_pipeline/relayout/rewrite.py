@@ -117,7 +117,8 @@ class Safety:
         bin_bytes: see `zorder_pipeline.relayout.select.bins_of`.
         hold: asked before each bin; a sentence stops the run there, and what was committed stays.
         progress: is told what is being done.
-        kept: is told after each bin but the last what the run has committed so far, as it may not live to tell.
+        begun: is told before the first bin what the run's commits will have in common.
+        kept: is told after each bin but the last what it has committed so far, as it may not live to tell.
     """
 
     verify: str = "counts"
@@ -125,7 +126,8 @@ class Safety:
     bin_bytes: int = BIN_BYTES
     hold: Callable[[], str | None] | None = None
     progress: Progress = field(default=silent)
-    kept: Callable[[RelayoutResult], None] | None = None
+    begun: Callable[[str], None] = field(default=silent)
+    kept: Callable[[RelayoutResult], None] = field(default=lambda _: None)
 
 
 def rewrite(
@@ -147,9 +149,9 @@ def rewrite(
         return _unchanged(snapshot, selected, job, time.monotonic() - started)
     files = snapshot.files()
     bins = bins_of(files, selected, safety.bin_bytes)
-    total, done = float(files.bytes[selected].sum()), 0.0
+    total, done, held = float(files.bytes[selected].sum()), 0.0, ""
     results: list[RelayoutResult] = []
-    held = ""
+    safety.begun(label)
     for number, chosen in enumerate(bins, 1):
         try:
             if safety.hold is not None and (why := safety.hold()):
@@ -162,7 +164,7 @@ def rewrite(
                 safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
             with told_plainly(snapshot.location):
                 results.append(_bin(snapshot, chosen, job, label, safety))
-            if number < len(bins) and results[-1].committed and safety.kept is not None:
+            if number < len(bins) and results[-1].committed:
                 safety.kept(_together(snapshot, results, label, time.monotonic() - started))
         except BaseException as error:
             if not results or not isinstance(error, ZorderError):
@@ -238,8 +240,7 @@ def _attempt(
     from pyspark.sql import functions as F
 
     started = time.monotonic()
-    files = snapshot.files()
-    committer = _committer(snapshot, chosen)
+    files, committer = snapshot.files(), _committer(snapshot, chosen)
     _refuse_changed_inputs(committer, snapshot, chosen)
     refuse_zoneless(snapshot, chosen)
     refuse_empty(snapshot, chosen)

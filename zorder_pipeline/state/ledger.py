@@ -125,6 +125,7 @@ class Ledger:
         done: Mapping[str, Any],
         gate: Mapping[str, Any],
         work: Mapping[str, Any] | None = None,
+        committed: datetime | None = None,
     ) -> None:
         """Add a relayout; the same table and version a second time adds nothing.
 
@@ -137,8 +138,9 @@ class Ledger:
             gate: the gate's figures.
             work: what its cost follows from: ``additional``, ``predicates``, ``hashed``; ``replaced_version``; and
                 ``credited``, the share of what the plan promised that this relayout brings, 0 to 1.
+            committed: when; the present when None.
         """
-        promise, cores, now = plan.promise, _cores(self.spark), datetime.now(UTC)
+        promise, cores, now = plan.promise, _cores(self.spark), committed or datetime.now(UTC)
         row: dict[str, Any] = {
             "schema_version": SCHEMA_VERSION,
             "table_id": plan.table_id,

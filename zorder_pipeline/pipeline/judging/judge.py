@@ -25,6 +25,7 @@ from zorder_pipeline.pipeline.measuring.accounting import trust
 from zorder_pipeline.pipeline.records import Preview
 from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
+from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.state.stop_file import StopFile
 
@@ -75,6 +76,8 @@ def judge_table(
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
+    if state is not None and asking:
+        record_late(snapshot, state)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs))
     gate = replace(gate, widening=trust(spark, state, snapshot.table_id, gate, now))
     undone = undone_by(snapshot) or ""

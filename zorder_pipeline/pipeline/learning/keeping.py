@@ -14,11 +14,13 @@ from zorder_pipeline.layout.placement import files_after, files_under
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.places import real_path
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.relayout.compaction import groups_of
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
+from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Ledger
 
 from .sizes import partitions_of
@@ -42,16 +44,30 @@ def layout_of(snapshot: TableSnapshot) -> str:
 
 
 def present_plan(
-    spark: SparkSession, snapshot: TableSnapshot, state: str, schema: TableSchema | None = None
+    spark: SparkSession,
+    snapshot: TableSnapshot,
+    state: str,
+    schema: TableSchema | None = None,
+    progress: Progress = silent,
 ) -> Plan | None:
     """The plan that the table lies by (`layout_of`), from the state; None when it knows of no such plan.
 
+    A relayout whose process was killed before it could be recorded is recorded first.
+
     Args:
         schema: the table's, with the names that its columns had before; by default those that its history tells.
+        progress: is told of a relayout that is recorded late, and of a layout of which the state knows nothing.
     """
+    record_late(snapshot, state, progress)
     ledger = Ledger(spark, state)
-    plans = (ledger.latest(snapshot.table_id, layout) for layout in _layouts(snapshot))
+    layouts = _layouts(snapshot)
+    plans = (ledger.latest(snapshot.table_id, layout) for layout in layouts)
     found = next((plan for plan in plans if plan is not None), None)
+    if layouts and found is None:
+        progress(
+            f"{snapshot.location} lies by layout {layouts[0]}, of which {state} knows nothing: if another state or "
+            "configuration lays it out, too, leave the table to one of them"
+        )
     return found.as_called(schema or snapshot.asked_schema) if found is not None else None
 
 

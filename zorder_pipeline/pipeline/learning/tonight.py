@@ -11,6 +11,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
@@ -28,10 +29,16 @@ if TYPE_CHECKING:
 __all__ = ["layouts_in_use", "learn_tonight"]
 
 
-def layouts_in_use(spark: SparkSession, snapshot: TableSnapshot, state: str) -> tuple[KeySpec, ...]:
-    """The layouts that tonight's is compared with: the one that the table has, and those remembered."""
+def layouts_in_use(
+    spark: SparkSession, snapshot: TableSnapshot, state: str, progress: Progress = silent
+) -> tuple[KeySpec, ...]:
+    """The layouts that tonight's is compared with: the one that the table has, and those remembered.
+
+    Args:
+        progress: is told of relayouts that were cut off before they were recorded, and are now.
+    """
     memory, schema = _recalled(_noted(Memories(spark, state), snapshot), snapshot)
-    present = present_plan(spark, snapshot, state, schema)
+    present = present_plan(spark, snapshot, state, schema, progress)
     here = [present.spec] if present is not None and present.spec is not None else []
     return (*here, *(rival.spec for rival in memory.rivals.values()))
 

@@ -19,6 +19,7 @@ from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Entry, Ledger
 
 from .comparing import compared, latest_of
@@ -137,6 +138,7 @@ def check_promises(
         TableError: there is no such table.
     """
     now, ledger = open_table(spark, table, committer=committer), Ledger(spark, state)
+    record_late(now, state)
     known = ledger.entries(now.table_id)
     note_ends(now, ledger, known)
     for entry in (entry for entry in known if version in (None, entry.version)):

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import RecordError
+from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_values, partitions_condition
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline.costs import relayout_work
 from zorder_pipeline.pipeline.judging.judge import judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
-from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
+from zorder_pipeline.relayout.rewrite import Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from zorder_pipeline.state.approvals import Approvals
-from zorder_pipeline.state.ledger import Ledger
 
+from .booking import Booking
 from .relayout_settings import RelayoutSettings
 
 if TYPE_CHECKING:
@@ -126,38 +124,32 @@ def carry_out(
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
     would = preview(snapshot, plan, where=where, full=full)
-    work = relayout_work(snapshot, plan, would, settings.verify)
-
-    def record(done: RelayoutResult) -> str:
-        """Record a relayout; why that failed, "" when it did not."""
-        assert state is not None
-        known: dict[str, Any] = {name: getattr(work, name) for name in ("additional", "predicates", "hashed")}
-        known["replaced_version"] = snapshot.version
-        known["credited"] = judged.credited * min(1.0, done.bytes_rewritten / max(1, would.bytes_rewritten))
-        layout = plan.spec.layout_id if plan.spec else ""
-        try:
-            Ledger(spark, state).record(plan, layout, done.version, vars(done), decision.to_json(), known)
-        except Exception as error:
-            why = f"could not be recorded in {state} ({reason_of(error)}), so its promise will not be checked"
-            return f"version {done.version} of {snapshot.location} is committed, but {why}"
-        return ""
-
-    def kept(done: RelayoutResult) -> None:
-        if state is not None and (failed := record(done)):
-            safety.progress(failed)
+    said = decision.to_json()
+    books: Booking | None = None
+    if state is not None:
+        books = Booking(state, snapshot, plan, would, said, judged.credited, settings.verify, settings.progress)
 
     hold = partial(why_held, spark, state, settings.rules)
-    safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress, kept=kept)
-    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
-    if state is not None and done.committed:
-        if failed := record(done):
+    safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)
+    if books is not None:
+        safety = replace(safety, begun=books.begin, kept=books.keep)
+    try:
+        done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
+    except (LostRaceError, VerificationError):  # after any other failure something may be committed
+        if books is not None:
+            books.close()
+        raise
+    if state is not None and books is not None and done.committed:
+        if failed := books.record(done):
             raise RecordError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
             Approvals(spark, state).settle(judged.request, DONE)
         keep_statistics(snapshot, plan, state, settings.progress)
+    if books is not None:
+        books.close()
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
-    return replace(result_of(done, became, reasons), gate=decision.to_json())
+    return replace(result_of(done, became, reasons), gate=said)
 
 
 def dry_result(judged: Judgement) -> ApplyResult:

@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.partition_key import partition_condition, partition_key
+from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement
+from zorder_pipeline.relayout.select import in_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .apply import applied, carry_out
@@ -50,7 +52,7 @@ def apply_partitions(
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
 
     Args:
-        keys: the partitions; an unknown one fails like any other.
+        keys: the partitions; one that the table does not have fails like any other.
         gate: what it assumes and demands.
 
     Yields:
@@ -63,8 +65,13 @@ def apply_partitions(
     types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
     types = {name: types[name] for name in snapshot.partition_columns}
 
+    known = set(snapshot.files().partitions)
+
     def one(key: str) -> ApplyResult:
-        return applied(spark, table, plan, settings, where=partition_condition(key, types), gate=gate)
+        where = partition_condition(key, types)
+        if partition_values(key, list(types)) not in known:  # n=01 is n=1 all the same
+            _refuse_missing(snapshot, where)
+        return applied(spark, table, plan, settings, where=where, gate=gate)
 
     return _each(keys, one, settings.progress)
 
@@ -95,6 +102,16 @@ def _each(keys: Sequence[str], one: Callable[[str], ApplyResult], say: Progress)
         except Exception as error:  # whatever is wrong with one partition, the others are done
             outcome = PartitionOutcome(key, error=error)
         yield outcome
+
+
+def _refuse_missing(snapshot: TableSnapshot, where: str) -> None:
+    """Refuse a partition that the table does not have, or no more."""
+    try:
+        in_partitions(snapshot, snapshot.files(), where)
+    except TableError as error:
+        there = list(rows_by_partition(snapshot))
+        some = f", e.g. {there[0]}" if there else ""
+        raise TableError(f"there is no such partition; {snapshot.location} has {len(there):,}{some}") from error
 
 
 def rows_by_partition(snapshot: TableSnapshot) -> dict[str, int]:

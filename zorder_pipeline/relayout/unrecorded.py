@@ -1,0 +1,86 @@
+"""Relayouts that are committed and not recorded, as their process was killed in between: recorded by the next one.
+
+Without it the plan by which the table lies would be lost: what comes in could not be laid out by it any more, its
+promise would not be checked, and what it cost and saved would be in no account.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.state.begun import Beginnings, Begun
+from zorder_pipeline.state.ledger import Ledger
+
+from .history import history_of, moment_of, rewrote, run_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Row
+
+    from .snapshot import TableSnapshot
+
+__all__ = ["record_late"]
+
+LONGEST = 7 * 24 * 3600.0
+"""Seconds after which a relayout that has committed nothing is none that is still at work."""
+
+
+def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> None:
+    """Record in the state what relayouts committed that ended before they could do so.
+
+    One that is at work is recorded as far as it has come, which it then does itself; each is recorded once.
+
+    Args:
+        snapshot: the table as it is now.
+        state: folder of the state.
+    """
+    beginnings = Beginnings(snapshot.spark, state)
+    for begun in beginnings.of_table(snapshot.table_id):
+        newer = snapshot.version - begun.version
+        commits = history_of(snapshot, newer) if newer > 0 else []
+        mine = [row for row in commits if rewrote(row) and run_of(row) == begun.run]
+        if mine:
+            _record(snapshot, state, begun, mine)
+            versions = ", ".join(str(row["version"]) for row in reversed(mine))
+            say(f"version {versions} was committed by a run that ended before it could record that; it is recorded now")
+        if mine or time.time() - begun.begun_at > LONGEST:
+            beginnings.forget(begun)
+
+
+def _record(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row]) -> None:
+    """Enter a relayout into the ledger by the table's history.
+
+    Args:
+        commits: its commits, newest first.
+    """
+    done = {"files_removed": 0, "files_added": 0, "bytes_rewritten": 0, "rows": 0}
+    for row in commits:
+        for name, count in _figures(snapshot, int(row["version"])).items():
+            done[name] += count
+    ended, work = moment_of(commits[0]) / 1e6, dict(begun.work)
+    work["credited"] *= min(1.0, done["bytes_rewritten"] / max(1, begun.bytes))
+    known: dict[str, Any] = done | {"seconds": max(0.0, ended - begun.begun_at), "run": begun.run}
+    layout = begun.plan.spec.layout_id if begun.plan.spec else ""
+    version, moment = int(commits[0]["version"]), datetime.fromtimestamp(ended, UTC)
+    Ledger(snapshot.spark, state).record(begun.plan, layout, version, known, begun.gate, work, moment)
+
+
+def _figures(snapshot: TableSnapshot, version: int) -> dict[str, int]:
+    """What a commit replaced and wrote, by the files before and after it; nothing where Delta's log lacks one."""
+    try:
+        old, new = (snapshot.at(number).files() for number in (version - 1, version))
+    except TableError:
+        return {}
+    before, after = set(old.path.tolist()), set(new.path.tolist())
+    gone = [path not in after for path in old.path.tolist()]
+    come = [path not in before for path in new.path.tolist()]
+    return {
+        "files_removed": sum(gone),
+        "files_added": sum(come),
+        "bytes_rewritten": int(old.bytes[gone].sum()),
+        "rows": int(new.rows[come].sum()),
+    }
