@@ -56,6 +56,7 @@ def left(state: str) -> list[str]:
     return [name for name in os.listdir(folder) if name.endswith(".json")] if folder.exists() else []
 
 
+@pytest.mark.slow
 def test_what_was_committed_is_recorded_by_the_next_run_with_its_plan_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -74,7 +75,7 @@ def test_what_was_committed_is_recorded_by_the_next_run_with_its_plan_once(
     moment = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").where("version = 2").collect()[0]["timestamp"]
     assert entry.committed_at == int(moment.timestamp() * 1e6)
     assert not left(state)
-    record_late(open_table(spark, path), state, progress=said.append)
+    record_late(open_table(spark, path), state, said.append)
     assert len(said) == 1
 
 
