@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.events.spark_events import Execution
@@ -152,8 +153,13 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    for log in (log for path in paths for log in list_logs(path, log_format)):
-        for _, found in interpreter.log(log):
-            tally.add(found)
-            queries += [] if isinstance(found, Unusable) else found
+    for place, log in ((path, log) for path in paths for log in list_logs(path, log_format)):
+        try:
+            for _, found in interpreter.log(log):
+                tally.add(found)
+                queries += [] if isinstance(found, Unusable) else found
+        except LogError:
+            if log.source == place:  # of a folder, one file costs no other one
+                raise
+            tally.add(Unusable("unreadable_file", ignored=False))
     return tally.log(tuple(queries))
