@@ -21,7 +21,7 @@ from .delta_table import DeltaFile, Version, files_at
 from .texts import as_utf8
 
 __all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "is_packed_copy", "list_logs", "open_anywhere", "open_log"]
-__all__ += ["unread"]
+__all__ += ["rolled_number", "unread"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -200,6 +200,17 @@ def _kind(path: str) -> str | None:
     while suffixes and (rotated := ROTATED.search(suffixes[-1])):  # queries.sql.1, queries.csv-20261127
         suffixes[-1:] = [suffixes[-1][: rotated.start()]] if rotated.start() else []
     return KINDS.get(suffixes[-1]) if suffixes else None
+
+
+def rolled_number(part: str) -> int:
+    """Which file of a rolling event log a part is, 0 for others; a compacted one has the number of its last.
+
+    >>> rolled_number("/h/eventlog_v2_app/events_3_app.zstd"), rolled_number("/h/app-1")
+    (3, 0)
+    """
+    *_, folder, name = f"/{part}".split("/")
+    rolled = ROLLED.fullmatch(name) if ROLLING.fullmatch(folder) else None
+    return int(rolled[1]) if rolled else 0
 
 
 def is_packed_copy(log: LogFile, names: Collection[str]) -> bool:

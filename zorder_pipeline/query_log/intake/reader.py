@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
 import io
 import json
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from zorder_pipeline.query_log.events.spark_events import executions
 
 from .delta_table import DeltaFile, Names
-from .files import LogFile, open_anywhere, open_log, unread
+from .files import LogFile, open_anywhere, open_log, rolled_number, unread
 from .records import RAW, LogLine, line_of
 from .texts import Fed, as_utf8, statements_of
 
@@ -27,6 +28,8 @@ BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
 NUL = b"\0"
+PER_FILE = 10**10
+"""What positions in the files of a rolling event log are apart: there are fewer lines in one."""
 _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
 """How a file begins that is one JSON document, and not one per line."""
 
@@ -51,7 +54,10 @@ def lines_of(
     if log.kind == "json":
         yield from _json_lines(log, wanted, having)
         return
-    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet, "events": _events}
+    if log.kind == "events":
+        yield from _events(log, after)
+        return
+    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet}
     yield from (line for line in readers[log.kind](log) if wanted(line.position))
 
 
@@ -223,16 +229,30 @@ def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeEr
     return record
 
 
-def _events(log: LogFile) -> Iterator[LogLine]:
+def _events(log: LogFile, after: int) -> Iterator[LogLine]:
+    """The executions of an event log; of a rolling one a position tells the file, too, as compacting drops lines."""
+    before: list[int] = []
+    count = 0
+
     def raw_lines() -> Iterator[bytes]:
+        nonlocal count
         for part in log.parts:
+            before.append(count)
             with open_log(log, part) as stream:
-                yield from stream
+                for raw in stream:
+                    count += 1
+                    yield raw
 
     for found in executions(raw_lines()):
+        part = bisect.bisect_left(before, found.position) - 1
+        rolled = rolled_number(log.parts[part])
+        position = found.position - before[part] + rolled * PER_FILE
+        as_told = found.position if 0 < after < PER_FILE else position  # a state that is older than these positions
+        if as_told <= after:
+            continue
         yield LogLine(
             log.source,
-            found.position,
+            position,
             execution=found,
             timestamp=found.timestamp,
             duration_ms=found.duration_ms,
