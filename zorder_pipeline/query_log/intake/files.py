@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import deque
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -20,7 +20,7 @@ from .codecs import opened
 from .delta_table import DeltaFile, Version, files_at
 from .texts import as_utf8
 
-__all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "is_packed_copy", "list_logs", "open_anywhere", "open_log"]
+__all__ = ["CODECS", "LogFile", "delta_log", "delta_logs", "is_delta", "list_logs", "open_anywhere", "open_log"]
 __all__ += ["rolled_number", "unread"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
@@ -211,12 +211,6 @@ def rolled_number(part: str) -> int:
     *_, folder, name = f"/{part}".split("/")
     rolled = ROLLED.fullmatch(name) if ROLLING.fullmatch(folder) else None
     return int(rolled[1]) if rolled else 0
-
-
-def is_packed_copy(log: LogFile, names: Collection[str]) -> bool:
-    """Whether a log is being compressed, or was so that the plain one of its name, among ``names``, stayed."""
-    stem, dot, suffix = log.source.rpartition(".")
-    return f"{dot}{suffix}".lower() in CODECS and stem in names
 
 
 def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:

@@ -19,6 +19,7 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
+from .marks import without_packed_copies
 from .reader import lines_of
 from .records import LogLine
 from .tally import Tally
@@ -153,7 +154,8 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    for place, log in ((path, log) for path in paths for log in list_logs(path, log_format)):
+    listed = ((path, log) for path in paths for log in without_packed_copies(list_logs(path, log_format)))
+    for place, log in listed:
         try:
             for _, found in interpreter.log(log):
                 tally.add(found)

@@ -16,9 +16,9 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
-from .files import LogFile, delta_log, delta_logs, is_delta, is_packed_copy, list_logs
+from .files import LogFile, delta_log, delta_logs, is_delta, list_logs
 from .known import Known, KnownLogs, name_of
-from .marks import MARKED, Marks, found_among, goes_on
+from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
 from .parts import Part
 
 __all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
@@ -62,9 +62,8 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
     within = tuple(name_of(place) + "/" for place in without)
-    logs = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
-    sources = {log.source for log in logs}
-    logs = [log for log in logs if not is_packed_copy(log, sources)]
+    listed = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
+    logs = without_packed_copies(listed)
     parts, unchanged, changed = [], 0, []
     for log in logs:
         before = known.by_name.get(name_of(log.source))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
 
-from .files import LogFile, open_anywhere, open_log
+from .files import CODECS, LogFile, open_anywhere, open_log
 
-__all__ = ["MARKED", "Mark", "Marks", "found_among", "goes_on", "mark_of"]
+__all__ = ["MARKED", "Mark", "Marks", "found_among", "goes_on", "mark_of", "without_packed_copies"]
 
 SPAN = 4096
 """Bytes at the beginning and at the end that are looked at."""
@@ -113,6 +113,30 @@ def found_among(log: LogFile, marks: Marks) -> Mark | None:
         return next((mark for mark in alike if _unpacks_to(log, mark)), None)
     except (OSError, EOFError, LogError, pa.ArrowException):
         return None
+
+
+def without_packed_copies(logs: Sequence[LogFile]) -> list[LogFile]:
+    """The logs without those that are being compressed, or were so that the plain one of the same name stayed.
+
+    A plain one that begins otherwise has been begun anew since, and is no copy.
+    """
+    plain = {log.source: log for log in logs}
+    stems = {log: log.source.rpartition(".") for log in logs}
+    pairs = {log: plain.get(stem) for log, (stem, _, suffix) in stems.items() if f".{suffix}".lower() in CODECS}
+    return [log for log in logs if (other := pairs.get(log)) is None or not _begin_alike(log, other)]
+
+
+def _begin_alike(packed: LogFile, plain: LogFile) -> bool:
+    """Whether both begin alike, as far as the one is compressed; in doubt, which is soon over, they do."""
+    try:
+        with open_anywhere(plain, plain.parts[0]) as stored:
+            head = stored.read_at(min(SPAN, max(plain.size, 0)), 0)
+        with open_log(packed, packed.parts[0]) as stream:
+            unpacked = stream.read(SPAN)
+    except (OSError, EOFError, LogError, pa.ArrowException):
+        return True
+    least = min(len(head), len(unpacked))
+    return head[:least] == unpacked[:least] and (least > 0 or not unpacked)
 
 
 def _is_whole(log: LogFile, mark: Mark) -> bool:
