@@ -71,10 +71,9 @@ def test_a_file_that_cannot_be_read_is_named_each_night_until_it_can(store: LogS
         found = store.ingest(str(folder), CATALOG, progress=told.append)
         assert (found.log.used, found.log.quarantined) == (used, {"unreadable_file": 1})
         assert (found.files, found.unchanged) == (bool(used), unchanged)
-        assert (
-            told.pop()
-            == f"query log {folder}/b.jsonl cannot be read: [Errno 5] Input/output error; it is read once it can be"
-        )
+        sentence = told.pop()
+        assert sentence.startswith(f"query log {folder}/b.jsonl cannot be read: [Errno 5]")
+        assert sentence.endswith("Input/output error; it is read once it can be")
     (folder / "b.jsonl").unlink()
     (folder / "b.jsonl").write_text(_lines(3, 2))
     assert store.ingest(str(folder), CATALOG).log.used == 2
