@@ -62,6 +62,24 @@ def test_only_what_is_new_is_added(store: LogStore, tmp_path: Path) -> None:
     assert [(row["position"], row["reason"]) for row in rows] == [(5, "malformed_json"), (6, "truncated")]
 
 
+def test_a_file_that_cannot_be_read_is_named_each_night_until_it_can(store: LogStore, tmp_path: Path) -> None:
+    folder, told = tmp_path / "logs", list[str]()
+    folder.mkdir()
+    (folder / "a.jsonl").write_text(_lines(0, 3))
+    (folder / "b.jsonl").symlink_to("/proc/self/mem")  # nobody may read that, who may read all else
+    for used, unchanged in ((3, 0), (0, 1)):
+        found = store.ingest(str(folder), CATALOG, progress=told.append)
+        assert (found.log.used, found.log.quarantined) == (used, {"unreadable_file": 1})
+        assert (found.files, found.unchanged) == (bool(used), unchanged)
+        sentence = told.pop()
+        assert sentence.startswith(f"query log {folder}/b.jsonl cannot be read: [Errno 5]")
+        assert sentence.endswith("Input/output error; it is read once it can be")
+    (folder / "b.jsonl").unlink()
+    (folder / "b.jsonl").write_text(_lines(3, 2))
+    assert store.ingest(str(folder), CATALOG).log.used == 2
+    assert len(_values(store)) == 5
+
+
 def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

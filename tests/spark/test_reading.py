@@ -294,6 +294,9 @@ def test_a_missing_table_or_version_is_told_in_one_sentence(spark: SparkSession,
     spark.range(3).write.format("delta").save(str(tmp_path / "t"))
     with pytest.raises(TableError, match="version 9"):
         zorder_pipeline.scan(spark, str(tmp_path / "t"), "id = 1", version=9)
+    for wrong in (-1, "x", 1.5, True):
+        with pytest.raises(TableError, match="give a whole number from 0 on"):
+            zorder_pipeline.scan(spark, str(tmp_path / "t"), "id = 1", version=wrong)
 
 
 def test_importing_the_library_loads_neither_spark_nor_dagster() -> None:

@@ -46,6 +46,7 @@ REASONS = {
     "truncated": "the last line, cut off: it is read again when it is whole",
     "unknown_statement": "no statement that is known to read a table; misspelt ones are among them",
     "unfinished": "the query had not ended when the log did",
+    "unreadable_file": "the file cannot be read by this user, or its filesystem fails; it is read once it can be",
     "unreadable_plan": "Spark's plan has a form that is not known",
     "unsupported": "SQL that is not supported",
 }

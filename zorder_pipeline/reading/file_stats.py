@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import logging
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -19,9 +20,11 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.state_table import newer_version
 
+from .believed import believed
 from .gather import STATS
 
 if TYPE_CHECKING:
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FileStats", "Gathered", "same_files"]
 
+_log = logging.getLogger(__name__)
 SCHEMA_VERSION = 2
 FRESH = 300.0
 """Seconds after which the state is asked whether there is more; statistics of a file never change."""
@@ -249,9 +253,16 @@ class FileStats:
         if "sql" not in frame.columns:  # of schema 1, whose expressions and predicates do not count any more
             frame = frame.withColumn("sql", F.lit(None).cast("string"))
         rows = frame.select(*STORED.names).toArrow().cast(STORED)
-        if len(rows) and (newest := pc.max(rows["schema_version"]).as_py()) > SCHEMA_VERSION:
+        if (newest := pc.max(rows["schema_version"]).as_py() or 0) > SCHEMA_VERSION:
             raise newer_version(self.path, newest, SCHEMA_VERSION)
-        return Gathered(rows)
+        kept = believed(rows)
+        if left := len(rows) - len(kept):
+            _log.warning(
+                "%s of %s cannot be what zorder wrote and count for nothing; delete that folder, and zorder stats "
+                "gathers them anew",
+                *(counted(left, "row"), self.path),
+            )
+        return Gathered(kept)
 
 
 def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:

@@ -11,7 +11,8 @@ import pytest
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading.aligned import aligned
-from zorder_pipeline.reading.file_stats import Gathered, same_files
+from zorder_pipeline.reading.believed import believed
+from zorder_pipeline.reading.file_stats import STORED, Gathered, same_files
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
 
@@ -54,6 +55,36 @@ def test_expressions_of_another_session_do_not_count() -> None:
     gathered = _gathered((E, "f1", "", "zone UTC", 1, 2), (A, "f1", "", "", 0, 1))
     assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone Asia/Tokyo")] == [A]
     assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone UTC")] == [A, E]
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        *(
+            {name: None}
+            for name in ("path", "vector", "session", "feature", "kind", "type", "columns", "rows", "nulls")
+        ),
+        *({"columns": text} for text in ("{nonsense", "[1, 2]", "5", "", '{"a": 1}')),
+        *(
+            {"rows": 0},
+            {"rows": -5},
+            {"nulls": None},
+            {"nulls": -2},
+            {"nulls": 11},
+            {"kind": "nonsense"},
+            {"places": b"abc"},
+        ),
+        *({"high_whole": None}, {"low_whole": 3}, {"low_real": 1.0}, {"low_text": "b", "high_text": "a"}),
+    ],
+)
+def test_a_row_that_nobody_of_us_wrote_is_not_believed(nonsense: dict[str, object]) -> None:
+    """By bounds of no rows a file would be left out, and what is no JSON was a raw error."""
+    (row,) = _gathered((A, "f1", "", "", 1, 2)).rows.to_pylist()
+    rows = [row, row | nonsense, row | {"low_whole": None, "high_whole": None}]
+    table = pa.Table.from_pylist([{name: one.get(name) for name in STORED.names} for one in rows], STORED)
+    assert believed(table).to_pylist() == [table.to_pylist()[0], table.to_pylist()[2]]
+    assert believed(table.slice(0, 1)).num_rows == 1
+    assert believed(table.slice(0, 0)).num_rows == 0
 
 
 def test_a_name_that_means_another_column_now_has_no_statistics() -> None:

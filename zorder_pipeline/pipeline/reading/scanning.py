@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import And, Predicate
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.zone_map import Mask
@@ -113,6 +114,8 @@ def scan(
 
         rows = zorder_pipeline.scan(spark, "/data/flights", "comment LIKE '%delayed%'", state="/data/state")
     """
+    if version is not None and (type(version) is not int or version < 0):
+        raise TableError(f"table {table} has no version {version!r}; give a whole number from 0 on, or none")
     return _skipping(open_table(spark, table, version).read().where(predicate), state)
 
 

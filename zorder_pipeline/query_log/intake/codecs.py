@@ -16,7 +16,7 @@ from typing import Any, BinaryIO, cast
 
 import pyarrow as pa
 
-__all__ = ["opened"]
+__all__ = ["READ", "Chunks", "opened"]
 
 LZ4_MAGIC, SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
 LZ4_RAW, LZ4_PACKED = 0x10, 0x20
@@ -36,11 +36,11 @@ def opened(stream: Any) -> BinaryIO:
     whole = cast("BinaryIO", _Joined(head, stream))
     for magic, read in _CODECS:
         if head.startswith(magic):
-            return io.BufferedReader(_Chunks(read(whole)), READ)
-    return io.BufferedReader(_Chunks(_plain(whole)), READ)
+            return io.BufferedReader(Chunks(read(whole)), READ)
+    return io.BufferedReader(Chunks(_plain(whole)), READ)
 
 
-class _Chunks(io.RawIOBase):
+class Chunks(io.RawIOBase):
     """A raw stream over an iterator of bytes."""
 
     def __init__(self, chunks: Iterator[bytes]) -> None:

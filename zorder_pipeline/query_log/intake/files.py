@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Collection, Iterator
+from collections import deque
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
@@ -16,8 +18,10 @@ from zorder_pipeline.model.places import filesystem_of
 
 from .codecs import opened
 from .delta_table import DeltaFile, Version, files_at
+from .texts import as_utf8
 
-__all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "is_packed_copy", "list_logs", "open_anywhere", "open_log"]
+__all__ = ["CODECS", "LogFile", "delta_log", "delta_logs", "is_delta", "list_logs", "open_anywhere", "open_log"]
+__all__ += ["rolled_number", "unread"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -90,7 +94,7 @@ def list_logs(path: str, log_format: str = "auto", elsewhere: Callable[[str], bo
             left.append(within)
         return within in left
 
-    found = list(_in_folder(filesystem, prefix, place, log_format, skipped))
+    found = list(_Walk(filesystem, prefix, log_format, skipped).of(place))
     if not found and not left:
         raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
     return found
@@ -109,9 +113,10 @@ def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:
         raise LogError(f"query log {path} cannot be read: {error}") from error
 
 
-def _listed(filesystem: fs.FileSystem, prefix: str, place: str) -> list[fs.FileInfo]:
+def _listed(filesystem: fs.FileSystem, prefix: str, place: str, may_be_gone: bool) -> list[fs.FileInfo]:
     try:
-        return sorted(filesystem.get_file_info(fs.FileSelector(place)), key=lambda info: str(info.path))
+        selector = fs.FileSelector(place, allow_not_found=may_be_gone)
+        return sorted(filesystem.get_file_info(selector), key=lambda info: str(info.path))
     except OSError as error:
         raise LogError(
             f"query log folder {prefix + place} cannot be listed ({str(error).splitlines()[0]}); let this user read "
@@ -119,32 +124,63 @@ def _listed(filesystem: fs.FileSystem, prefix: str, place: str) -> list[fs.FileI
         ) from error
 
 
-def _in_folder(
-    filesystem: fs.FileSystem, prefix: str, place: str, log_format: str, skipped: Callable[[str], bool]
-) -> Iterator[LogFile]:
-    listing = [info for info in _listed(filesystem, prefix, place) if not skipped(prefix + info.path)]
-    if any(info.base_name == "_delta_log" and info.type == fs.FileType.Directory for info in listing):
-        raise LogError(
-            f"{prefix + place} is a Delta table among other query logs, and its files alone would tell rows twice that "
-            "were rewritten or compacted; name it as a log of its own"
-        )
-    rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
-    if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
-        compacted = max((n for n, i in rolled if listing[i].base_name.endswith(COMPACT)), default=-1)
-        kept = [(n, i) for n, i in rolled if n > compacted or listing[i].base_name.endswith(COMPACT)]
-        parts = [listing[i] for n, i in kept if n >= compacted]
-        size = sum(part.size or 0 for part in parts)
-        yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size)
-        return
-    for info in listing:
-        if info.base_name.startswith((".", "_")):
-            continue
+class _Walk:
+    """A walk over a folder, which comes to each file once, whatever symbolic links lead to it or in a circle.
+
+    Args:
+        skipped: tells of a place that it is none of the folder's.
+    """
+
+    def __init__(self, filesystem: fs.FileSystem, prefix: str, log_format: str, skipped: Callable[[str], bool]) -> None:
+        self.filesystem, self.prefix, self.log_format, self.skipped = filesystem, prefix, log_format, skipped
+        self.is_local = isinstance(filesystem, fs.LocalFileSystem)
+        self._links: deque[fs.FileInfo] = deque()
+        self._seen: set[str] = set()
+
+    def of(self, place: str) -> Iterator[LogFile]:
+        """The logs below a folder: first what lies there itself, so that it keeps its own name, then behind links."""
+        yield from self._folder(place, os.path.realpath(place) if self.is_local else place)
+        while self._links:
+            info = self._links.popleft()
+            yield from self._one(info, os.path.realpath(info.path))
+
+    def _folder(self, place: str, real: str) -> Iterator[LogFile]:
+        prefix = self.prefix
+        listed = _listed(self.filesystem, prefix, place, may_be_gone=bool(self._seen))
+        listing = [info for info in listed if not self.skipped(prefix + info.path)]
+        if any(info.base_name == "_delta_log" and info.type == fs.FileType.Directory for info in listing):
+            raise LogError(
+                f"{prefix + place} is a Delta table among other query logs, and its files alone would tell rows twice "
+                "that were rewritten or compacted; name it as a log of its own"
+            )
+        self._seen.add(real)
+        rolled = sorted((int(m.group(1)), i) for i, f in enumerate(listing) if (m := ROLLED.fullmatch(f.base_name)))
+        if rolled and ROLLING.fullmatch(place.rsplit("/", 1)[-1]):
+            compacted = max((n for n, i in rolled if listing[i].base_name.endswith(COMPACT)), default=-1)
+            kept = [(n, i) for n, i in rolled if n > compacted or listing[i].base_name.endswith(COMPACT)]
+            parts = [listing[i] for n, i in kept if n >= compacted]
+            size = sum(part.size or 0 for part in parts)
+            yield LogFile(prefix + place, "events", tuple(p.path for p in parts), size)
+            return
+        for info in listing:
+            if info.base_name.startswith((".", "_")):
+                continue
+            if self.is_local and os.path.islink(info.path):
+                self._links.append(info)
+            else:
+                yield from self._one(info, f"{real.rstrip('/')}/{info.base_name}")
+
+    def _one(self, info: fs.FileInfo, real: str) -> Iterator[LogFile]:
+        """The logs at a place, unless they were come to already; ``real`` is where it lies."""
+        if real in self._seen:
+            return
         if info.type == fs.FileType.Directory:
-            yield from _in_folder(filesystem, prefix, info.path, log_format, skipped)
+            yield from self._folder(info.path, real)
         elif info.type == fs.FileType.File:
-            kind = "events" if log_format == "spark-events" else _kind(info.path)
-            if (kind := kind or _sniffed(filesystem, info.path)) is not None:
-                yield _file(prefix, info, kind)
+            self._seen.add(real)
+            kind = "events" if self.log_format == "spark-events" else _kind(info.path)
+            if (kind := kind or _sniffed(self.filesystem, info.path)) is not None:
+                yield _file(self.prefix, info, kind)
 
 
 def _file(prefix: str, info: fs.FileInfo, kind: str) -> LogFile:
@@ -166,17 +202,22 @@ def _kind(path: str) -> str | None:
     return KINDS.get(suffixes[-1]) if suffixes else None
 
 
-def is_packed_copy(log: LogFile, names: Collection[str]) -> bool:
-    """Whether a log is being compressed, or was so that the plain one of its name, among ``names``, stayed."""
-    stem, dot, suffix = log.source.rpartition(".")
-    return f"{dot}{suffix}".lower() in CODECS and stem in names
+def rolled_number(part: str) -> int:
+    """Which file of a rolling event log a part is, 0 for others; a compacted one has the number of its last.
+
+    >>> rolled_number("/h/eventlog_v2_app/events_3_app.zstd"), rolled_number("/h/app-1")
+    (3, 0)
+    """
+    *_, folder, name = f"/{part}".split("/")
+    rolled = ROLLED.fullmatch(name) if ROLLING.fullmatch(folder) else None
+    return int(rolled[1]) if rolled else 0
 
 
 def _sniffed(filesystem: fs.FileSystem, place: str) -> str | None:
     """Kind by the first bytes, for files whose name says nothing: event logs have no suffix."""
     try:
         with opened(filesystem.open_input_stream(place, compression=None)) as stream:
-            head = stream.read(4096).lstrip()
+            head = as_utf8(stream).read(4096).lstrip(b"\0\xef\xbb\xbf \t\r\n")
     except (OSError, EOFError, pa.ArrowException):
         return None
     if head.startswith(b"{"):
@@ -214,11 +255,40 @@ def open_anywhere(log: LogFile, part: str) -> pa.NativeFile:
 def open_log(log: LogFile, part: str) -> BinaryIO:
     """One part of a log as uncompressed bytes.
 
+    Of one that grows, those that were there when it was listed: it is read in shares, or by a task that is tried again,
+    and what came in between would be new to the one and missing in the other.
+
     Raises:
-        LogError: it cannot be opened.
+        LogError: it cannot be opened; reading raises it, too, where the filesystem fails.
     """
     filesystem, _ = _filesystem(log.source)
+    most = log.size if len(log.parts) == 1 and log.size > 0 else None
     try:
-        return opened(filesystem.open_input_stream(part, compression=None))
+        return opened(_Stored(filesystem.open_input_stream(part, compression=None), part, most))
     except (OSError, pa.ArrowException) as error:
-        raise LogError(f"query log {part} cannot be read: {str(error).splitlines()[0]}") from error
+        raise unread(part, error) from error
+
+
+def unread(part: str, error: Exception) -> LogError:
+    """That a part of a log cannot be opened, or its filesystem fails, and not that it is damaged."""
+    return LogError(f"query log {part} cannot be read: {(str(error).splitlines() or [type(error).__name__])[0]}")
+
+
+class _Stored:
+    """The bytes of a file, at most so many; a filesystem that fails is no end of it."""
+
+    def __init__(self, stream: pa.NativeFile, part: str, most: int | None) -> None:
+        self.stream, self.part, self.left = stream, part, most
+
+    def read(self, size: int = -1) -> bytes:
+        wanted = size if self.left is None else self.left if size < 0 else min(size, self.left)
+        try:
+            found = bytes(self.stream.read(None if wanted < 0 else wanted)) if wanted else b""
+        except OSError as error:
+            raise unread(self.part, error) from error
+        if self.left is not None:
+            self.left -= len(found)
+        return found
+
+    def close(self) -> None:
+        self.stream.close()

@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
+from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.events.spark_events import Execution
@@ -18,6 +19,7 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
+from .marks import without_packed_copies
 from .reader import lines_of
 from .records import LogLine
 from .tally import Tally
@@ -152,8 +154,14 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    for log in (log for path in paths for log in list_logs(path, log_format)):
-        for _, found in interpreter.log(log):
-            tally.add(found)
-            queries += [] if isinstance(found, Unusable) else found
+    listed = ((path, log) for path in paths for log in without_packed_copies(list_logs(path, log_format)))
+    for place, log in listed:
+        try:
+            for _, found in interpreter.log(log):
+                tally.add(found)
+                queries += [] if isinstance(found, Unusable) else found
+        except LogError:
+            if log.source == place:  # of a folder, one file costs no other one
+                raise
+            tally.add(Unusable("unreadable_file", ignored=False))
     return tally.log(tuple(queries))

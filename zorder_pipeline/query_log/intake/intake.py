@@ -16,9 +16,9 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
-from .files import LogFile, delta_log, delta_logs, is_delta, is_packed_copy, list_logs
+from .files import LogFile, delta_log, delta_logs, is_delta, list_logs
 from .known import Known, KnownLogs, name_of
-from .marks import MARKED, Mark, found_among, goes_on
+from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
 from .parts import Part
 
 __all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
@@ -62,9 +62,8 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
     within = tuple(name_of(place) + "/" for place in without)
-    logs = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
-    sources = {log.source for log in logs}
-    logs = [log for log in logs if not is_packed_copy(log, sources)]
+    listed = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
+    logs = without_packed_copies(listed)
     parts, unchanged, changed = [], 0, []
     for log in logs:
         before = known.by_name.get(name_of(log.source))
@@ -164,14 +163,12 @@ def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known
     below = (one for one in known.by_log.values() if one.name.startswith(folder))
     left = (one for one in below if one.name not in names or known.by_name[one.name] is not one)
     gone = {one.mark: one for one in left if one.mark is not None and one.position > 0}
-    marks: dict[tuple[int, str], list[Mark]] = {}
-    for mark in gone:
-        marks.setdefault(mark.key, []).append(mark)
+    marks = Marks(gone)
     found: dict[LogFile, Known] = {}
     for log in changed if marks else ():
         if (told := found_among(log, marks)) is not None:
             found[log] = gone[told]
-            marks[told.key].remove(told)
+            marks.remove(told)
     return found
 
 

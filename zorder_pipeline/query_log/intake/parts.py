@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
 
+from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import predicate_to_json
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.query_log.insight import query_level
@@ -50,7 +51,7 @@ SCHEMA = pa.schema(
 CHUNK = 2_000
 TEXT = 2_000
 MOVED = NOTHING | {"moved": True, "mark": None}
-"""Counts of a log that was renamed before it could be read: the next ingestion finds it under its new name."""
+"""Counts of a log that was renamed before it was read to its end: the next ingestion finds it under its new name."""
 
 
 @dataclass(frozen=True)
@@ -113,16 +114,40 @@ def _interpreter(catalog: Catalog, zone: str) -> Interpreter:
 
 
 def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
+    """The rows of a part, the last of which says what was read; what one that was not read says does not count."""
+    moved = {"kind": "file", "source": part.log.source, "position": part.after, "counts": json.dumps(MOVED)}
+    if part.after and part.mark is not None and not goes_on(part.log, part.mark):
+        yield moved
+        return
+    mark = mark_of(part.log)
+    try:
+        read = yield from _read(part, interpreter)
+    except LogError as error:
+        tally = Tally()
+        if part.share[0] == 0 and not isinstance(error.__cause__, FileNotFoundError):
+            tally.add(Unusable("unreadable_file", ignored=False))
+        yield moved | {"text": str(error)[:TEXT], "counts": json.dumps(MOVED | tally.to_json())}
+        return
+    if mark_of(part.log) != mark:  # emptied or renamed while it was read: what came of it may be another's
+        yield moved
+        return
+    counts = read.pop("counts") | {"mark": None if mark is None else mark.to_json()}
+    yield {"kind": "file", "source": part.log.source, "counts": json.dumps(counts)} | read
+
+
+def _read(part: Part, interpreter: Interpreter) -> Generator[dict[str, Any], None, dict[str, Any]]:
+    """The rows of a part's lines; returns what was read.
+
+    Raises:
+        LogError: the log cannot be opened, or its filesystem fails.
+    """
     tally = Tally()
     last = part.after
     watermark: int | None = None
-    if part.after and part.mark is not None and not goes_on(part.log, part.mark):
-        yield {"kind": "file", "source": part.log.source, "position": part.after, "counts": json.dumps(MOVED)}
-        return
-    mark = mark_of(part.log) if part.share[0] == 0 else None
     for line, found in interpreter.log(part.log, part.after, part.share):
-        if line.reason not in ("truncated", "damaged_file"):  # what may yet be completed is read again then
-            last = max(last, line.position)
+        unfit = isinstance(found, Unusable) and not found.ignored
+        if line.reason not in ("truncated", "damaged_file") and (line.ended or not unfit):
+            last = max(last, line.position)  # what may yet be completed is read again then
         if part.since is not None and line.timestamp is not None and line.timestamp <= part.since:
             continue
         tally.add(found)
@@ -135,14 +160,7 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
             text = (line.statement or line.raw)[:TEXT]
             row = {"kind": "quarantine", "source": line.source, "position": line.position, "text": text}
             yield row | {"reason": found.reason, "query_date": _date(line.timestamp), "user": line.user}
-    counts = tally.to_json() | {"mark": None if mark is None else mark.to_json()}
-    yield {
-        "kind": "file",
-        "source": part.log.source,
-        "position": last,
-        "query_timestamp": watermark,
-        "counts": json.dumps(counts),
-    }
+    return {"position": last, "query_timestamp": watermark, "counts": tally.to_json()}
 
 
 def _query(query: LoggedQuery, source: str, position: int, catalog: Catalog) -> dict[str, Any]:

@@ -2,30 +2,34 @@
 
 from __future__ import annotations
 
+import bisect
 import csv
 import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import sqlglot
 
 from zorder_pipeline.query_log.events.spark_events import executions
-from zorder_pipeline.query_log.statements.dialects import tokens_of
 
 from .delta_table import DeltaFile, Names
-from .files import LogFile, open_anywhere, open_log
+from .files import LogFile, open_anywhere, open_log, rolled_number, unread
 from .records import RAW, LogLine, line_of
+from .texts import Fed, as_utf8, statements_of
 
 __all__ = ["lines_of"]
 
 BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
+NUL = b"\0"
+PER_FILE = 10**10
+"""What positions in the files of a rolling event log are apart: there are fewer lines in one."""
 _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
 """How a file begins that is one JSON document, and not one per line."""
 
@@ -50,7 +54,10 @@ def lines_of(
     if log.kind == "json":
         yield from _json_lines(log, wanted, having)
         return
-    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet, "events": _events}
+    if log.kind == "events":
+        yield from _events(log, after)
+        return
+    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet}
     yield from (line for line in readers[log.kind](log) if wanted(line.position))
 
 
@@ -58,9 +65,12 @@ def _json_lines(
     log: LogFile, wanted: Callable[[int], bool], having: re.Pattern[bytes] | None = None
 ) -> Iterator[LogLine]:
     number = 0
-    with open_log(log, log.parts[0]) as stream:
+    with open_log(log, log.parts[0]) as stored:
         try:
+            stream = as_utf8(stored)
             while raw := stream.readline(MAX_LINE):
+                while (left := raw.lstrip(NUL)) != raw:  # what a file that was emptied has before the writer's place
+                    raw = left or stream.readline(MAX_LINE)
                 number += 1
                 whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
                 while not whole:
@@ -86,7 +96,7 @@ def _document(log: LogFile) -> list[LogLine] | None:
     None where its lines are JSON by themselves. A document that is cut off is a line with a reason.
     """
     with open_log(log, log.parts[0]) as stream:
-        data = stream.read(MAX_SCRIPT + 1)
+        data = as_utf8(stream).read(MAX_SCRIPT + 1).lstrip(NUL)
     try:
         told = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
@@ -122,7 +132,7 @@ def _damaged(log: LogFile, number: int, error: Exception) -> LogLine:
 
 def _json_line(source: str, number: int, raw: bytes) -> LogLine:
     try:
-        record = json.loads(raw.decode("utf-8-sig" if number == 1 else "utf-8"))
+        record = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:
         return LogLine(source, number, reason="invalid_utf8", raw=raw[:RAW].decode("utf-8", "replace"))
     except (ValueError, RecursionError):
@@ -135,21 +145,27 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
     csv.field_size_limit(MAX_LINE)
     number = 0
     with open_log(log, log.parts[0]) as stream:
-        text = io.TextIOWrapper(stream, encoding="utf-8-sig", errors="replace", newline="")
-        reader = csv.DictReader(line.replace("\0", "\ufffd") for line in text)
-        while True:
-            number += 1
-            try:
-                record = next(reader, None)
-            except csv.Error as error:
-                yield LogLine(log.source, number, reason="malformed_csv", raw=str(error))
-                continue
-            except (OSError, EOFError, pa.ArrowException) as error:
-                yield _damaged(log, number - 1, error)
-                return
-            if record is None:
-                return
-            yield line_of(log.source, number, record)
+        try:
+            text = io.TextIOWrapper(as_utf8(stream), encoding="utf-8-sig", errors="replace", newline="")
+            fed = Fed(text)
+            reader = csv.DictReader(fed)
+            while True:
+                number += 1
+                fed.record.clear()
+                try:
+                    record = next(reader, None)
+                except csv.Error as error:
+                    yield LogLine(log.source, number, reason="malformed_csv", raw=str(error))
+                    continue
+                if record is None:
+                    return
+                ended = fed.record[-1].endswith(("\n", "\r"))
+                if fed.is_over or (not ended and None in record.values()):  # it ends within quotes, or misses columns
+                    yield LogLine(log.source, number, reason="truncated", raw="".join(fed.record)[:RAW])
+                else:
+                    yield replace(line_of(log.source, number, record), ended=ended)
+        except (OSError, EOFError, pa.ArrowException) as error:
+            yield _damaged(log, number - 1, error)
 
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:
@@ -157,7 +173,7 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
     number, table = 0, log.delta or DeltaFile("", 0)
     deleted = np.unpackbits(np.frombuffer(table.deleted, dtype=np.uint8))
     try:
-        with open_anywhere(log, log.parts[0]) as stream:
+        with _to_be_read(log) as stream:
             for batch in pq.ParquetFile(stream).iter_batches(BATCH):
                 for record in _records(batch):
                     number += 1
@@ -169,6 +185,15 @@ def _parquet(log: LogFile) -> Iterator[LogLine]:
                         yield line_of(log.source, number, _renamed(record, table.names) | dict(table.partition))
     except (pa.ArrowException, OSError, ValueError) as error:  # pyarrow decodes names of columns strictly, too
         yield _damaged(log, number, error)
+
+
+def _to_be_read(log: LogFile) -> pa.NativeFile:
+    try:
+        return open_anywhere(log, log.parts[0])
+    except OSError as error:
+        if log.delta is not None:  # the table's version has been told of: it counts as damage
+            raise
+        raise unread(log.parts[0], error) from error
 
 
 def _renamed(value: Any, names: Names) -> Any:
@@ -204,16 +229,30 @@ def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeEr
     return record
 
 
-def _events(log: LogFile) -> Iterator[LogLine]:
+def _events(log: LogFile, after: int) -> Iterator[LogLine]:
+    """The executions of an event log; of a rolling one a position tells the file, too, as compacting drops lines."""
+    before: list[int] = []
+    count = 0
+
     def raw_lines() -> Iterator[bytes]:
+        nonlocal count
         for part in log.parts:
+            before.append(count)
             with open_log(log, part) as stream:
-                yield from stream
+                for raw in stream:
+                    count += 1
+                    yield raw
 
     for found in executions(raw_lines()):
+        part = bisect.bisect_left(before, found.position) - 1
+        rolled = rolled_number(log.parts[part])
+        position = found.position - before[part] + rolled * PER_FILE
+        as_told = found.position if 0 < after < PER_FILE else position  # a state that is older than these positions
+        if as_told <= after:
+            continue
         yield LogLine(
             log.source,
-            found.position,
+            position,
             execution=found,
             timestamp=found.timestamp,
             duration_ms=found.duration_ms,
@@ -230,31 +269,11 @@ def _sql(log: LogFile) -> Iterator[LogLine]:
     number = 0
     with open_log(log, log.parts[0]) as stream:
         try:
-            data = stream.read(MAX_SCRIPT + 1)
+            data = as_utf8(stream).read(MAX_SCRIPT + 1).strip(NUL)
         except (OSError, EOFError, pa.ArrowException) as error:
             yield _damaged(log, 0, error)
             return
-    for number, statement in enumerate(_statements(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
-        yield LogLine(log.source, number, statement)
+    for number, (statement, ended) in enumerate(statements_of(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
+        yield LogLine(log.source, number, statement, ended=ended)
     if len(data) > MAX_SCRIPT:
         yield LogLine(log.source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")
-
-
-def _statements(text: str) -> Iterator[str]:
-    """Statements of a script, split at semicolons outside of strings and comments."""
-    tokens = tokens_of(text, "spark")
-    if tokens is None:
-        yield from (part.strip() for part in text.split(";") if part.strip())
-        return
-    start = 0
-    for token in tokens:
-        if token.token_type == sqlglot.TokenType.SEMICOLON:
-            if _says_something(text[start : token.start]):
-                yield text[start : token.start].strip()
-            start = token.end + 1
-    if _says_something(text[start:]):
-        yield text[start:].strip()
-
-
-def _says_something(text: str) -> bool:
-    return bool(re.sub(r"(?s)/\*.*?(?:\*/|\Z)|--[^\n]*", "", text).strip())

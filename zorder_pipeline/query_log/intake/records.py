@@ -77,6 +77,7 @@ class LogLine:
         parameters: of a prepared statement: by name, or in order.
         reason: why the line cannot be used.
         raw: the line as far as it could be read, when ``reason`` is given.
+        ended: there is an end to it; else the file ends in it, and it may be part of a longer one.
     """
 
     source: str
@@ -92,6 +93,7 @@ class LogLine:
     parameters: Mapping[str, Any] | tuple[Any, ...] | None = None
     reason: str | None = None
     raw: str = ""
+    ended: bool = True
 
 
 def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
@@ -109,7 +111,7 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
     return LogLine(
         source,
         number,
-        statement,
+        statement.lstrip("\ufeff"),
         timestamp=_microseconds(value("timestamp")),
         duration_ms=duration,
         user=None if user is None else str(user),

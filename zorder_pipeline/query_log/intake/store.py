@@ -10,10 +10,11 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
@@ -26,7 +27,7 @@ from zorder_pipeline.state.state_table import newer_version
 from .intake import batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Record, StoredLog, query_of, record_of, version_of
+from .stored import RECORD, Record, StoredLog, is_moved, query_of, record_of, version_of
 from .tally import Tally
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class LogStore:
         *,
         log_format: str = "auto",
         zone: str = "UTC",
-        progress: Callable[[str], None] | None = None,
+        progress: Progress = silent,
         without: Sequence[str] = (),
         adding: bool = False,
     ) -> StoredLog:
@@ -94,10 +95,9 @@ class LogStore:
         left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
         version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
         for i, batch in enumerate(left, 1):
-            if progress is not None:
-                size = sum(part.log.size for part in batch)
-                progress(f"reading {counted(len(batch), 'log file')} of {path}, {size / 1e6:,.1f} MB")
-            added.append(self._add(batch, catalog, generation, version if i == len(left) else []))
+            size = sum(part.log.size for part in batch)
+            progress(f"reading {counted(len(batch), 'log file')} of {path}, {size / 1e6:,.1f} MB")
+            added.append(self._add(batch, catalog, generation, version if i == len(left) else [], progress))
         if not left:
             self._commit(uuid.uuid4().hex, generation, catalog, version)
         return StoredLog.merged(added)
@@ -184,7 +184,9 @@ class LogStore:
                 table.delete(condition)
         return deleted
 
-    def _add(self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record]) -> StoredLog:
+    def _add(
+        self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record], progress: Progress
+    ) -> StoredLog:
         """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
         from pyspark import StorageLevel
         from pyspark.sql import functions as F
@@ -197,18 +199,22 @@ class LogStore:
         try:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
                 self._append(name, rows.where(F.col("kind") == kind).select(*columns))
-            done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts")
+            done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts", "text")
             counted = [row.asDict() | {"counts": json.loads(row["counts"])} for row in done.collect()]
-            moved = {share["source"] for share in counted if "moved" in share["counts"]}
             shares: dict[str, list[dict[str, Any]]] = {}
             for share in counted:
                 shares.setdefault(share["source"], []).append(share)
+            moved = {source for source, each in shares.items() if is_moved(each)}
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
             records = [record_of(part, shares[part.log.source]) for part in found]
             self._commit(run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
-        total = Tally.of(share["counts"] for share in counted if share["source"] not in moved)
+        told = [share for share in counted if share["source"] not in moved or "moved" in share["counts"]]
+        for share in told:
+            if "unreadable_file" in share["counts"]["quarantined"] and share["source"] in moved:
+                progress(f"{share['text']}; it is read once it can be")
+        total = Tally.of(share["counts"] for share in told)
         return StoredLog(total.log(), dict(total.tables), len(found))
 
     def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "query_of", "record_of", "version_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "is_moved", "query_of", "record_of", "version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -111,3 +111,9 @@ def query_of(row: dict[str, Any]) -> LoggedQuery:
         bytes_read=row["bytes_read"],
         partial=bool(row["partial"]),
     )
+
+
+def is_moved(shares: Sequence[dict[str, Any]]) -> bool:
+    """Whether a log was renamed while it was read, so that its shares are of two files, or could not be read."""
+    marks = {json.dumps(share["counts"]["mark"]) for share in shares}
+    return len(marks) > 1 or any("moved" in share["counts"] for share in shares)

@@ -128,6 +128,34 @@ def test_a_history_server_folder(tmp_path: Path) -> None:
     assert ingest([str(compacted)]).used < whole.used
 
 
+@pytest.mark.parametrize("old_state", [False, True])
+def test_what_comes_after_a_compaction_is_read(tmp_path: Path, old_state: bool) -> None:
+    """A compacted log has fewer lines, and what was added to it is none that was read."""
+    lines = gzip.decompress((LOGS / "spark-4.2.0-full.gz").read_bytes()).splitlines(keepends=True)
+    log = tmp_path / "eventlog_v2_local-1"
+    log.mkdir()
+    (log / "events_1_local-1").write_bytes(b"".join(lines[:100]))
+    (log / "events_2_local-1").write_bytes(b"".join(lines[100:120]))
+    (listed,) = list_logs(str(tmp_path))
+    first = list(lines_of(listed))
+    last = max(line.position for line in first if line.reason is None)
+    (log / "events_3_local-1").write_bytes(b"".join(lines[120:]))
+    (grown,) = list_logs(str(tmp_path))
+    rest = [line.timestamp for line in lines_of(grown, after=last)]
+    if old_state:  # its positions were lines of all files together
+        last = last - 20_000_000_000 + 100
+        assert [line.timestamp for line in lines_of(grown, after=last)] == rest
+        return
+    (log / "events_1_local-1").unlink()
+    (log / "events_2_local-1").rename(log / "events_2_local-1.compact")
+    (log / "events_2_local-1.compact").write_bytes(b"".join(lines[:3]))
+    (compacted,) = list_logs(str(tmp_path))
+    found = [line.timestamp for line in lines_of(compacted, after=last)]
+    assert found == [line.timestamp for line in lines_of(compacted) if line.position > 30_000_000_000]
+    assert len(found) > 20
+    assert found == rest[-len(found) :]
+
+
 def test_what_was_read_is_known_where_the_log_says_it() -> None:
     found = ingest([str(LOGS / "default")])
     assert found.used == 3

@@ -208,6 +208,20 @@ def test_a_log_that_is_being_compressed_is_left_until_it_is_through(store: Store
     assert sorted(store.read) == list(range(MANY + 3))
 
 
+def test_a_log_that_is_compressed_under_its_own_name_and_begun_anew_loses_nothing(store: Store) -> None:
+    """Nothing but the content tells it from one that is compressed and kept."""
+    log, packed = store.folder / "queries.jsonl", store.folder / "queries.jsonl.gz"
+    log.write_text(lines(0, MANY))
+    packed.write_bytes(gzip.compress(log.read_bytes()))  # and kept
+    assert store.night() == ["queries.jsonl"]
+    packed.write_bytes(gzip.compress((lines(0, MANY + 5)).encode()))
+    log.write_text("")
+    assert "queries.jsonl.gz" in store.night()
+    log.write_text(lines(MANY + 5, 7))
+    store.night()
+    assert sorted(store.read) == list(range(MANY + 12))
+
+
 @pytest.mark.parametrize("name", ["q.sql.1", "q.csv-20261127", "q.sql.2.gz", "q.jsonl.2026-11-27", "app.log.1"])
 def test_rotated_logs_of_every_kind_are_listed(tmp_path: Path, name: str) -> None:
     (tmp_path / name).write_text("SELECT 1;")

@@ -260,6 +260,36 @@ def test_csv_parquet_and_scripts(tmp_path: Path) -> None:
     assert (log.queries[0].rows_read, log.queries[0].bytes_read) == (100, 2000)
 
 
+SCRIPT = "SELECT a FROM t WHERE a = 1;\r\nSELECT a FROM t WHERE a = 2;\r\n"
+TABLE = "time,statement\n" + "".join(f"{i},SELECT a FROM t WHERE a = {i}\n" for i in range(2))
+TEXTS = [("a.jsonl", LINES.decode()), ("a.csv", TABLE), ("a.sql", SCRIPT)]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-be"])
+@pytest.mark.parametrize(("name", "text"), [*TEXTS, ("a", LINES.decode())])
+def test_texts_as_windows_writes_them(tmp_path: Path, encoding: str, name: str, text: str) -> None:
+    mark = "\ufeff" if encoding == "utf-16-be" else ""
+    (tmp_path / name).write_bytes((mark + text).encode(encoding))
+    log = ingest([str(tmp_path)])
+    assert (log.used, log.quarantined) == (2, {})
+
+
+@pytest.mark.parametrize(("name", "text"), [("a.jsonl", LINES.decode()), ("a.sql", SCRIPT)])
+def test_texts_that_were_put_together_have_a_mark_of_order_in_their_midst(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_bytes(text.encode("utf-8-sig") * 2)
+    log = ingest([str(tmp_path / name)])
+    assert (log.used, log.quarantined) == (4, {})
+
+
+@pytest.mark.parametrize("nuls", [1, 10_000, 9_000_001])
+@pytest.mark.parametrize(("name", "text"), TEXTS)
+def test_nuls_before_and_after_the_text_are_no_part_of_it(tmp_path: Path, name: str, text: str, nuls: int) -> None:
+    """What was emptied while its writer kept its place, and what a machine that stopped had reserved."""
+    (tmp_path / name).write_bytes(b"\0" * nuls + text.encode() + b"\0" * (nuls if name != "a.csv" else 0))
+    log = ingest([str(tmp_path / name)])
+    assert (log.used, log.quarantined) == (2, {})
+
+
 def test_bad_lines_are_quarantined_with_their_position_and_nothing_after_them_is_lost(tmp_path: Path) -> None:
     good = json.dumps({"statement": "SELECT a FROM t WHERE a = 1"}).encode()
     bad = [b"{", b"[1, 2]", b'{"statement": 5}', b'{"x": "\xff\xfe"}', b'"SELECT a FROM t"', b"[" * 100_000, b"null"]
@@ -297,10 +327,10 @@ def test_a_folder_that_cannot_be_listed_is_one_sentence(tmp_path: Path, monkeypa
     class _Closed(fs.FileSelector):  # type: ignore[misc]
         """As if this user might not read the folder ``closed``; the tests may run as root, who may."""
 
-        def __init__(self, base_dir: str) -> None:
+        def __init__(self, base_dir: str, **options: bool) -> None:
             if base_dir.endswith("closed"):
                 raise PermissionError(13, f"Cannot list directory '{base_dir}'")
-            super().__init__(base_dir)
+            super().__init__(base_dir, **options)
 
     (tmp_path / "a.sql").write_text("SELECT 1;")
     (tmp_path / "closed").mkdir()

@@ -1,0 +1,202 @@
+"""Logs that move while they are listed and read: linked, grown, emptied, gone, or not to be read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import pytest
+
+from zorder_pipeline.errors import LogError
+from zorder_pipeline.query_log.intake import files, reader
+from zorder_pipeline.query_log.intake.files import LogFile, list_logs
+from zorder_pipeline.query_log.intake.ingest import ingest
+from zorder_pipeline.query_log.intake.intake import find_new
+from zorder_pipeline.query_log.intake.known import KnownLogs
+from zorder_pipeline.query_log.intake.marks import mark_of
+from zorder_pipeline.query_log.intake.parts import MOVED, Part, rows_of
+from zorder_pipeline.query_log.statements.catalog import Catalog
+
+
+def lines(first: int, count: int) -> str:
+    return "".join(
+        json.dumps({"statement": f"SELECT a FROM t WHERE a = {i}"}) + "\n" for i in range(first, first + count)
+    )
+
+
+def told(*parts: Part) -> Iterator[dict[str, Any]]:
+    """What the rows of kind ``file`` say."""
+    for batch in rows_of(parts, Catalog()):
+        for row in batch.to_pylist():
+            if row["kind"] == "file":
+                yield row | {"counts": json.loads(row["counts"])}
+
+
+def names(folder: Path) -> list[str]:
+    return [log.source.removeprefix(f"{folder}/") for log in list_logs(str(folder))]
+
+
+def test_a_file_is_read_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
+    folder, beside = tmp_path / "logs", tmp_path / "beside"
+    (folder / "days").mkdir(parents=True)
+    beside.mkdir()
+    (folder / "days" / "monday.jsonl").write_text(lines(0, 3))
+    (folder / "a_link.jsonl").symlink_to("days/monday.jsonl")
+    (folder / "a_folder").symlink_to("days")
+    (folder / "days" / "up").symlink_to("..")
+    (folder / "nowhere.jsonl").symlink_to("gone.jsonl")
+    assert names(folder) == ["days/monday.jsonl"]
+    (beside / "tuesday.jsonl").write_text(lines(3, 2))
+    (beside / "back").symlink_to(folder)
+    (folder / "beside").symlink_to(beside)
+    (folder / "again").symlink_to(beside)
+    assert names(folder) == ["days/monday.jsonl", "again/tuesday.jsonl"]
+    assert ingest([str(folder)]).used == 5
+
+
+def test_a_file_in_a_hidden_folder_is_found_by_its_link(tmp_path: Path) -> None:
+    (tmp_path / "..2024").mkdir()
+    (tmp_path / "..2024" / "queries.jsonl").write_text(lines(0, 3))
+    (tmp_path / "..data").symlink_to("..2024")
+    (tmp_path / "queries.jsonl").symlink_to("..data/queries.jsonl")
+    assert names(tmp_path) == ["queries.jsonl"]
+
+
+def test_the_shares_of_a_log_that_grows_end_where_it_ended_when_it_was_listed(tmp_path: Path) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text(lines(0, 10) + '{"statement": "SEL')
+    (listed,) = list_logs(str(log))
+    shares = [Part(listed, "UTC", "a", share=(i, 2)) for i in range(2)]
+    (first,) = told(shares[0])
+    with log.open("a") as stream:
+        stream.write('ECT a FROM t WHERE a = 10"}\n' + lines(11, 6))
+    (second,) = told(shares[1])
+    assert max(first["position"], second["position"]) == 10
+    assert first["counts"]["used"] + second["counts"]["used"] == 10
+    (grown,) = list_logs(str(log))
+    (rest,) = told(Part(grown, "UTC", "a", after=10, mark=mark_of(listed)))
+    assert (rest["counts"]["used"], rest["position"]) == (7, 17)
+
+
+def _emptied(log: Path) -> None:
+    log.with_suffix(".1").write_text(log.read_text())
+    log.write_text("")
+
+
+def _renamed(log: Path) -> None:
+    log.rename(log.with_suffix(".1"))
+    log.write_text(lines(90, 40))
+
+
+@pytest.mark.parametrize("move", [_emptied, _renamed])
+def test_a_log_that_is_rotated_while_it_is_read_is_left_to_the_next_night(
+    tmp_path: Path, move: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = tmp_path / "a.jsonl"
+    log.write_text(lines(0, 20))
+    opened = reader.open_log
+
+    def rotated(one: LogFile, part: str) -> BinaryIO:
+        found = opened(one, part)
+        if (tmp_path / "a.1").exists():
+            return found
+        move(log)
+        return found
+
+    (listed,) = list_logs(str(log))
+    monkeypatch.setattr(reader, "open_log", rotated)
+    assert [row["counts"] for row in told(Part(listed, "UTC", "a"))] == [MOVED]
+
+
+def test_a_file_that_vanishes_or_cannot_be_read_costs_no_other_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in "abc":
+        (tmp_path / f"{name}.jsonl").write_text(lines(0, 3))
+    opened = files.opened
+
+    class Forbidden:
+        def read(self, size: int = -1) -> bytes:
+            raise PermissionError(13, "Permission denied")
+
+    def refused(stream: files._Stored) -> BinaryIO:
+        if stream.part.endswith("b.jsonl"):
+            stream.stream = Forbidden()
+        return opened(stream)
+
+    monkeypatch.setattr(files, "opened", refused)
+    parts = find_new(str(tmp_path), "auto", "UTC", KnownLogs()).parts
+    (tmp_path / "c.jsonl").unlink()
+    a, b, c = told(*parts)
+    assert (a["counts"]["used"], b["counts"]["used"], c["counts"]) == (3, 0, MOVED)
+    assert (b["counts"]["quarantined"], b["counts"]["moved"]) == ({"unreadable_file": 1}, True)
+    assert b["text"] == f"query log {tmp_path}/b.jsonl cannot be read: [Errno 13] Permission denied"
+    found = ingest([str(tmp_path)])
+    assert (found.used, found.quarantined) == (3, {"unreadable_file": 1})
+    with pytest.raises(LogError, match=r"b\.jsonl cannot be read"):
+        ingest([str(tmp_path / "b.jsonl")])
+
+
+def test_a_folder_that_vanishes_while_its_neighbours_are_listed_is_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.jsonl").write_text(lines(0, 3))
+    made = files._file
+
+    def vanishing(*given: Any) -> LogFile:
+        (tmp_path / "b" / "x.jsonl").unlink(missing_ok=True)
+        if (tmp_path / "b").exists():
+            (tmp_path / "b").rmdir()
+        return made(*given)
+
+    monkeypatch.setattr(files, "_file", vanishing)
+    assert names(tmp_path) == ["a/x.jsonl"]
+
+
+@pytest.mark.parametrize(
+    ("name", "whole", "cut"),
+    [
+        ("log.csv", 'time,statement\n1,"SELECT a FROM t WHERE a = 1"\n2,"SELECT a FROM t\nWHERE a = 22"\n', 12),
+        ("log.csv", 'time,statement\n1,"SELECT a FROM t WHERE a = 1"\n2,"SELECT a FROM t\nWHERE a = 22"\n', 14),
+        ("log.csv", "statement,user\nSELECT a FROM t WHERE a = 1,ann\nSELECT a FROM t WHERE a = 22,ann\n", 6),
+        ("log.csv", "time,statement\n1,SELECT a FROM t WHERE a = 1\n2,SELECT a FROM t WHERE a = 22\n", 4),
+        ("log.sql", "SELECT a FROM t WHERE a = 1;\nSELECT a FROM t WHERE a = 22;\n", 5),
+    ],
+)
+def test_a_record_that_is_cut_off_is_read_when_it_is_whole(tmp_path: Path, name: str, whole: str, cut: int) -> None:
+    log = tmp_path / name
+    log.write_text(whole[:-cut])
+    (listed,) = list_logs(str(log))
+    (first,) = told(Part(listed, "UTC", "a"))
+    assert (first["counts"]["used"], first["position"]) == (1, 1)
+    log.write_text(whole)
+    (grown,) = list_logs(str(log))
+    (rest,) = told(Part(grown, "UTC", "a", after=1, mark=mark_of(listed)))
+    assert (rest["counts"]["used"], rest["counts"]["quarantined"], rest["position"]) == (1, {}, 2)
+
+
+def test_a_filesystem_that_fails_is_no_end_of_a_file(tmp_path: Path) -> None:
+    class Failing:
+        def __init__(self) -> None:
+            self.left = [lines(0, 3).encode()]
+
+        def read(self, size: int | None = None) -> bytes:
+            if self.left:
+                return self.left.pop()
+            raise OSError(5, "Input/output error")
+
+    stream = files._Stored(Failing(), "/logs/a.jsonl", None)
+    assert stream.read(10)
+    with pytest.raises(LogError, match=r"query log /logs/a\.jsonl cannot be read: .*Input/output error"):
+        stream.read(10)
+
+
+def test_parquet_that_cannot_be_opened_is_told_from_damaged_one(tmp_path: Path) -> None:
+    with pytest.raises(LogError, match="cannot be read"):
+        list(reader.lines_of(LogFile(str(tmp_path / "no.parquet"), "parquet", (str(tmp_path / "no.parquet"),), 5)))
+    (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
+    assert ingest([str(tmp_path / "bad.parquet")]).quarantined == {"damaged_file": 1}
