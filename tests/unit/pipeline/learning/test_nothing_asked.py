@@ -33,7 +33,7 @@ def test_the_cause_is_told(tmp_path: Path, lines: list[str], told: str) -> None:
 
 
 def test_lines_that_are_no_log_are_told(tmp_path: Path) -> None:
-    (tmp_path / "log.jsonl").write_bytes(b"\xff\xfe\x00garbage\n{no JSON\n")
+    (tmp_path / "log.jsonl").write_bytes(b"\xff\x00garbage\n{no JSON\n")
     log = ingest([str(tmp_path)], aliases={"t": "t"})
     assert why_nothing(log, []).startswith("2 lines cannot be used (1: ")
 
