@@ -125,7 +125,7 @@ PLACES = [
 ]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("place", [*PLACES[:3], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[3:])])
 def test_every_place_of_a_query_sees_the_same_version(
     spark: SparkSession, table: tuple[str, str], tmp_path: Path, place: str
 ) -> None:

@@ -18,7 +18,7 @@ from zorder_pipeline.pipeline import stored_log
 from zorder_pipeline.query_log import recorder
 
 
-@pytest.mark.parametrize("form", ["{}", "file://{}"])
+@pytest.mark.parametrize("form", ["{}", pytest.param("file://{}", marks=pytest.mark.slow)])
 def test_executions_become_queries_of_the_state(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, form: str
 ) -> None:
