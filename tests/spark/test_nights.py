@@ -321,7 +321,7 @@ def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: Sp
 
     plan, done = night(spark, path, str(log), state, costs, replace(SETTINGS, always_search=True))
     assert done.decision != "applied", done.reasons
-    remembered = tonight._remembered(Memories(spark, state).newest(plan.table_id))
+    remembered = tonight._noted(Memories(spark, state), open_table(spark, path))
     assert remembered.drift is not None
     assert {remembered.drift.real.present} == here, "the nights are counted from the first one on"
 

@@ -177,11 +177,15 @@ class KeySpec:
         learned = {now: (name, kind) for now, name, kind in self.learned_as}
         types = {feature.column: feature.type for feature in self.features if not feature.expression}
         called: dict[str, tuple[str, str]] = {}
+        taken = {name.lower() for name in (*types, *self.tie_break)}
         for name in dict.fromkeys((*types, *self.tie_break)):
             column, kind = schema.called(name), types.get(name, "")
             if column is None or (kind and kind != column.type and not _widened(kind, column.type)):
                 continue
             now = name if column.name.lower() == name.lower() else column.name, kind and column.type
+            if now[0] != name and now[0].lower() in taken:
+                continue  # it swapped places with another of them, which is gone
+            taken.add(now[0].lower())
             if now != (name, kind):
                 called[name] = now
         if not called:

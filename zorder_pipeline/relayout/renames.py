@@ -22,7 +22,7 @@ Path = tuple[str, ...]
 
 MAPPING = "delta.columnMapping.mode"
 RENAME, ADD = "RENAME COLUMN", "ADD COLUMNS"
-REPLACED = re.compile(r"(CREATE OR )?REPLACE TABLE")
+REPLACED = re.compile(r"(CREATE OR )?REPLACE TABLE|CLONE")
 GIVEN = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Physical name of a column that the table got under column mapping; one that was there before keeps its first name."""
 
@@ -30,9 +30,10 @@ GIVEN = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 def with_former_names(snapshot: TableSnapshot) -> TableSchema:
     """The schema of a table with the names that its columns had before, as far as its history is kept.
 
-    Without column mapping no column can be renamed, and nothing is looked up.
+    Without column mapping no column can be renamed, and those that have their first names were not: nothing is looked
+    up then.
     """
-    if snapshot.properties.get(MAPPING, "none") == "none":
+    if snapshot.properties.get(MAPPING, "none") == "none" or all(x.physical == x.path for x in snapshot.leaves):
         return snapshot.schema
     commits = [row for row in history_of(snapshot) if int(row["version"]) <= snapshot.version]
     return TableSchema(snapshot.schema.columns, former_names(snapshot.leaves, commits))
@@ -55,11 +56,10 @@ def former_names(leaves: Sequence[Leaf], commits: Sequence[Row]) -> tuple[tuple[
         asked = row["operationParameters"] or {}
         if row["operation"] == RENAME:
             before, after = _path(asked.get("oldColumnPath", "")), _path(asked.get("newColumnPath", ""))
-            called = {_renamed(path, after, before): name for path, name in called.items()}
+            called = {_renamed(path, after, before): name for path, name in _without([before], called).items()}
             found = {".".join(path): name for path, name in called.items() if path not in present} | found
         elif row["operation"] == ADD:
-            added = _added(asked)
-            called = {path: name for path, name in called.items() if not any(path[: len(a)] == a for a in added)}
+            called = _without(_added(asked), called)
         elif REPLACED.match(row["operation"]):
             break
     for leaf in leaves:
@@ -71,6 +71,11 @@ def former_names(leaves: Sequence[Leaf], commits: Sequence[Row]) -> tuple[tuple[
 
 def _renamed(path: Path, after: Path, before: Path) -> Path:
     return (*before, *path[len(after) :]) if after and path[: len(after)] == after else path
+
+
+def _without(paths: Sequence[Path], called: Mapping[Path, str]) -> dict[Path, str]:
+    """Without the columns that came later than others at these paths."""
+    return {path: name for path, name in called.items() if not any(p and path[: len(p)] == p for p in paths)}
 
 
 def _path(text: str) -> Path:

@@ -12,6 +12,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.state.begun import Beginnings, Begun
 from zorder_pipeline.state.ledger import Ledger
@@ -40,15 +41,22 @@ def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> 
     """
     beginnings = Beginnings(snapshot.spark, state)
     for begun in beginnings.of_table(snapshot.table_id):
-        newer = snapshot.version - begun.version
-        commits = history_of(snapshot, newer) if newer > 0 else []
-        mine = [row for row in commits if rewrote(row) and run_of(row) == begun.run]
-        if mine:
-            _record(snapshot, state, begun, mine)
-            versions = ", ".join(str(row["version"]) for row in reversed(mine))
-            say(f"version {versions} was committed by a run that ended before it could record that; it is recorded now")
-        if mine or time.time() - begun.begun_at > LONGEST:
-            beginnings.forget(begun)
+        try:
+            _look_for(snapshot, state, begun, beginnings, say)
+        except Exception as error:  # the books are no reason to let a table lie
+            say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
+
+
+def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, beginnings: Beginnings, say: Progress) -> None:
+    newer = snapshot.version - begun.version
+    commits = history_of(snapshot) if newer > 0 else []
+    mine = [row for row in commits if rewrote(row) and run_of(row) == begun.run]
+    if mine:
+        _record(snapshot, state, begun, mine)
+        versions = ", ".join(str(row["version"]) for row in reversed(mine))
+        say(f"version {versions} was committed by a run that had not recorded that; it is recorded now")
+    if mine or time.time() - begun.begun_at > LONGEST:
+        beginnings.forget(begun)
 
 
 def _record(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row]) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+
+from py4j.protocol import Py4JError
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.java import has_jvm, java_class
@@ -56,15 +59,16 @@ class Beginnings:
     def __init__(self, spark: SparkSession, state: str) -> None:
         self.spark, self.folder = spark, f"{state.rstrip('/')}/{FOLDER}"
 
-    def note(self, begun: Begun) -> None:
-        """Make the file of a relayout."""
+    def note(self, begun: Begun) -> bool:
+        """Make the file of a relayout; whether it is there."""
         if not has_jvm(self.spark):
-            return
+            return False
         stream = self._files.create(self._path(self._file(begun)), True)
         try:
-            stream.write(bytearray(json.dumps(asdict(begun) | {"plan": begun.plan.to_json()}).encode()))
+            stream.write(bytearray(json.dumps(vars(begun) | {"plan": begun.plan.to_json()}).encode()))
         finally:
             stream.close()
+        return True
 
     def forget(self, begun: Begun) -> None:
         """Remove the file of a relayout, if there is one."""
@@ -75,17 +79,23 @@ class Beginnings:
         """Relayouts of a table that were begun and not recorded: they are at work, or were cut off."""
         if not has_jvm(self.spark):
             return
-        for status in self._files.globStatus(self._path(f"{self.folder}/{table_id}.*.json")) or ():
-            stream = self._files.open(status.getPath())
-            try:
-                text = bytes(stream.readAllBytes())
-            finally:
-                stream.close()
-            try:
-                found = json.loads(text)
-                yield Begun(**found | {"plan": Plan.from_json(found["plan"])})
-            except (ValueError, TypeError, KeyError, PlanError):  # half of it, or by another version: as if none were
+        folder = self._path(self.folder)
+        for status in self._files.listStatus(folder) if self._files.exists(folder) else ():
+            place = status.getPath()
+            if not re.fullmatch(rf"{re.escape(table_id)}\..*\.json", place.getName()):
                 continue
+            try:
+                found = json.loads(self._text(place))
+                yield Begun(**found | {"plan": Plan.from_json(found["plan"])})
+            except (ValueError, TypeError, KeyError, PlanError, Py4JError):
+                continue  # gone meanwhile, half of it, or by another version: as if none were
+
+    def _text(self, place: Any) -> bytes:
+        stream = self._files.open(place)
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
 
     def _file(self, begun: Begun) -> str:
         return f"{self.folder}/{begun.plan.table_id}.{begun.run.rpartition(' ')[2]}.json"

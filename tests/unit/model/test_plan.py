@@ -138,6 +138,14 @@ def test_a_layout_follows_whole_numbers_that_are_widened() -> None:
             dataclasses.replace(PLAN, spec=spec).refuse_unless_fits("id-1", schema)
 
 
+def test_a_column_in_the_place_of_another_one_is_not_taken_for_both() -> None:
+    spec = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1), FeatureCodes("b", "int", (5,), (0, 1), 1)), (0, 1))
+    swapped_in = TableSchema((Column("a_old", "int"), Column("a", "int")), (("b", "a"),))
+    assert spec.as_called(swapped_in) is spec
+    with pytest.raises(PlanError, match="column b of the plan's layout is gone"):
+        dataclasses.replace(PLAN, spec=spec, schema_hash="").refuse_unless_fits("id-1", swapped_in)
+
+
 def test_a_layout_by_a_column_that_is_gone_or_taken_stays_as_it_is() -> None:
     assert SPEC.as_called(TableSchema((Column("s", "string"),))) is SPEC
     assert SPEC.as_called(TableSchema((Column("a", "double"), Column("s", "string")), (("b", "a"),))) is SPEC

@@ -68,6 +68,11 @@ def test_what_a_name_meant_before_the_column_came_is_not_its_former_name(later: 
     assert former_names([leaf("b")], commits) == (("a", "b"),)
 
 
+def test_a_column_that_a_write_added_under_a_former_name_is_another_one() -> None:
+    commits = history(rename("w", "x"), rename("x", "y"), ("WRITE", {"mode": "Append"}))
+    assert dict(former_names([leaf("y"), leaf("x")], commits)) == {"w": "y"}
+
+
 def test_renames_that_a_restore_took_back_are_passed_over() -> None:
     commits = history(WRITE, rename("a", "b"), WRITE, ("RESTORE", {"version": "0"}), rename("a", "c"))
     assert former_names([leaf("c")], commits) == (("a", "c"),)

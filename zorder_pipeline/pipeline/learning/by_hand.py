@@ -68,6 +68,7 @@ def layout_by_hand(
     order = in_sequence if curve == "sequence" else round_robin(counts)
     kind = "interleave" if curve == "sequence" else curve
     features: Sequence[FeatureCodes]
+    learned_as: tuple[tuple[str, str, str], ...] = ()
     rows: int | None = int(snapshot.files().rows.sum())
     timed = [column.name for column in columns if column.value_type.family in TIMES]
     if encoding == "bits":
@@ -75,16 +76,17 @@ def layout_by_hand(
             raw_encoding(c.name, c.type, count, _bounds(snapshot, c)) for c, count in zip(columns, counts, strict=True)
         ]
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
-        features, rows = known.features, known.rows
+        features, rows, learned_as = known.features, known.rows, known.learned_as
     else:
         features = _ranked(snapshot, columns, counts, settings)
-    clock = (timed or [column.name for column in columns])[0]
+    ties, clock = tuple(column.name for column in columns), (timed or [column.name for column in columns])[0]
+    spec = KeySpec(tuple(features), order, kind, ties, rows=rows, clock=clock, learned_as=learned_as)
     return Plan(
         table=snapshot.location,
         table_id=snapshot.table_id,
         schema_hash=snapshot.schema.fingerprint,
         delta_version=snapshot.version,
-        spec=KeySpec(tuple(features), order, kind, tuple(column.name for column in columns), rows=rows, clock=clock),
+        spec=spec,
         origin="manual",
         target_file_rows=target_rows(snapshot, settings),
         notes=_without_statistics(columns),

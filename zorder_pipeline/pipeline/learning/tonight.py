@@ -91,7 +91,9 @@ def _recalled(noted: Memory, snapshot: TableSnapshot) -> tuple[Memory, TableSche
     schema = snapshot.asked_schema
     known = dict(schema.former)
     for old, was in noted.former.items():
-        if old not in known and schema.find(old) is None and (column := schema.called(was)) is not None:
+        if old in known or schema.find(old) is not None or was in known.values():  # or another column has it since
+            continue
+        if (column := schema.called(was)) is not None:
             known[old] = column.name
     schema = replace(schema, former=tuple(known.items()))
     rivals = {name: replace(rival, spec=rival.spec.as_called(schema)) for name, rival in noted.rivals.items()}

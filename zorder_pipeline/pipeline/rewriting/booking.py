@@ -47,6 +47,7 @@ class Booking:
     verify: str
     progress: Progress
     _begun: Begun | None = field(default=None, init=False)
+    _noted: bool = field(default=False, init=False)
 
     def begin(self, run: str) -> None:
         """Note what would be recorded, for the next run if this one does not live to do it."""
@@ -54,7 +55,7 @@ class Booking:
         size = self.would.bytes_rewritten
         self._begun = Begun(run, self.snapshot.version, time.time(), self.plan, size, self.gate, known)
         try:
-            Beginnings(self.snapshot.spark, self.state).note(self._begun)
+            self._noted = Beginnings(self.snapshot.spark, self.state).note(self._begun)
         except Exception as error:  # what follows from a state that cannot be written is told after the commit
             self.progress(f"{self.state} cannot be written ({reason_of(error)})")
 
@@ -67,7 +68,8 @@ class Booking:
             ledger = Ledger(self.snapshot.spark, self.state)
             ledger.record(self.plan, layout, done.version, vars(done), self.gate, known)
         except Exception as error:
-            why = f"could not be recorded in {self.state} ({reason_of(error)}); the next run does it"
+            why = f"could not be recorded in {self.state} ({reason_of(error)})"
+            why += "; the next run does it" if self._noted else ", so its promise will not be checked"
             return f"version {done.version} of {self.snapshot.location} is committed, but {why}"
         return ""
 
