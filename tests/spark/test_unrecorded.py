@@ -67,7 +67,7 @@ def test_what_was_committed_is_recorded_by_the_next_run_with_its_plan_once(
     spark.sql(f"INSERT INTO delta.`{path}` SELECT * FROM delta.`{path}` LIMIT 10")
     found = pipeline.present_plan(spark, open_table(spark, path), state, progress=said.append)
     assert found == plan
-    assert said == ["version 2 was committed by a run that ended before it could record that; it is recorded now"]
+    assert said == ["version 2 was committed by a run that had not recorded that; it is recorded now"]
     (entry,) = Ledger(spark, state).entries()
     before = open_table(spark, path, 1).files()
     assert (entry.version, entry.replaced_version, entry.credited) == (2, 1, 1.0)
