@@ -45,12 +45,12 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
     ) -> Iterator[Output[AnalysedTable]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.pipeline.learning import drawing
-        from zorder_pipeline.pipeline.renames import as_called_now
+        from zorder_pipeline.pipeline.renames import queries_of
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
-            queries = as_called_now(log.of_table([table.name]), snapshot.asked_schema)
+            queries = queries_of(log, [table.name], snapshot)
             settings = learn_settings(table, redact_key(spark.session, config))
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):

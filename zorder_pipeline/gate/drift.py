@@ -209,9 +209,5 @@ def schema_changes(
         for name, kind in before.items()
         if name in now and now[name] != kind
     ]
-    return (
-        *called,
-        *gone,
-        *other,
-        *(f"column {name} is new ({kind})" for name, kind in now.items() if name not in before),
-    )
+    new = [f"column {name} is new ({kind})" for name, kind in now.items() if name not in before]
+    return (*called, *gone, *other, *new)

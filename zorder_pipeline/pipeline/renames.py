@@ -7,15 +7,25 @@ from dataclasses import replace
 
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import TableSchema
-from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.statements.expressions import with_names
 from zorder_pipeline.relayout.leaves import Leaf
+from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["as_called_now", "as_called_then"]
+__all__ = ["as_called_now", "as_called_then", "queries_of"]
 
 EVERYTHING = And(())
 Called = Mapping[str, str | None]
 """Another name by the one that is used, in lower case; None where that says nothing there."""
+
+
+def queries_of(log: QueryLog, names: Sequence[str], snapshot: TableSnapshot) -> tuple[LoggedQuery, ...]:
+    """A table's queries, by the names that its columns have now.
+
+    Args:
+        names: what the log calls the table.
+    """
+    return as_called_now(log.of_table(names), snapshot.asked_schema)
 
 
 def as_called_now(queries: Sequence[LoggedQuery], schema: TableSchema) -> tuple[LoggedQuery, ...]:

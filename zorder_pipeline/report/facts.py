@@ -14,7 +14,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
-from zorder_pipeline.pipeline.renames import as_called_now
+from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.ledger import Entry, Ledger
 
@@ -64,7 +64,7 @@ def gather(
         names: what the log calls the table.
         state: folder of the state; None when there is none.
     """
-    queries = as_called_now(log.of_table(names), snapshot.asked_schema)
+    queries = queries_of(log, names, snapshot)
     boxes = boxes_of(queries, snapshot.schema)
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()

@@ -16,7 +16,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog, boxes_of
 from zorder_pipeline.pipeline.reading.statistics import statistics_features
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
-from zorder_pipeline.pipeline.renames import as_called_now
+from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -62,7 +62,7 @@ def analyse(
         refuse_place(settings.study)
     if not read_only and (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)
-    queries = as_called_now(log.of_table(names), snapshot.asked_schema)
+    queries = queries_of(log, names, snapshot)
     reading = settings.enriched_share > 0
     statistics = statistics_features(snapshot, queries) if reading else ()
     usable = [query for query in queries if query.usable]

@@ -36,9 +36,9 @@ def compared(
     """
     conditions = [query.condition for query in queries]
     asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
-    statements = as_called_now(asked.each(queries), now.asked_schema)
     if asked.conditions < ENOUGH:
         return None
+    statements = as_called_now(asked.each(queries), now.asked_schema)
     try:
         before, after = (_at(now, version, statements, pages) for version in versions)
     except TableError:

@@ -24,7 +24,7 @@ from zorder_pipeline.pipeline.learning.sizes import query_bytes, sought_rows, ta
 from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, stored_log
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
-from zorder_pipeline.pipeline.renames import as_called_now
+from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -148,7 +148,7 @@ def _log_words(sources: Sequence[LogSource | str]) -> str:
 def _one(
     spark: SparkSession, name: str, snapshot: TableSnapshot, log: QueryLog, settings: LearnSettings, log_words: str
 ) -> TableTriage:
-    queries = as_called_now(log.of_table([name]), snapshot.asked_schema)
+    queries = queries_of(log, [name], snapshot)
     facts = _facts(name, snapshot, queries)
     if not facts.queries or not facts.rows:
         return replace(facts, problem="no query of it in the log" if facts.rows else "the table is empty")

@@ -20,7 +20,7 @@ from zorder_pipeline.model.zone_map import ColumnZones
 from zorder_pipeline.pipeline.learning.nothing_asked import why_nothing
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
-from zorder_pipeline.pipeline.renames import as_called_now
+from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.footers import read_footers, row_groups
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.file_list import FileList
@@ -56,7 +56,7 @@ def evaluate(
     say = progress or silent
     snapshot = open_table(spark, table)
     log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
-    queries = as_called_now(log.of_table([snapshot.location]), snapshot.asked_schema)
+    queries = queries_of(log, [snapshot.location], snapshot)
     if not queries:
         raise TableError(f"none of the {log.lines} statements reads {snapshot.location}: {why_nothing(log, queries)}")
     asked = Asked.alike([query.condition for query in queries])  # each condition is told once

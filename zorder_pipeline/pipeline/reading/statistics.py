@@ -28,7 +28,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource, TableAnalysis
-from zorder_pipeline.pipeline.renames import as_called_now
+from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.file_numbers import numbers
 from zorder_pipeline.reading.file_stats import FileStats, Gathered, same_files
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
@@ -107,7 +107,7 @@ def update_statistics(
     wanted = list(features)
     if logs:
         log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
-        queries = as_called_now(log.of_table([snapshot.location]), snapshot.asked_schema)
+        queries = queries_of(log, [snapshot.location], snapshot)
         wanted += statistics_features(snapshot, queries)
         progress(f"{len(queries)} queries ask for {len(wanted)} features that Delta keeps no statistics of")
     if not wanted:
