@@ -33,13 +33,14 @@ CONDITIONS = (
     "flag",
     "a < 100 AND p = 'x'",
     "p IS NULL AND s < 'name 2'",
+    "p = 'y' AND q = DATE '2024-01-02' AND a < 300",
     "a IN (1, 500)",
     "a < 10 OR f > 0.99",
     "a >= 0",
 )
 
 
-@pytest.fixture(params=[False, True], ids=["whole", "partitioned"])
+@pytest.fixture(params=[(), ("p",), ("q", "p")], ids=["whole", "partitioned", "by two, in another order"])
 def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) -> str:
     rows = spark.range(ROWS, numPartitions=12).selectExpr(
         "id",
@@ -52,10 +53,11 @@ def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) ->
         "cast(NULL AS int) AS empty",
         "id % 7 = 0 AS flag",
         "element_at(array('x', 'y', NULL), cast(id % 3 + 1 AS int)) AS p",
+        "date_add(DATE '2024-01-01', cast(id % 2 AS int)) AS q",
     )
     found = str(tmp_path / "t")
     writer = rows.write.format("delta")
-    (writer.partitionBy("p") if request.param else writer).save(found)
+    (writer.partitionBy(*request.param) if request.param else writer).save(found)
     return found
 
 
@@ -90,7 +92,7 @@ def test_the_rewritten_table_reads_what_was_confirmed(spark: SparkSession, path:
     assert after == pytest.approx(relaid, rel=0.02, abs=PER_FILE / ROWS / 10), dict(
         zip(CONDITIONS, relaid, strict=True)
     )
-    assert after.mean() < 0.8 * before.mean()
+    assert after.mean() < 0.85 * before.mean()
 
 
 def test_a_key_of_too_many_cells_is_left_to_the_sample(spark: SparkSession, path: str) -> None:

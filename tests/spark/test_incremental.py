@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from tests.spark.test_relayout import content, make, relayout, spec_for, version
@@ -142,6 +143,23 @@ def test_a_lost_bin_says_what_was_committed_before(
     with pytest.raises(LostRaceError, match="2 of 5 bins were committed before, a new run goes on"):
         relayout(spark, path, spec_for("k"), bin_bytes=1)
     assert len(calls) == 2 + rewrite.ATTEMPTS
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("bins_before", "told"), [(1, "; 1 of 5 bins were committed before, a new run"), (0, "$")])
+def test_what_spark_fails_with_between_bins_is_a_sentence(
+    spark: SparkSession, tmp_path: Path, bins_before: int, told: str
+) -> None:
+    path, asked = partitioned(spark, tmp_path / "t"), []
+
+    def hold() -> None:
+        asked.append(1)
+        if len(asked) > bins_before:
+            raise PySparkException("the store of the stop file does not answer")
+
+    with pytest.raises(TableError, match=rf"t could not be rewritten: .* does not answer; nothing of? ?.*{told}"):
+        relayout(spark, path, spec_for("k"), bin_bytes=1, hold=hold)
+    assert version(spark, path) == bins_before
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ import pytest
 
 from tests.spark.test_accidents import plain, version
 from zorder_pipeline import pipeline
-from zorder_pipeline.errors import RecordError
+from zorder_pipeline.errors import RecordError, VerificationError
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.relayout import rewrite, unrecorded
@@ -74,9 +74,11 @@ def test_what_was_committed_is_recorded_by_the_next_run_with_its_plan_once(
     assert (entry.rows, entry.bytes_rewritten) == (int(before.rows.sum()), int(before.bytes.sum()))
     moment = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").where("version = 2").collect()[0]["timestamp"]
     assert entry.committed_at == int(moment.timestamp() * 1e6)
-    assert not left(state)
     record_late(open_table(spark, path), state, said.append)
-    assert len(said) == 1
+    assert (len(said), len(Ledger(spark, state).entries()), len(left(state))) == (1, 1, 1)
+    monkeypatch.setattr(unrecorded, "LONGEST", 0.0)
+    record_late(open_table(spark, path), state, said.append)
+    assert (len(said), left(state)) == (1, [])
 
 
 @pytest.mark.slow
@@ -108,6 +110,52 @@ def test_of_several_bins_what_was_recorded_before_is_not_counted_twice(
     record_late(open_table(spark, path), state)
     (entry,) = Ledger(spark, state).entries()
     assert (entry.version, entry.credited, entry.rows) == (3, 1.0, int(open_table(spark, path).files().rows.sum()))
+
+
+@pytest.mark.slow
+def test_a_run_that_another_recorded_while_it_worked_is_found_again_when_it_dies(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
+    plan, bins, said = layout_by_hand(spark, path, {"k": 3}), rewrite.bins_of, []
+    monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, size: bins(files, chosen, 1))
+    record, calls = Ledger.record, []
+
+    def another_first(self: Ledger, *given: object) -> None:
+        calls.append(1)
+        if len(calls) > 1:
+            raise KilledError
+        with monkeypatch.context() as patched:
+            patched.setattr(Ledger, "record", record)
+            record_late(open_table(spark, path), state, said.append)
+        record(self, *given)  # type: ignore[arg-type]
+
+    killed(spark, path, plan, state, monkeypatch, another_first)
+    assert [entry.version for entry in Ledger(spark, state).entries()] == [2]
+    record_late(open_table(spark, path), state, said.append)
+    assert [sentence.partition(" was ")[0] for sentence in said] == ["version 2", "version 3"]
+    (entry,) = Ledger(spark, state).entries()
+    assert (entry.version, entry.credited, entry.rows) == (3, 1.0, int(open_table(spark, path).files().rows.sum()))
+
+
+@pytest.mark.slow
+def test_a_commit_that_its_run_gave_up_for_lost_is_recorded(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = plain(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan, attempt = layout_by_hand(spark, path, {"k": 3}), rewrite._attempt
+
+    def lost(*given: object) -> None:
+        attempt(*given)  # type: ignore[arg-type]
+        raise VerificationError("it is not known whether it was committed")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(rewrite, "_attempt", lost)
+        with pytest.raises(VerificationError):
+            pipeline.apply(spark, path, plan, force=True, state=state)
+    assert Ledger(spark, state).entries() == []
+    assert pipeline.present_plan(spark, open_table(spark, path), state) == plan
+    assert [entry.version for entry in Ledger(spark, state).entries()] == [2]
 
 
 @pytest.mark.slow

@@ -214,3 +214,8 @@ def test_bits_are_of_columns_whose_names_may_hold_commas() -> None:
 def test_bits_that_are_none_are_refused(bits: str, told: str) -> None:
     with pytest.raises(ZorderError, match=told):
         learning._bits(bits)
+
+
+def test_a_file_for_which_there_is_no_room_is_named() -> None:
+    with pytest.raises(ZorderError, match=r"^--picture /dev/full cannot be written: no space left on device; choose"):
+        common.write_file("/dev/full", b"drawn", "--picture")

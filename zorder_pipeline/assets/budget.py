@@ -21,6 +21,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 
 from .common import QUERY_LOG, Shelf, backoff, code_reference
+from .events import spoken
 from .metadata import md, md_table
 from .records import Night
 
@@ -154,7 +155,7 @@ def _facts(found: "Mapping[str, Judgement]", core_hours: float | None) -> dict[s
     rows = [
         (
             name,
-            one.outcome.replace("_", " "),
+            spoken(one.outcome),
             sum(part.cost for part in one.parts) / 3600,
             sum(part.saving for part in one.parts) / 3600,
             _reason(one),

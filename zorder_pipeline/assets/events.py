@@ -9,7 +9,7 @@ from dagster import AssetMaterialization, AssetObservation, DagsterEvent, Markdo
 
 from zorder_pipeline.java import reason_in
 
-__all__ = ["decided", "figures_of", "note_of", "reasons_of", "scripted", "sentence_of"]
+__all__ = ["decided", "figures_of", "note_of", "reasons_of", "scripted", "sentence_of", "spoken"]
 
 DAGSTERS_FILE = "path"
 """Under this name Dagster tells in which file it keeps an asset's value."""
@@ -48,6 +48,15 @@ def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:
     plain = {name: entry for name, entry in note.metadata.items() if name not in ("reasons", DAGSTERS_FILE)}
     values = {name: entry.value for name, entry in plain.items() if not isinstance(entry, MarkdownMetadataValue)}
     return {name: value for name, value in values.items() if isinstance(value, int | float | str)}
+
+
+def spoken(decision: str) -> str:
+    """A decision as notes tell it to people; `decided` is the way back.
+
+    >>> spoken("nothing_to_do")
+    'nothing to do'
+    """
+    return decision.replace("_", " ")
 
 
 def decided(told: Any) -> str:

@@ -11,7 +11,7 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .budget import BEFORE
 from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import md, md_table, percent, picture, predicates, table_facts, workload_facts
+from .metadata import bullets, md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
 from .settings import learn_settings, redact_key
 
@@ -103,7 +103,7 @@ def _advised(context: AssetExecutionContext, shelf: Shelf, found: "TableTriage")
     for reason in reasons:
         say(f"declined: {reason}")
     facts: dict[str, Any] = {"decision": "declined", "cause": "unsupported"}
-    facts["reasons"] = md("\n".join(f"- {each}" for each in reasons))
+    facts["reasons"] = bullets(reasons)
     key = shelf.key("feature_candidates")
     context.log_event(AssetObservation(key, description=f"declined: {reasons[0]}", metadata=facts))
 

@@ -10,7 +10,8 @@ from zorder_pipeline.model.plan import Plan
 from .approval import HOW
 from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, freshness, stage_asset, told
-from .metadata import gigabytes, md, md_table, picture
+from .events import spoken
+from .metadata import bullets, gigabytes, md, md_table, picture
 from .records import Judged
 from .settings import gate_settings, rules
 
@@ -75,9 +76,9 @@ def _facts(judged: "Judgement") -> dict[str, Any]:
     ]
     assumptions = [(name.replace("_", " "), value) for name, value in decision.assumptions.items()]
     facts: dict[str, Any] = {
-        "decision": judged.outcome.replace("_", " "),
+        "decision": spoken(judged.outcome),
         "cause": decision.cause,
-        "reasons": md("\n".join(f"- {reason}" for reason in decision.reasons)),
+        "reasons": bullets(decision.reasons),
         "what could be done": md(md_table(OPTIONS, [_option(option) for option in decision.options])),
         "assumptions": md(md_table(["assumption", "value"], assumptions)),
         "files to rewrite": would.files_removed,

@@ -10,7 +10,7 @@ from zorder_pipeline.model.plan import Plan
 
 from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import md, md_table, percent, picture
+from .metadata import bullets, md, md_table, percent, picture
 from .records import AnalysedTable, SelectedFeatures
 from .settings import gate_settings, learn_settings, redact_key
 
@@ -88,7 +88,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
             say = shelf.saying(context)
             for sentence in sentences:
                 say(sentence)
-        yield Output(plan, metadata={"in words": md("\n".join(f"- {s}" for s in sentences)), **facts})
+        yield Output(plan, metadata={"in words": bullets(sentences), **facts})
 
     return _bit_allocation
 
@@ -174,7 +174,7 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
                 md_table(["column", "importance"], list(importance.items())),
             )
     if len(plan.notes):
-        facts["notes"] = md("\n".join(f"- {note}" for note in plan.notes))
+        facts["notes"] = bullets(plan.notes)
     if plan.log_watermark is not None:
         facts[NEWEST_QUERY] = MetadataValue.timestamp(plan.log_watermark / 1e6)
     return facts

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
-__all__ += ["cause_of", "counts", "log_facts", "workload_facts"]
+__all__ += ["bullets", "cause_of", "counts", "log_facts", "workload_facts"]
 
 MAX_ROWS = 40
 MAX_TEXT = 160
@@ -27,6 +27,11 @@ MAX_TEXT = 160
 def md(text: str) -> MetadataValue[Any]:
     """Markdown; above 1000 characters Dagster opens it in a dialog."""
     return MetadataValue.md(text)
+
+
+def bullets(sentences: Iterable[str]) -> MetadataValue[Any]:
+    """Sentences one below the other; `zorder_pipeline.assets.events.reasons_of` reads them again."""
+    return md("\n".join(f"- {sentence}" for sentence in sentences))
 
 
 def md_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

@@ -21,7 +21,8 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import cause_of, md
+from .events import spoken
+from .metadata import bullets, cause_of
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement, PartitionOutcome, RelayoutSettings
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["PARTITIONS", "clustered_partitions", "first_line", "keep_in_step", "noted_changes"]
+__all__ = ["PARTITIONS", "clustered_partitions", "keep_in_step", "noted_changes", "why_failed"]
 __all__ += ["partitions_of", "relayout_settings", "separately"]
 
 PARTITIONS = "clustered_partitions"
@@ -109,21 +110,21 @@ def _raise_failed(context: AssetExecutionContext, shelf: Shelf, outcomes: Sequen
     if not failed:
         return
     name, done = shelf.table.name, len(outcomes) - len(failed)
-    reasons = [f"{outcome.key}: {first_line(outcome.error)}" for outcome in failed]
+    reasons = [f"{outcome.key}: {why_failed(outcome.error)}" for outcome in failed]
     for reason in reasons:
         context.log.error(f"{name} {reason}")
     first = failed[0]
     if all(isinstance(outcome.error, LostRaceError) for outcome in failed):
         with told(context, f"{name} {first.key}"):
-            raise LostRaceError(first_line(first.error))
+            raise LostRaceError(why_failed(first.error))
     more = f" (and {len(failed) - 1} more partitions)" if len(failed) > 1 else ""
     rest = f"; the other {done} of {len(outcomes)} partitions are done" if done else ""
     raise Failure(
         f"{name} {reasons[0]}{more}{rest}",
         metadata={
             "table": name,
-            "partitions": md("\n".join(f"- {outcome.key}" for outcome in failed)),
-            "cause": md("\n".join(f"- {reason}" for reason in reasons)),
+            "partitions": bullets(outcome.key for outcome in failed),
+            "cause": bullets(reasons),
             "next step": "correct what the cause names and launch a backfill of the failed partitions",
         },
         allow_retries=False,
@@ -161,11 +162,11 @@ def _noted(
 
     It has to be yielded: what is only logged is lost with a step that fails, and then all partitions look undone.
     """
-    decision = result.decision.replace("_", " ")
+    decision = spoken(result.decision)
     facts: dict[str, Any] = {
         "decision": decision,
         **cause_of(result),
-        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "reasons": bullets(result.reasons),
         "files removed": result.files_removed,
         "files added": result.files_added,
         "files left alone": result.skipped_files,
@@ -255,5 +256,6 @@ def _run(context: AssetExecutionContext) -> dict[str, str]:
     return {"dagster/backfill": found} if found else {}
 
 
-def first_line(error: Exception | None) -> str:
+def why_failed(error: Exception | None) -> str:
+    """What an error says, or what it is called where it says nothing."""
     return reason_of(error, 600) if error is not None and str(error).strip() else type(error).__name__

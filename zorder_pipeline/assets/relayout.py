@@ -30,8 +30,9 @@ from zorder_pipeline.model.workload import LoggedQuery
 
 from .budget import AFTER, BUDGET, granted
 from .common import DeltaSparkResource, Shelf, stage_asset, told
-from .metadata import cause_of, gigabytes, md, md_table, percent, picture, table_facts
-from .partitions import first_line, noted_changes, relayout_settings, separately
+from .events import spoken
+from .metadata import bullets, cause_of, gigabytes, md, md_table, percent, picture, table_facts
+from .partitions import noted_changes, relayout_settings, separately, why_failed
 from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _carried_out(
     except Exception as error:
         if not partitioned:
             raise
-        context.log.warning(f"{shelf.table.name}: {first_line(error)}; going on partition by partition")
+        context.log.warning(f"{shelf.table.name}: {why_failed(error)}; going on partition by partition")
         result = yield from separately(context, shelf, spark, tonight)
         if result.decision != "applied":
             raise
@@ -145,7 +146,7 @@ def _promises(
             spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer
         )
     except Exception as error:  # the books are no reason to call a finished relayout failed
-        context.log.warning(f"{shelf.table.name}: promises could not be checked: {first_line(error)}")
+        context.log.warning(f"{shelf.table.name}: promises could not be checked: {why_failed(error)}")
         return {}
     for check in checks:
         if check.warning:
@@ -159,14 +160,14 @@ def _promises(
 def _declined(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, earlier: dict[str, Any] | None = None
 ) -> None:
-    decision = result.decision.replace("_", " ")
+    decision = spoken(result.decision)
     say = shelf.saying(context)
     for reason in result.reasons:
         say(f"{decision}: {reason}")
     facts: dict[str, Any] = {
         "decision": decision,
         **cause_of(result),
-        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "reasons": bullets(result.reasons),
         "Delta version": result.version,
         **(earlier or {}),
     }
@@ -214,7 +215,7 @@ def _facts(
     ]
     facts: dict[str, Any] = {
         "before and after": md(md_table(["", "before", "after"], figures)),
-        "reasons": md("\n".join(f"- {reason}" for reason in result.reasons)),
+        "reasons": bullets(result.reasons),
         "files removed": result.files_removed,
         "files added": result.files_added,
         "files left alone": result.skipped_files,

@@ -46,7 +46,8 @@ class TableOutcome:
     """How a run ended for one table.
 
     Attributes:
-        decision: ``applied``, ``declined``, ``nothing_to_do``, ``not_asked`` (no usable query) or ``failed``.
+        decision: ``applied``, ``declined``, ``postponed``, ``nothing_to_do``, ``not_asked`` (no usable query) or
+            ``failed``.
         reasons: sentences, the deciding one first.
         figures: the plain figures of the last asset that was made (files, rows, version, ...), by name.
         failed_checks: names of checks that did not pass and say that something is wrong, not merely worth a look.

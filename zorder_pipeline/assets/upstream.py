@@ -17,7 +17,7 @@ from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.model.places import local_path
-from zorder_pipeline.relayout.history import COMPACTED, OURS
+from zorder_pipeline.relayout.history import COMPACTED, MAINTENANCE, OURS
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -30,7 +30,6 @@ FURTHER, FURTHEST = 1000, 10_000
 """Commits looked at by one who wants all and has not looked before, and by anyone at most."""
 LATEST = -2
 """Says to `look` that the last few commits do."""
-UPKEEP = ("VACUUM START", "VACUUM END")
 AS_WRITTEN = ("string", "date", "byte", "short", "integer", "long")
 """Types of partition columns whose values delta-rs names as Spark does."""
 TOLD = re.compile(r"\d{20}\.(json|checkpoint\.([^.]+\.){0,2}(json|parquet))")
@@ -44,8 +43,9 @@ class Upstream:
     Attributes:
         table_id: another one when it was dropped and made anew.
         version: its newest version.
-        data_version: its newest version that is neither a relayout or compaction of ours nor a VACUUM: what a layout
-            was learned from is out of date when this one changes, not when the layout itself is written.
+        data_version: its newest version that is neither a relayout or compaction of ours nor mere maintenance, such as
+            a VACUUM: what a layout was learned from is out of date when this one changes, not when the layout itself is
+            written.
         relaid_at: time of our newest relayout or compaction among the commits looked at, milliseconds since 1970, 0
             without one.
         partitions: keys of its partitions, in order; empty for a table without.
@@ -138,7 +138,7 @@ def _is_ours(commit: Mapping[str, Any]) -> bool:
 
 
 def _changed_data(commit: Mapping[str, Any]) -> bool:
-    return not _is_ours(commit) and commit.get("operation") not in UPKEEP
+    return not _is_ours(commit) and commit.get("operation") not in MAINTENANCE
 
 
 def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple[str, ...], str]:

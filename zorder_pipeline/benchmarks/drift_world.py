@@ -20,7 +20,7 @@ from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.search import SearchSettings, search
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.model.ranges import Boxes, Interval, Range
+from zorder_pipeline.model.ranges import Boxes, Interval, Range, columns_asked
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 
@@ -88,7 +88,7 @@ class World:
     @staticmethod
     def build(rows: pa.Table, log: Log, seed: int) -> World:
         """A world over a table as it is stored: in the order in which its rows came."""
-        schema, columns = arrays(rows, {item.column for query in log.boxes for box in query for item in box})
+        schema, columns = arrays(rows, columns_asked(log.boxes))
         n = len(rows)
         chosen = np.sort(np.random.default_rng(seed).choice(n, min(SAMPLE, n), replace=False))
         sample = {name: (values[chosen], valid[chosen]) for name, (values, valid) in columns.items()}

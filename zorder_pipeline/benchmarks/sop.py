@@ -21,7 +21,7 @@ from zorder_pipeline.features.predicates import implies
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
+from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .cases import Arrays, Case, Loaded
@@ -86,7 +86,7 @@ def frequent_conditions(queries: Sequence[Boxes]) -> list[tuple[Box, float]]:
     for boxes in queries:
         for box in boxes:
             found |= dict.fromkeys([(item,) for item in box] + [box])
-    asked = [{item.column for box in boxes for item in box} for boxes in queries]
+    asked = [columns_asked([boxes]) for boxes in queries]
     counted = []
     for box in found:
         columns = {item.column for item in box}

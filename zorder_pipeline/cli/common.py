@@ -51,6 +51,7 @@ __all__ = [
     "start_spark",
     "table_option",
     "writable",
+    "write_file",
 ]
 
 Payload = dict[str, Any]
@@ -170,6 +171,19 @@ def writable(_context: click.Context, option: click.Parameter, value: str | None
     if not os.access(value if os.path.exists(value) else folder, os.W_OK):
         raise ZorderError(f"{name} {value} cannot be written: permission denied; choose another place")
     return value
+
+
+def write_file(target: str, content: bytes, option: str = "--out") -> None:
+    """Write what a command was asked to write.
+
+    Raises:
+        ZorderError: it cannot be written there.
+    """
+    try:
+        Path(target).write_bytes(content)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ZorderError(f"{option} {target} cannot be written: {why}; choose another place") from error
 
 
 out_option = click.option(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +11,7 @@ import click
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 
-from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable
+from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable, write_file
 from .numbers import FiniteRange
 from .states import existing, written
 
@@ -146,7 +145,7 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
         if check.warning:
             err.print(f"warning: {check.warning}", soft_wrap=True)
     if target is not None:
-        Path(target).write_bytes(pictures.promises_kept([check.drawn for check in books.checks]))
+        write_file(target, pictures.promises_kept([check.drawn for check in books.checks]))
         out.print(f"drawn to {target}")
     return books.to_json()
 

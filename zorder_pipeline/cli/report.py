@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
-
-from zorder_pipeline.errors import ZorderError
 
 from .common import (
     Payload,
@@ -19,6 +15,7 @@ from .common import (
     start_spark,
     table_option,
     writable,
+    write_file,
 )
 from .states import existing_state_option
 
@@ -59,12 +56,9 @@ def report(
         literals=literals,
         progress=Progress(),
     )
-    text = page(found)
-    try:
-        Path(target).write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise ZorderError(f"cannot write the report to {target}: {error.strerror}") from error
+    content = page(found).encode()
+    write_file(target, content)
     out.print(found.lead, soft_wrap=True)
     out.print(f"written to {target}", soft_wrap=True)
     sections = [section.title for section in found.sections]
-    return {"file": target, "lead": found.lead, "sections": sections, "bytes": len(text.encode())}
+    return {"file": target, "lead": found.lead, "sections": sections, "bytes": len(content)}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -19,6 +18,7 @@ from .common import (
     print_columns,
     start_spark,
     writable,
+    write_file,
 )
 from .states import existing_state_option
 
@@ -64,7 +64,7 @@ def triage(
         for item in unknown:
             out.print(f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True)
     if picture is not None and known:
-        Path(picture).write_bytes(_drawn(known))
+        write_file(picture, _drawn(known), "--picture")
         out.print(f"\npicture written to {picture}", soft_wrap=True)
     return {"tables": [item.to_json() for item in found]}
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -128,20 +128,13 @@ def _absolute(path: str, folder: Path) -> str:
 
 def _duplicates(config: PipelineConfig) -> list[Problem]:
     problems: list[Problem] = []
-    checks: Sequence[tuple[str, Callable[[TableConfig], Sequence[str]]]] = (
-        ("name", lambda table: [table.name]),
-        ("location", lambda table: [table.location] if table.location else []),
-        ("catalog", lambda table: [table.catalog] if table.catalog else []),
-        ("aliases", lambda table: table.aliases),
-    )
-    for key, values in checks:
-        owner: dict[str, str] = {}
-        for i, table in enumerate(config.tables):
-            for value in dict.fromkeys(item.lower() if key != "location" else item for item in values(table)):
-                if value in owner:
-                    what = f"is {value}, as for table {owner[value]}; each table needs its own"
-                    problems.append((("tables", i, key), what))
-                owner.setdefault(value, table.name)
+    owner: dict[str, tuple[int, str]] = {}
+    for i, table in enumerate(config.tables):
+        for key, value in _own(table):
+            first, of_whom = owner.setdefault(value, (i, table.name))
+            if first != i:
+                what = f"is {value}, as for table {of_whom}; each table needs its own"
+                problems.append((("tables", i, key), what))
     seen: set[str] = set()
     for i, log in enumerate(config.query_logs):
         if log.path in seen:
@@ -150,6 +143,15 @@ def _duplicates(config: PipelineConfig) -> list[Problem]:
     if not config.tables:
         problems.append((("tables",), "is empty; name at least one table"))
     return problems
+
+
+def _own(table: TableConfig) -> Iterator[tuple[str, str]]:
+    """What only one table can have, each with its key: its place, and all that statements may call it (in any case)."""
+    if table.location:
+        yield "location", table.location
+    called = [("name", table.name), *([("catalog", table.catalog)] if table.catalog else [])]
+    for key, value in dict.fromkeys([*called, *(("aliases", alias) for alias in table.aliases)]):
+        yield key, value.lower()
 
 
 def _missing_paths(config: PipelineConfig) -> Iterator[Problem]:

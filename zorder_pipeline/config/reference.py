@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from .models import PipelineConfig
+from .sentences import model_in
 
 __all__ = ["reference"]
 
@@ -39,7 +40,7 @@ def _section(title: str, model: type[BaseModel], seen: set[type[BaseModel]]) -> 
     yield "| key | kind | default | meaning |\n| --- | --- | --- | --- |"
     inner: list[tuple[str, type[BaseModel]]] = []
     for name, field in model.model_fields.items():
-        found = _model(field.annotation)
+        found = model_in(field.annotation)
         kind = f"see [{name}](#{name})" if found else _kind(field.annotation, field.metadata)
         if found:
             inner.append((name, found))
@@ -51,15 +52,8 @@ def _section(title: str, model: type[BaseModel], seen: set[type[BaseModel]]) -> 
             yield from _section(f"`{name}`", found, seen)
 
 
-def _model(kind: Any) -> type[BaseModel] | None:
-    """The model that a key holds, alone or in a list."""
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return kind
-    return next((found for part in get_args(kind) if (found := _model(part)) is not None), None)
-
-
 def _kind(kind: Any, limits: Any = ()) -> str:
-    bounds = [f"{words} {limit:g}" for limit, words in _bounds(limits)]
+    bounds = [f"{words} {limit:,.10g}" for limit, words in _bounds(limits)]
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         text = " or ".join(_kind(part) for part in parts if part is not type(None))

@@ -14,12 +14,18 @@ from zorder_pipeline.errors import ConfigError
 from . import models
 from .suggest import did_you_mean
 
-__all__ = ["Problem", "Source", "Where", "dotted", "kind_of", "sentence"]
+__all__ = ["Problem", "Source", "Where", "dotted", "kind_of", "model_in", "sentence"]
 
 Where: TypeAlias = tuple[int | str, ...]
 Problem: TypeAlias = tuple[Where, str]
 
 
+_BOUNDS = {
+    "greater_than_equal": "at least",
+    "greater_than": "more than",
+    "less_than_equal": "at most",
+    "less_than": "less than",
+}
 TOO_DEEP = "an anchor (&name) holds itself, or values are nested too deeply to be read"
 
 
@@ -122,10 +128,8 @@ def sentence(detail: ErrorDetails) -> Problem:
         case "literal_error":
             options = [str(option) for option in get_args(_literal_at(model, where))]
             return where, f"must be one of {', '.join(options)}, not {given!r}{did_you_mean(str(given), options)}"
-        case "greater_than_equal" | "greater_than" | "less_than_equal":
-            limit = next(iter(context.values()))
-            bound = {"greater_than_equal": "at least", "greater_than": "more than", "less_than_equal": "at most"}
-            return where, f"must be {bound[detail['type']]} {limit:g}, not {given!r}"
+        case kind if kind in _BOUNDS:
+            return where, f"must be {_BOUNDS[kind]} {next(iter(context.values())):,.10g}, not {given!r}"
         case kind:
             if where[:2] == ("spark", "conf") and len(where) == 4:  # one error per type that a setting may have
                 where, kind = where[:3], "choice"
@@ -163,22 +167,20 @@ def _scalar(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
 
 
-_MODELS: Mapping[str, type[BaseModel]] = {
-    "spark": models.SparkConfig,
-    "query_logs": models.LogConfig,
-    "tables": models.TableConfig,
-    "search": models.SearchConfig,
-    "layout": models.LayoutConfig,
-    "gate": models.GateConfig,
-    "schedule": models.ScheduleConfig,
-    "trigger": models.TriggerConfig,
-    "monitoring": models.MonitoringConfig,
-}
+def model_in(kind: Any) -> type[BaseModel] | None:
+    """The model that a key of this type holds, alone or in a list; None of one that holds none."""
+    if isinstance(kind, type) and issubclass(kind, BaseModel):
+        return kind
+    return next((found for part in get_args(kind) if (found := model_in(part)) is not None), None)
 
 
 def _model_at(where: Where) -> type[BaseModel] | None:
-    names = [step for step in where if isinstance(step, str)]
-    return _MODELS.get(names[-1]) if names else models.PipelineConfig
+    model: type[BaseModel] | None = models.PipelineConfig
+    for step in where:
+        if isinstance(step, str):
+            field = model.model_fields.get(step) if model is not None else None
+            model = model_in(field.annotation) if field is not None else None
+    return model
 
 
 def _description(model: type[BaseModel] | None, where: Where) -> str:

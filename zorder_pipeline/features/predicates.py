@@ -10,7 +10,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any
 
 from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate, comparisons, predicate_to_json
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, to_boxes
+from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
@@ -195,7 +195,7 @@ def _stricter(a: Boxes | None, b: Boxes | None) -> bool:
     """Whether every row that satisfies ``a`` surely satisfies ``b``."""
     if a is None or b is None or a == b or not a:
         return False
-    asked = {item.column for box in b for item in box}
+    asked = columns_asked([b])
     if not asked.issubset(item.column for box in a for item in box):
         return False
     return all(any(implies(mine, other) for other in b) for mine in a)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import optuna
 
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 
 from .draft import AnyDraft, Draft, SampledTable
 from .encoding import FINE_BITS
@@ -35,9 +35,9 @@ class Training:
 
     Attributes:
         table: features are ordered by frequency.
+        estimator: tells what the training queries read of the sample under a layout.
         queries: boxes per training query.
         weights: weight of each, shape (queries,).
-        filtered: number of filtered columns of each, shape (queries,).
         settings: budget of those that search.
     """
 
@@ -50,7 +50,7 @@ class Training:
     @property
     def filtered(self) -> npt.NDArray[np.float64]:
         """Filtered columns per query, shape (queries,)."""
-        return np.array([len({item.column for box in boxes for item in box}) for boxes in self.queries], dtype=float)
+        return np.array([len(columns_asked([boxes])) for boxes in self.queries], dtype=float)
 
     def cost(self, draft: AnyDraft) -> float:
         """Mean share of rows the training queries read."""

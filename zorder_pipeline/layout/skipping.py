@@ -18,7 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
+from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType, sort_unique
 
@@ -91,7 +91,7 @@ class Estimator:
             queries: boxes per query, from `zorder_pipeline.model.ranges.to_boxes`.
             rows: rows of the sample.
         """
-        used = {item.column for boxes in queries for box in boxes for item in box}
+        used = columns_asked(queries)
         domains: dict[str, _Domain] = {}
         for name in sorted(used):
             known = schema.find(name)

@@ -15,7 +15,7 @@ from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
 
-__all__ = ["Box", "Boxes", "Interval", "Range", "to_boxes"]
+__all__ = ["Box", "Boxes", "Interval", "Range", "columns_asked", "to_boxes"]
 
 MAX_BOXES = 64
 """Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper
@@ -96,6 +96,11 @@ def _as_written(predicate: Predicate) -> Predicate:
         case Or(children):
             return Or(tuple(_as_written(child) for child in children))
     return predicate
+
+
+def columns_asked(queries: Iterable[Boxes]) -> set[str]:
+    """The columns that queries ask for, told from their boxes."""
+    return {item.column for boxes in queries for box in boxes for item in box}
 
 
 def _parted(boxes: Boxes, partition: frozenset[str]) -> Boxes:

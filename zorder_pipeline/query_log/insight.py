@@ -110,7 +110,7 @@ def insight(queries: Sequence[LoggedQuery], schema: TableSchema | None = None) -
         columns, leaves = set(), list(_leaves(query.predicate))
         unfiltered += not leaves
         for leaf in leaves:
-            forms[_form(leaf, query.predicate)] += 1
+            forms[_form(leaf)] += 1
             if isinstance(leaf, Comparison):
                 columns.add(leaf.column)
                 points[leaf.column].update(leaf.literals)
@@ -166,10 +166,10 @@ def alike(earlier: Sequence[Set[str]], later: Sequence[Set[str]]) -> float:
     return sum(min(share, shares[1].get(name, 0.0)) for name, share in shares[0].items())
 
 
-def _form(leaf: Comparison | Opaque, whole: Predicate) -> str:
+def _form(leaf: Comparison | Opaque) -> str:
     if isinstance(leaf, Comparison):
         return "P7" if leaf.solved else _FORM.get(leaf.op, "P2")
-    return "P7" if leaf.form == "function" and whole is not None else "P8"
+    return "P7" if leaf.form == "function" else "P8"
 
 
 def _leaves(predicate: Predicate) -> Iterator[Comparison | Opaque]:

@@ -21,6 +21,7 @@ from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
+from zorder_pipeline.state.conflicts import insist
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.state_table import newer_version
 
@@ -191,10 +192,9 @@ class FileStats:
 
         if not self._exists():
             return 0
-        table = DeltaTable.forPath(self.spark, self.path)
         named = F.col("kind") != "column"
-        rows = table.toDF().where(named).count()
-        table.delete(named)
+        rows = DeltaTable.forPath(self.spark, self.path).toDF().where(named).count()
+        insist(self.path, lambda: DeltaTable.forPath(self.spark, self.path).delete(named))
         with _loading:
             for key in [key for key in _loaded if key[0] == self.path]:
                 del _loaded[key]
@@ -223,17 +223,22 @@ class FileStats:
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        if gone:
-            files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())}))
-            stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-            kept = stored.join(F.broadcast(files), "path", "left_anti")
-            frame = kept.unionByName(frame, allowMissingColumns=True)
-        writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-        if not self._exists():  # its own files are found by their partitions
-            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-        if gone:
-            writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-        writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
+        files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())})) if gone else None
+
+        def write() -> None:
+            written = frame
+            if files is not None:
+                stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
+                kept = stored.join(F.broadcast(files), "path", "left_anti")
+                written = kept.unionByName(frame, allowMissingColumns=True)
+            writer = written.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
+            if not self._exists():  # its own files are found by their partitions
+                writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
+            if files is not None:
+                writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
+            writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
+
+        insist(self.path, write)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""

@@ -76,7 +76,7 @@ def zones_by_cell(
         coded = [table[f"p{i}"].combine_chunks().dictionary_encode().indices for i in range(len(groups))]
         codes = np.array([each.fill_null(-1).to_numpy() for each in coded])
         partition[:] = np.unique(codes, axis=1, return_inverse=True)[1].reshape(-1)
-    for i, name in enumerate(snapshot.schema.partition_columns):
+    for i, name in enumerate(leaf.column.name for leaf in snapshot.partition_leaves):
         value, valid = canonical_array(table[f"p{i}"], types[name])
         bounds[name], nulls[name] = (value, value, valid), np.where(valid, 0, rows)
     return CellZones(partition, table[KEY].to_numpy().astype(np.int64), rows, bounds, nulls)

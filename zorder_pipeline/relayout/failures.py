@@ -59,7 +59,5 @@ def told_plainly(location: str) -> Iterator[None]:
 
     try:
         yield
-    except Py4JJavaError as error:
-        raise TableError(f"{location} could not be rewritten: {reason_of(error)}; nothing was committed") from error
-    except PySparkException as error:
+    except (Py4JJavaError, PySparkException) as error:
         raise TableError(f"{location} could not be rewritten: {reason_of(error)}; nothing was committed") from error

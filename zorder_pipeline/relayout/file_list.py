@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from .snapshot import TableSnapshot
 
-__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "ZONED", "FileList", "fetch_files", "few"]
-__all__ += ["zones_of_batch"]
+__all__ = ["GENERATION_TAG", "KEY_HIGH_TAG", "KEY_LOW_TAG", "LAYOUT_TAG", "ZONED", "FileList", "decoded"]
+__all__ += ["fetch_files", "zones_of_batch"]
 
 LAYOUT_TAG, GENERATION_TAG = "zorder.layout", "zorder.generation"
 KEY_LOW_TAG, KEY_HIGH_TAG = "zorder.keyLow", "zorder.keyHigh"
@@ -151,7 +151,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     if np.isnan(records).any():
         records = _counted(snapshot, path, records, deleted)
     in_all = records.astype(np.int64)
-    partitions = [few(batch[f"p{i}"]) for i in range(len(physical))]
+    partitions = [decoded(batch[f"p{i}"]) for i in range(len(physical))]
     texts = {leaf.path[0] for leaf in snapshot.leaves if leaf.column.value_type.family in ("string", "binary")}
     for i, name in enumerate(snapshot.partition_columns):  # others write null as the empty text
         partitions[i] = partitions[i] if name in texts else [text or None for text in partitions[i]]
@@ -160,16 +160,16 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         bytes=batch["size"].to_numpy().astype(np.int64),
         rows=in_all - deleted,
         deleted=deleted,
-        layout=tuple(layout or "" for layout in few(batch["layout"])),
+        layout=tuple(layout or "" for layout in decoded(batch["layout"])),
         **{name: batch[name].to_numpy().astype(np.int64) for name in ("generation", "key_low", "key_high", "modified")},
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
         load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
-        vector=tuple(few(batch["vector"])),
+        vector=tuple(decoded(batch["vector"])),
         size=batch["meant"].to_numpy().astype(np.float64),
     )
 
 
-def few(column: pa.ChunkedArray) -> list[Any]:
+def decoded(column: pa.ChunkedArray) -> list[Any]:
     """The values of a column that has few different ones, each made once."""
     coded = column.combine_chunks().dictionary_encode()
     values = [*coded.dictionary.to_pylist(), None]

@@ -14,9 +14,9 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-__all__ = ["COMPACTED", "LOOKED_AT", "OURS", "STILL", "USER_METADATA", "TakenBack", "history_of", "is_ours"]
-__all__ += ["layout_written", "made_as", "moment_of", "restored", "rewrote", "run_of", "taken_back", "told_with"]
-__all__ += ["undone_by"]
+__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack", "history_of"]
+__all__ += ["is_ours", "layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
+__all__ += ["taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -25,6 +25,8 @@ OURS = "zorder layout "
 the commit, too."""
 COMPACTED = "zorder compaction"
 """The same of our compactions, which keep the layouts' files in their order; a word of the run follows."""
+MAINTENANCE = ("VACUUM START", "VACUUM END", "COMPUTE STATS")
+"""Operations that change neither data nor layout."""
 LOOKED_AT = 60
 """Newest commits that are looked at where the state does not say where to begin."""
 TIMES = 2
@@ -126,16 +128,23 @@ def moment_of(row: Row) -> int:
     return int(row["timestamp"].timestamp() * 1e6)
 
 
+def newest_relayout(commits: Sequence[Row]) -> list[int]:
+    """Versions that our newest relayout made, one for each of its bins, newest first; none without one."""
+    newest = next((row for row in commits if rewrote(row)), None)
+    if newest is None:
+        return []
+    return [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
+
+
 def taken_back(commits: Sequence[Row]) -> TakenBack | None:
     """The RESTORE by which our newest relayout is gone; None when it stands, or there was none.
 
     Args:
         commits: the table's history, newest first, from before that relayout on.
     """
-    newest = next((row for row in commits if rewrote(row)), None)
-    if newest is None:
+    bins = newest_relayout(commits)
+    if not bins:
         return None
-    bins = [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
     stands: dict[int, bool] = {}  # a RESTORE may itself be taken back
     gone: Row | None = None
     for row in reversed(commits):

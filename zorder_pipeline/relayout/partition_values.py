@@ -89,8 +89,8 @@ def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
 
 def _places(snapshot: TableSnapshot, *families: str) -> list[int]:
     """Which partition columns are of some families of types, by their places."""
-    known = {leaf.path[0]: leaf.column.value_type.family for leaf in snapshot.leaves if leaf.column.partition}
-    return [place for place, name in enumerate(snapshot.partition_columns) if known[name] in families]
+    leaves = snapshot.partition_leaves
+    return [place for place, leaf in enumerate(leaves) if leaf.column.value_type.family in families]
 
 
 def _zoneless(snapshot: TableSnapshot, chosen: Chosen, place: int) -> str | None:

@@ -60,8 +60,7 @@ class PublicCommitter:
 
     def __init__(self, snapshot: PublicSnapshot, partitions: Collection[tuple[str | None, ...]]) -> None:
         self.spark, self.current = snapshot.spark, snapshot
-        types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
-        self.where = partitions_condition(partitions, {name: types[name] for name in snapshot.partition_columns})
+        self.where = partitions_condition(partitions, snapshot.partition_types)
         newest = snapshot.newest()
         newest.refuse_unless_as(snapshot)
         self.known = newest.version

@@ -13,7 +13,16 @@ import pyarrow as pa
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.zone_map import ColumnZones
 
-from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList, few, zones_of_batch
+from .file_list import (
+    GENERATION_TAG,
+    KEY_HIGH_TAG,
+    KEY_LOW_TAG,
+    LAYOUT_TAG,
+    SIZE_TAG,
+    FileList,
+    decoded,
+    zones_of_batch,
+)
 from .history import history_of, is_ours, layout_written
 
 if TYPE_CHECKING:
@@ -59,7 +68,7 @@ def fetch_files(snapshot: PublicSnapshot) -> FileList:
     known = [places.get(str(item).rsplit("/", 1)[-1], NONE) for item in path]
     live = batch["count"].to_numpy().astype(np.int64)
     partitions = [
-        [_instant(value) if column in instants else value for value in few(batch[name])]
+        [_instant(value) if column in instants else value for value in decoded(batch[name])]
         for column, name in zip(columns, names, strict=True)
     ]
     values_of = tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path)

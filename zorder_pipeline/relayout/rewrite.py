@@ -154,23 +154,24 @@ def rewrite(
     safety.begun(label)
     for number, chosen in enumerate(bins, 1):
         try:
-            if safety.hold is not None and (why := safety.hold()):
-                held = f"stopped after {number - 1} of {len(bins)} bins: {why}"
-                safety.progress(held)
-                break
-            if len(bins) > 1:
-                spent = time.monotonic() - started
-                left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
-                safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
             with told_plainly(snapshot.location):
+                if safety.hold is not None and (why := safety.hold()):
+                    held = f"stopped after {number - 1} of {len(bins)} bins: {why}"
+                    safety.progress(held)
+                    break
+                if len(bins) > 1:
+                    spent = time.monotonic() - started
+                    left = f", about {spent / done * (total - done):,.0f} s left" if done else ""
+                    safety.progress(f"bin {number} of {len(bins)}: {done / total:.0%} of the bytes done{left}")
                 results.append(_bin(snapshot, chosen, job, label, safety))
             if number < len(bins) and results[-1].committed:
                 safety.kept(_together(snapshot, results, label, time.monotonic() - started))
         except BaseException as error:
-            if not results or not isinstance(error, ZorderError):
+            committed = sum(result.committed for result in results)
+            if not committed or not isinstance(error, ZorderError):
                 raise
             why = str(error).replace("; nothing was committed", "; nothing of this bin was committed")
-            before = f"{len(results)} of {len(bins)} bins were committed before, a new run goes on with the rest"
+            before = f"{committed} of {len(bins)} bins were committed before, a new run goes on with the rest"
             raise type(error)(f"{why}; {before}") from error
         done += float(files.bytes[chosen].sum())
     return _together(snapshot, results, label, time.monotonic() - started, held)

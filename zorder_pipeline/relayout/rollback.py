@@ -9,7 +9,7 @@ from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.state.conflicts import lost_races
 
-from .history import history_of, rewrote, run_of
+from .history import MAINTENANCE, history_of, newest_relayout, taken_back
 from .restoring import restore
 from .snapshot import AUTO, TableSnapshot, open_table
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["Rollback", "rollback"]
-
-MAINTENANCE = ("VACUUM START", "VACUUM END", "COMPUTE STATS")
 
 
 @dataclass(frozen=True)
@@ -67,20 +65,18 @@ def rollback(spark: SparkSession, table: str, to_version: int | None = None, *, 
 def _before_last_relayout(snapshot: TableSnapshot) -> int:
     """The version before our newest relayout (all of its bins), when nothing but maintenance came after its first."""
     commits = history_of(snapshot)
-    newest = next((row for row in commits if rewrote(row)), None)
-    if newest is None:
+    bins = newest_relayout(commits)
+    if not bins:
         raise TableError(
             f"{snapshot.location} has no relayout of ours to take back; give --to-version for another version"
         )
-    bins = [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
-    back = {"version": str(bins[-1] - 1)}
+    if (back := taken_back(commits)) is not None:
+        raise TableError(
+            f"our last relayout of {snapshot.location} is already taken back by version {back.version}; give "
+            "--to-version for another version"
+        )
     for row in commits:
         version = int(row["version"])
-        if version > bins[0] and row["operation"] == "RESTORE" and back.items() <= row["operationParameters"].items():
-            raise TableError(
-                f"our last relayout of {snapshot.location} is already taken back by version {version}; give "
-                "--to-version for another version"
-            )
         if version > bins[-1] and version not in bins and row["operation"] not in MAINTENANCE:
             raise TableError(
                 f"{row['operation']} at version {version} came after our relayout began and would be lost; give "

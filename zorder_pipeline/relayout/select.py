@@ -172,13 +172,13 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     from pyspark.sql import functions as F
 
     names, place = snapshot.partition_columns, f"__place_{uuid.uuid4().hex}"  # a name that no condition can have
-    distinct = sorted(set(files.partitions), key=lambda values: tuple(value or "" for value in values))
+    distinct = list(set(files.partitions))
     columns: dict[str, Any] = {place: pa.array(range(len(distinct)), pa.int32())}
     columns |= {f"{place}{i}": pa.array([values[i] for values in distinct], pa.string()) for i in range(len(names))}
     texts = snapshot.spark.createDataFrame(pa.table(columns))
-    types = {leaf.path[0]: leaf.column.type for leaf in snapshot.leaves if leaf.column.partition}
+    types = snapshot.partition_types.items()
     typed = texts.select(
-        place, *(F.col(f"{place}{i}").try_cast(types[name]).alias(name) for i, name in enumerate(names))
+        place, *(F.col(f"{place}{i}").try_cast(kind).alias(name) for i, (name, kind) in enumerate(types))
     )
     try:
         picked = typed.where(where).select(place)
@@ -193,7 +193,8 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
         raise TableError(
             f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions"
         )
-    return np.array([values in {distinct[i] for i in kept} for values in files.partitions], dtype=np.bool_)
+    chosen = {distinct[i] for i in kept}
+    return np.array([values in chosen for values in files.partitions], dtype=np.bool_)
 
 
 def _refuse_more_than_columns(typed: DataFrame, where: str) -> None:

@@ -49,7 +49,7 @@ class TableSnapshot:
         schema: leaf columns; struct fields as dotted paths.
         leaves: the same with physical names.
         properties: table properties.
-        features: enabled table features and legacy writer version.
+        features: enabled table features, by Delta's names.
         committer: how it is opened and rewritten.
     """
 
@@ -81,6 +81,17 @@ class TableSnapshot:
     def schema(self) -> TableSchema:
         """Names and types of the leaf columns."""
         return TableSchema(tuple(leaf.column for leaf in self.leaves))
+
+    @cached_property
+    def partition_leaves(self) -> tuple[Leaf, ...]:
+        """The partition columns, in the order in which the table is partitioned by them."""
+        found = {leaf.path[0]: leaf for leaf in self.leaves if leaf.column.partition}
+        return tuple(found[name] for name in self.partition_columns)
+
+    @property
+    def partition_types(self) -> dict[str, str]:
+        """Spark type of each partition column, in that order."""
+        return {leaf.path[0]: leaf.column.type for leaf in self.partition_leaves}
 
     @cached_property
     def asked_schema(self) -> TableSchema:

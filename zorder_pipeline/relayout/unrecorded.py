@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 __all__ = ["record_late"]
 
 LONGEST = 7 * 24 * 3600.0
-"""Seconds after which a relayout that has committed nothing is none that is still at work."""
+"""Seconds after which a relayout that has committed nothing more is none that is still at work."""
 
 
 def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> None:
     """Record in the state what relayouts committed that ended before they could do so.
 
-    One that is at work is recorded as far as it has come, which it then does itself; each is recorded once.
+    One that is at work is recorded as far as it has come, and looked for again: it may end so, too. A commit that
+    came after its run had given it up for lost is found like that as well.
 
     Args:
         snapshot: the table as it is now.
@@ -42,24 +43,29 @@ def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> 
     beginnings = Beginnings(snapshot.spark, state)
     for begun in beginnings.of_table(snapshot.table_id):
         try:
-            _look_for(snapshot, state, begun, beginnings, say)
+            last = _look_for(snapshot, state, begun, say)
+            if time.time() - last > LONGEST:
+                beginnings.forget(begun)
         except Exception as error:  # the books are no reason to let a table lie
             say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
 
 
-def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, beginnings: Beginnings, say: Progress) -> None:
+def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, say: Progress) -> float:
+    """Record what a relayout committed and nobody recorded; when it did anything last, seconds since 1970 UTC."""
     newer = snapshot.version - begun.version
-    commits = history_of(snapshot) if newer > 0 else []
+    commits = history_of(snapshot, newer) if newer > 0 else []
     mine = [row for row in commits if rewrote(row) and run_of(row) == begun.run]
-    if mine:
-        _record(snapshot, state, begun, mine)
-        versions = ", ".join(str(row["version"]) for row in reversed(mine))
-        say(f"version {versions} was committed by a run that had not recorded that; it is recorded now")
-    if mine or time.time() - begun.begun_at > LONGEST:
-        beginnings.forget(begun)
+    if not mine:
+        return begun.begun_at
+    ledger = Ledger(snapshot.spark, state)
+    recorded = ledger.newest_of(snapshot.table_id, begun.run)
+    if unknown := [str(row["version"]) for row in reversed(mine) if int(row["version"]) > recorded]:
+        _record(snapshot, ledger, begun, mine)
+        say(f"version {', '.join(unknown)} was committed by a run that had not recorded that; it is recorded now")
+    return moment_of(mine[0]) / 1e6
 
 
-def _record(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row]) -> None:
+def _record(snapshot: TableSnapshot, ledger: Ledger, begun: Begun, commits: Sequence[Row]) -> None:
     """Enter a relayout into the ledger by the table's history.
 
     Args:
@@ -74,7 +80,7 @@ def _record(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence
     known: dict[str, Any] = done | {"seconds": max(0.0, ended - begun.begun_at), "run": begun.run}
     layout = begun.plan.spec.layout_id if begun.plan.spec else ""
     version, moment = int(commits[0]["version"]), datetime.fromtimestamp(ended, UTC)
-    Ledger(snapshot.spark, state).record(begun.plan, layout, version, known, begun.gate, work, moment)
+    ledger.record(begun.plan, layout, version, known, begun.gate, work, moment)
 
 
 def _figures(snapshot: TableSnapshot, version: int) -> dict[str, int]:

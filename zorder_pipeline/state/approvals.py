@@ -54,6 +54,7 @@ class Approvals:
         """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first."""
         newest: dict[str, Request] = {}
         for request in self.all():
+            newest.pop(request.table_id, None)  # one that asks again takes its place at the end
             newest[request.table_id] = request
         return [request for request in newest.values() if request.status in (PENDING, APPROVED)]
 

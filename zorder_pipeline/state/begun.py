@@ -48,7 +48,7 @@ class Begun:
 
 
 class Beginnings:
-    """The files ``<state>/begun/TABLE_ID.RUN.json``; each goes when its relayout is recorded.
+    """The files ``<state>/begun/TABLE_ID.RUN.json``; each goes when its relayout has ended and is recorded.
 
     By Hadoop's filesystems: a session of Spark Connect, which has none, notes nothing and finds nothing.
 

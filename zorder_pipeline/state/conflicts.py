@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.java import first_line
 
-__all__ = ["conflict", "lost_races"]
+__all__ = ["conflict", "insist", "lost_races"]
+
+TRIES = 5
+"""Times that a change is tried against other writers."""
 
 CONNECT = re.compile(r"\(io\.delta\.exceptions\.(\w+)\)")
 """How Spark Connect begins to tell an exception of Delta's, whose class it does not know."""
@@ -44,8 +47,23 @@ def conflict(error: Exception) -> str:
     return name if any(kind in name for kind in kinds) else ""
 
 
+def insist(location: str, change: Callable[[], object]) -> None:
+    """Try a change again when another writer was faster.
+
+    Raises:
+        LostRaceError: another one was faster each time.
+        TableError: it is refused.
+    """
+    for left in reversed(range(TRIES)):
+        try:
+            with lost_races(location):
+                change()
+            return
+        except LostRaceError:
+            if not left:
+                raise
+
+
 def _race(location: str, name: str) -> str:
     kind = name.rsplit(".", 1)[-1].removesuffix("Exception")
-    return (
-        f"another writer changed files of {location} during the relayout ({kind}); nothing was committed, run it again"
-    )
+    return f"another writer changed files of {location} meanwhile ({kind}); nothing was committed, run it again"

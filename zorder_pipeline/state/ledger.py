@@ -207,6 +207,14 @@ class Ledger:
         ended = [row for row in found if row["run"] is None or last[row["run"]] == row["version"]]
         return [_entry(row) for row in (ended if newest is None else ended[-newest:])]
 
+    def newest_of(self, table_id: str, run: str) -> int:
+        """Newest version that is recorded of a run (`record`), -1 when none is."""
+        from pyspark.sql import functions as F
+
+        rows = self.table.read().where((F.col("table_id") == table_id) & (F.col("run") == run))
+        newest = rows.agg(F.max("version")).collect()[0][0]
+        return -1 if newest is None else int(newest)
+
     def latest(self, table_id: str, layout_id: str | None = None) -> Plan | None:
         """The plan of a table's newest relayout, or of its newest by one layout; None when there is none that fits."""
         from pyspark.sql import functions as F

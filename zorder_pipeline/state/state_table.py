@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.errors import LostRaceError, ZorderError
+from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 
-from .conflicts import lost_races
+from .conflicts import insist
 from .delta_tables import is_delta_table, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 __all__ = ["StateTable", "newer_version"]
-
-TRIES = 5
-"""Times that a change is tried against other writers."""
 
 
 def newer_version(place: str, found: int, known: int) -> ZorderError:
@@ -94,7 +91,7 @@ class StateTable:
             writer = frame.select(*chosen).write.format("delta").mode("append").partitionBy(self.partition)
             writer.options(**options).save(self.path)
 
-        self._insist(add)  # two may make the table at the same time
+        insist(self.path, add)  # two may make the table at the same time
 
     def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Set ``values`` in the rows whose columns equal ``key``."""
@@ -103,18 +100,7 @@ class StateTable:
         changes.append(f"schema_version = {self.version}")
         condition = " AND ".join(f"{name} = {self._sql(name, value)}" for name, value in key.items())
         statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}"
-        self._insist(lambda: self.spark.sql(statement).collect())  # another row of the same file may be changed
-
-    def _insist(self, change: Callable[[], object]) -> None:
-        """Try a change again when another writer was faster."""
-        for left in reversed(range(TRIES)):
-            try:
-                with lost_races(self.path):
-                    change()
-                return
-            except LostRaceError:
-                if not left:
-                    raise
+        insist(self.path, lambda: self.spark.sql(statement).collect())  # another row of the same file may be changed
 
     def _sql(self, name: str, value: Any) -> str:
         """A value of a column as SQL text."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,14 +11,15 @@ import pytest
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.relayout import rollback as module
 
-OURS = {"version": 2, "operation": "OPTIMIZE", "userMetadata": "zorder layout abc run", "operationParameters": {}}
-
 
 def commit(number: int, operation: str, **parameters: str) -> dict[str, Any]:
     """A commit of somebody else."""
-    return {"version": number, "operation": operation, "userMetadata": None, "operationParameters": parameters}
+    who = {"userMetadata": None, "userName": None, "engineInfo": None}
+    moment = datetime(2026, 1, 1, number)
+    return {"version": number, "operation": operation, "operationParameters": parameters, "timestamp": moment, **who}
 
 
+OURS = commit(2, "OPTIMIZE") | {"userMetadata": "zorder layout abc run"}
 TAKEN_BACK = commit(3, "RESTORE", version="1", timestamp="")
 
 
@@ -26,7 +28,9 @@ TAKEN_BACK = commit(3, "RESTORE", version="1", timestamp="")
     [
         ([TAKEN_BACK], "our last relayout of /t is already taken back by version 3; give --to-version"),
         ([TAKEN_BACK, commit(4, "VACUUM END")], "already taken back by version 3"),
-        ([commit(3, "RESTORE", version="0")], "RESTORE at version 3 came after our relayout began"),
+        ([commit(3, "RESTORE", version="0")], "already taken back by version 3"),
+        ([commit(3, "RESTORE", timestamp="2026-01-01 01:30:00")], "already taken back by version 3"),
+        ([TAKEN_BACK, commit(4, "WRITE"), commit(5, "RESTORE", version="2")], "RESTORE at version 5 came after our"),
         ([TAKEN_BACK, commit(4, "RESTORE", version="2")], "RESTORE at version 4 came after our relayout began"),
         ([commit(3, "WRITE")], "WRITE at version 3 came after our relayout began"),
     ],

@@ -12,6 +12,7 @@ from zorder_pipeline.features.select import analyse as analyse_features
 from zorder_pipeline.layout.study_place import refuse_place
 from zorder_pipeline.model.file_stats import widened
 from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.ranges import columns_asked
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog, boxes_of
 from zorder_pipeline.pipeline.reading.statistics import statistics_features
@@ -75,7 +76,7 @@ def analyse(
     if not rows:
         raise NothingToLearnError(f"table {snapshot.location} is empty; there is nothing to lay out")
     boxes = boxes_of(queries, snapshot.schema)
-    filtered = {item.column for query in boxes for box in query for item in box}
+    filtered = columns_asked(boxes)
     if not filtered and not statistics:
         raise NothingToLearnError(
             f"no query of {snapshot.location} filters by a column that the table has{gone(usable, snapshot.schema)}"

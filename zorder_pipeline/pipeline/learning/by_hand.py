@@ -75,6 +75,8 @@ def layout_by_hand(
         features = [
             raw_encoding(c.name, c.type, count, _bounds(snapshot, c)) for c, count in zip(columns, counts, strict=True)
         ]
+        if present is not None and present.spec is not None and list(present.spec.base.features) == features:
+            learned_as = present.spec.base.learned_as  # the same key, be a column renamed since
     elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
         features, rows, learned_as = known.features, known.rows, known.learned_as
     else:

@@ -12,7 +12,7 @@ from zorder_pipeline.layout.cells import cell_sizes, cut_cells
 from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.relayout.cell_zones import CellZones, zones_by_cell
@@ -53,7 +53,7 @@ def confirmed(
     chosen = select_files(snapshot, spec.layout_id, target_rows, smallest=spec.smallest_file).rewrite
     if not len(chosen):
         return present, present
-    names = {item.column for boxes in queries for box in boxes for item in box}
+    names = columns_asked(queries)
     partitions = set(snapshot.schema.partition_columns)
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
     table = hilbert_table(spec) if spec.curve == "hilbert" else None

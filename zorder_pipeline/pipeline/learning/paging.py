@@ -11,7 +11,7 @@ import numpy.typing as npt
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import pieces
-from zorder_pipeline.model.ranges import Boxes, Range
+from zorder_pipeline.model.ranges import Boxes, Range, columns_asked
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.zone_map import PAGE_ROWS
 from zorder_pipeline.pipeline.records import TableAnalysis
@@ -48,7 +48,7 @@ def stored_pages(snapshot: TableSnapshot, boxes: Sequence[Boxes], weighed: Float
     number = max(1, min(MOST_FILES, len(open_), int(MOST_ROWS / max(1.0, float(files.rows[open_].mean())))))
     chosen = open_[np.unique(np.linspace(0, len(open_) - 1, number).astype(np.int64))]
     read = weighed[:, chosen] * files.rows[chosen]
-    used = {item.column for query in boxes for box in query for item in box}
+    used = columns_asked(boxes)
     leaves = [x for x in snapshot.leaves if x.column.name in used and not x.column.partition]
     columns = {x.column.name: (x.physical, x.column.type) for x in leaves if _skipped_by(x.column)}
     found = page_zones(snapshot.location, files.path[chosen].tolist(), columns, PAGE_ROWS)

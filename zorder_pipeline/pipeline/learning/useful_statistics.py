@@ -23,7 +23,7 @@ from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.layout.virtual_files import whole_distinct
 from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats, bloom_place
 from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.model.ranges import Boxes, to_boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import Value, ValueType
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
@@ -97,7 +97,7 @@ def useful_statistics(
     careful = _careful(analysis, asked_for, file, cuts, tests.enriched)
     known = blocks.known
     weight = dict(zip(known.statements.tolist(), known.sums(weights).tolist(), strict=True))
-    asked = {i: {item.column for box in boxes[i] for item in box} for i in weight}
+    asked = {i: columns_asked([boxes[i]]) for i in weight}
     allowed = LITTLE * sum(weight[i] * _rows(at_best, boxes[i]) for i in asked)
     gathered = {(feature.name, feature.kind, feature.sql) for feature in kept}
     dropped: set[Feature] = set()

@@ -13,7 +13,7 @@ from zorder_pipeline.gate.cost import ScanWork
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_file_bytes
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
@@ -105,7 +105,7 @@ def present_volumes(
     weighed = hits.astype(np.float64)
     groups = weighed @ rows / total
     if few and footers.complete and any((item.num_row_groups > 1) for item in footers.metadata if item is not None):
-        used = {item.column for query in boxes for box in query for item in box}
+        used = columns_asked(boxes)
         leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
         inner, file = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
         read = np.array([inner.matching(query) for query in boxes]).reshape(len(boxes), len(file)) & hits[:, file]

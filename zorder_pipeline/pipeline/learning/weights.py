@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.features.candidates import query_weights
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -47,7 +47,7 @@ def layout_weights(
     """
     weights = np.asarray(query_weights(queries, settings.half_life_days), dtype=np.float64)
     if settings.cost == "filtered":
-        weights *= [len({item.column for box in query for item in box}) for query in boxes]
+        weights *= [len(columns_asked([query])) for query in boxes]
     elif settings.cost == "bytes":
         weights *= query_bytes(snapshot, queries) + OPENING_BYTES * files
     mean = weights.mean() if len(weights) else 0.0

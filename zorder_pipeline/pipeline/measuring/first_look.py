@@ -27,6 +27,7 @@ from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnal
 from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.delta_tables import is_path, sql_name
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -268,7 +269,7 @@ def _statements(name: str, snapshot: TableSnapshot, found: TableTriage, smaller:
     chosen = [column_sql(snapshot.paths[column]) for column in found.columns[:4]]
     if not chosen or found.learned is None or found.read_now is None or found.learned >= WORTH * found.read_now:
         return
-    target = f"delta.{column_sql((snapshot.location,))}" if "/" in name else column_sql(tuple(name.split(".")))
+    target = sql_name(snapshot.location if is_path(name) else name)
     if smaller is not None:
         yield f"ALTER TABLE {target} SET TBLPROPERTIES ('delta.targetFileSize' = '{smaller}')"
     if not snapshot.schema.partition_columns:

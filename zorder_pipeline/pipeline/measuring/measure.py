@@ -12,7 +12,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.progress import Progress, silent
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.results import Evaluation
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import boxes_of
@@ -95,7 +95,7 @@ def _row_group_fraction(
     footers = read_footers(snapshot.location, snapshot.files().path.tolist())
     if not footers.complete or not len(hits):
         return None
-    used = {item.column for query in boxes for box in query for item in box}
+    used = columns_asked(boxes)
     columns = {
         leaf.column.name: (leaf.physical, leaf.column.type)
         for leaf in snapshot.leaves

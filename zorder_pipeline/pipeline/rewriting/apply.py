@@ -6,8 +6,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import LostRaceError, RecordError, VerificationError
+from zorder_pipeline.errors import RecordError
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
 from zorder_pipeline.model.decision import APPROVE
 from zorder_pipeline.model.partition_key import partition_values, partitions_condition
@@ -119,8 +120,7 @@ def carry_out(
 
     chosen = plan.partitions if judged.partitions is None else judged.partitions
     if chosen:
-        types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
-        types = {name: types[name] for name in snapshot.partition_columns}
+        types = snapshot.partition_types
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
     would = preview(snapshot, plan, where=where, full=full)
@@ -133,17 +133,15 @@ def carry_out(
     safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)
     if books is not None:
         safety = replace(safety, begun=books.begin, kept=books.keep)
-    try:
-        done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
-    except (LostRaceError, VerificationError):  # after any other failure something may be committed
-        if books is not None:
-            books.close()
-        raise
+    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
     if state is not None and books is not None and done.committed:
         if failed := books.record(done):
             raise RecordError(failed)
         if judged.request is not None and not done.held and judged.partitions is None:
-            Approvals(spark, state).settle(judged.request, DONE)
+            try:
+                Approvals(spark, state).settle(judged.request, DONE)
+            except Exception as error:  # it is committed; the next night sees that the request is done
+                settings.progress(f"that the approved plan is done could not be noted in {state} ({reason_of(error)})")
         keep_statistics(snapshot, plan, state, settings.progress)
     if books is not None:
         books.close()

@@ -22,7 +22,9 @@ from zorder_pipeline.pipeline.costs import cost_model, relayout_work
 from zorder_pipeline.pipeline.learning.by_hand import layout_by_hand
 from zorder_pipeline.pipeline.learning.sizes import table_column_bytes, target_rows
 from zorder_pipeline.pipeline.records import LearnSettings
+from zorder_pipeline.relayout.restoring import restore_sql
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.state.delta_tables import sql_name
 from zorder_pipeline.state.timings import Timing, Timings
 
 from .apply import apply
@@ -150,9 +152,9 @@ def _timings(spark: SparkSession, copies: Sequence[str], source: TableSnapshot, 
     for number, run in enumerate(RUNS, 1):
         path, count = copies[run.copy], min(run.features, len(columns))
         # as it was copied: rows that lie by a layout already are routed and written faster
-        spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 0")
+        spark.sql(restore_sql(path, 0))
         indexed = 1 if run.bare else 32
-        spark.sql(f"ALTER TABLE delta.`{path}` SET TBLPROPERTIES('delta.dataSkippingNumIndexedCols'='{indexed}')")
+        spark.sql(f"ALTER TABLE {sql_name(path)} SET TBLPROPERTIES('delta.dataSkippingNumIndexedCols'='{indexed}')")
         timing = _relayout(spark, path, plans[count], max(1, rows // run.split), source.table_id)
         say(f"relayout {number} of {len(RUNS)}: {timing.bytes:,.0f} bytes by {count} columns in {timing.seconds:.1f} s")
         timings += [timing, *_scans(spark, path, source.table_id)]

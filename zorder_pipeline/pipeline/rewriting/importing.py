@@ -27,12 +27,10 @@ class Imported:
     Attributes:
         rows: how many it has.
         partition_by: the columns it is partitioned by.
-        from_paths: columns that are in the paths of the files.
     """
 
     rows: int
     partition_by: tuple[str, ...]
-    from_paths: tuple[str, ...]
 
 
 def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partition_by: Sequence[str] = ()) -> Imported:
@@ -76,7 +74,7 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
             configuration={INDEXED: str(STATISTICS)} if _leaves(data.schema) > USUAL else None,
         )
         rows = int(sum(pa.table(DeltaTable(str(target)).get_add_actions())["num_records"].to_pylist()))
-        return Imported(rows, parted, from_paths)
+        return Imported(rows, parted)
     except (DeltaError, pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or ["unknown"])[0]
         raise TableError(f"{', '.join(map(str, sources))} cannot be made a Delta table: {reason}") from error

@@ -62,9 +62,7 @@ def apply_partitions(
         TableError: there is no such table.
     """
     snapshot = open_table(spark, table, committer=settings.committer)
-    types = {column.name: column.type for column in snapshot.schema.columns if column.partition}
-    types = {name: types[name] for name in snapshot.partition_columns}
-
+    types = snapshot.partition_types
     known = set(snapshot.files().partitions)
 
     def one(key: str) -> ApplyResult:
