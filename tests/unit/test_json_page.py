@@ -19,13 +19,13 @@ from click.testing import CliRunner
 import zorder_pipeline.demo
 import zorder_pipeline.report
 from tests.json_page import differences, json_printed, keys_of, sections
+from tests.unit.gate.test_decision import judge
 from zorder_pipeline import pipeline
 from zorder_pipeline.cli import common, costs, learning, logs, operators, report, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.demo import DemoResult
 from zorder_pipeline.gate.accounts import MonthlySaving
 from zorder_pipeline.gate.cost import CostModel
-from zorder_pipeline.gate.decision import judge
 from zorder_pipeline.model.approval import PENDING, Request
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec

@@ -6,36 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from zorder_pipeline.model.decision import CAUSES, DECLINE, POSTPONE, Decision, Option
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
+from zorder_pipeline.model.plan import ANOTHER, COMPACTION
 
-from .cost import RelayoutWork
 from .proposal import Proposal, narrowed
 from .settings import GateSettings
 from .weighing import saved_by, weighed
 
-__all__ = ["UNSOUGHT", "decide", "judge", "postponed"]
+__all__ = ["UNSOUGHT", "decide", "postponed"]
 
 GOOD_ORDER = "the present layout was not beaten on the select queries; the table stays as it is"
 
 UNSOUGHT = "no other layout was sought"
-
-
-def judge(
-    plan: Plan,
-    rewrite_bytes: float,
-    table_bytes: float,
-    settings: GateSettings | None = None,
-    work: RelayoutWork | None = None,
-) -> Decision:
-    """Decide about one plan alone: rewriting ``rewrite_bytes`` of a table of ``table_bytes`` by it.
-
-    Args:
-        work: what the cost follows from, where more is known than bytes and the plan's key.
-    """
-    work = work or RelayoutWork(rewrite_bytes, len(plan.spec.features) if plan.spec else 1)
-    part = rewrite_bytes / table_bytes if table_bytes else 1.0
-    credited = 1.0 if plan.promises_part else part
-    return decide([Proposal(plan, work, table_bytes, rewrite_bytes, credited)], settings)[0]
 
 
 def decide(proposals: Sequence[Proposal], settings: GateSettings | None = None) -> tuple[Decision, Proposal | None]:

@@ -5,7 +5,6 @@ what is given and handed on, `logs` reads the queries; then, in the order of the
 `rewriting`; `measuring` tells what came of it, `reading` makes use of the statistics.
 """
 
-from zorder_pipeline.gate.decision import judge
 from zorder_pipeline.model.progress import Progress, silent
 
 from .costs import cost_model
@@ -17,7 +16,6 @@ from .learning.analysing import analyse
 from .learning.by_hand import layout_by_hand
 from .learning.keeping import present_plan
 from .learning.learn import learn, learn_layout_for
-from .learning.sizes import target_rows
 from .learning.tonight import layouts_in_use, learn_tonight
 from .learning.words import describe, in_words
 from .logs import (
@@ -33,7 +31,7 @@ from .logs import (
 )
 from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
 from .measuring.first_look import advise, triage
-from .measuring.measure import evaluate, inspect, overlap_depth
+from .measuring.measure import evaluate, inspect
 from .reading.recording import record
 from .reading.scanning import explain, scan, sql
 from .reading.statistics import gather_statistics, statistics_features, update_statistics
@@ -80,7 +78,6 @@ __all__ = [
     "ingest",
     "ingest_into",
     "inspect",
-    "judge",
     "judge_table",
     "layout_by_hand",
     "layouts_in_use",
@@ -90,7 +87,6 @@ __all__ = [
     "lift_stop",
     "names_in_state",
     "names_of",
-    "overlap_depth",
     "present_plan",
     "purge",
     "record",
@@ -104,7 +100,6 @@ __all__ = [
     "statistics_features",
     "stop_all",
     "stored_log",
-    "target_rows",
     "tidy_state",
     "triage",
     "update_statistics",

@@ -9,7 +9,7 @@ import pytest
 
 from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
-from zorder_pipeline.gate.decision import decide, judge
+from zorder_pipeline.gate.decision import decide
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.asked import Asked
@@ -22,6 +22,13 @@ SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))
 RNG = np.random.default_rng(0)
 GOOD = promise(np.full(100, 0.9), RNG.uniform(0, 0.2, 100), np.full(100, 1e9), (100.0, "observed"))
 PLAN = Plan("t", "id", "hash", 0, SPEC, "learned", 1000, GOOD)
+
+
+def judge(plan: Plan, rewrite_bytes: float, table_bytes: float, settings: GateSettings | None = None) -> Decision:
+    """The decision about one plan alone: rewriting ``rewrite_bytes`` of a table of ``table_bytes`` by it."""
+    work = RelayoutWork(rewrite_bytes, len(plan.spec.features) if plan.spec else 1)
+    credited = 1.0 if plan.promises_part else rewrite_bytes / table_bytes
+    return decide([Proposal(plan, work, table_bytes, rewrite_bytes, credited)], settings)[0]
 
 
 def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
