@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "activate",
     "beside",
     "carried",
     "cause",
@@ -115,13 +116,18 @@ def carried(spark: SparkSession, found: Any) -> Any:
     return java_class(spark, "org.apache.commons.io.IOUtils").readLines(text)
 
 
+def activate(spark: SparkSession) -> None:
+    """Make this the session that Delta finds when it asks its own thread for one: a new thread has none."""
+    java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
+
+
 def beside(spark: SparkSession, call: Callable[Given, Found]) -> Callable[Given, Found]:
     """A function to be called in another thread, where the session is then the active one, with its job group."""
     from pyspark.util import inheritable_thread_target
 
     def called(*args: Given.args, **kwargs: Given.kwargs) -> Found:
-        if has_jvm(spark):  # what Delta itself runs looks for the thread's session
-            java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
+        if has_jvm(spark):
+            activate(spark)
         return call(*args, **kwargs)
 
     found: Callable[Given, Found] = inheritable_thread_target(spark)(called)

@@ -13,7 +13,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError, VerificationError
-from zorder_pipeline.java import cause, first_line, java_class, jvm, nothing, reason_of, scala_object, sequence
+from zorder_pipeline.java import (
+    activate,
+    cause,
+    first_line,
+    java_class,
+    jvm,
+    nothing,
+    reason_of,
+    scala_object,
+    sequence,
+)
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.state.conflicts import conflict, lost_races
 from zorder_pipeline.versions import supported_text
@@ -24,7 +34,7 @@ from .failures import of_constraints
 from .history import USER_METADATA, history_of, made_as, told_with
 from .restoring import COMMITS_SEARCHED
 from .session_conf import set_for_a_while
-from .sessions import activate, encoders
+from .sessions import encoders
 from .snapshot import TableSnapshot, snapshot_of
 from .verify import check_counts, check_hashes, content_hash
 

@@ -6,13 +6,14 @@ import contextlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.connectors import no_connector
+from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
-__all__ = ["ZONE", "answered", "of_constraints", "replaced_by_another", "told_plainly"]
+__all__ = ["ZONE", "answered", "cleaned_up", "not_opened", "of_constraints", "replaced_by_another", "told_plainly"]
 
 ZONE = "spark.sql.session.timeZone"
 
@@ -31,6 +32,29 @@ def answered(error: BaseException) -> bool:
 def replaced_by_another(location: str) -> str:
     """That a table was dropped and made anew, in words."""
     return f"{location} was replaced by another table during the relayout; nothing was committed, learn a plan for it"
+
+
+def not_opened(table: str, error: Exception) -> TableError:
+    """Why a session cannot open a table, with the way out."""
+    from pyspark.errors import PySparkException
+
+    said = reason_of(error).rstrip(".")
+    if "DELTA_UNSUPPORTED_FEATURES" in said:
+        return UnsupportedTableError(
+            f"table {table} cannot be opened: {said}; have the engine that made it drop the feature: ALTER TABLE ... "
+            "DROP FEATURE"
+        )
+    if (missing := no_connector(error)) is not None:
+        return TableError(f"table {table} cannot be opened: {missing}")
+    way_out = "give a folder with a slash, or a catalog name"
+    if not isinstance(error, PySparkException):
+        way_out = "see that its Delta log is whole and can be read here"
+    return TableError(f"table {table} cannot be opened: {said}; {way_out}")
+
+
+def cleaned_up(location: str, version: int) -> TableError:
+    """That a version of a table is out of reach."""
+    return TableError(f"version {version} of {location} cannot be read any more: its log entries were cleaned up")
 
 
 def of_constraints(conf: Mapping[str, str], struct: StructType | None) -> str:

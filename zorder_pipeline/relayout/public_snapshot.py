@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
-from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.state.delta_tables import sql_name
 
+from .failures import cleaned_up, not_opened
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
@@ -98,9 +98,7 @@ class PublicSnapshot(TableSnapshot):
         try:
             return PublicSnapshot(self.spark, self.detail, version)
         except PySparkException as error:
-            raise TableError(
-                f"version {version} of {self.location} cannot be read any more: its log entries were cleaned up"
-            ) from error
+            raise cleaned_up(self.location, version) from error
 
     def read_files(self, paths: Sequence[str]) -> DataFrame:
         """The live rows of some files of this version, by their paths as in `files`."""
@@ -133,13 +131,6 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         key = (detail["id"], detail["location"], wanted, PublicSnapshot.written, PUBLIC)
         return remembered(spark, key, lambda: PublicSnapshot(spark, detail, wanted))
     except (PySparkException, Py4JJavaError) as error:
-        first = reason_of(error).rstrip(".")
-        if "DELTA_MISSING_DELTA_TABLE" in first:
+        if "DELTA_MISSING_DELTA_TABLE" in reason_of(error):
             raise TableError(no_table(table)) from error
-        if "DELTA_UNSUPPORTED_FEATURES" in first:
-            raise UnsupportedTableError(
-                f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE "
-                "... DROP FEATURE"
-            ) from error
-        advice = no_connector(error) or f"{first}; give a folder with a slash, or a catalog name"
-        raise TableError(f"table {table} cannot be opened: {advice}") from error
+        raise not_opened(table, error) from error

@@ -11,12 +11,7 @@ from zorder_pipeline.model.places import local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["activate", "encoders", "no_table", "session_id", "session_versions"]
-
-
-def activate(spark: SparkSession) -> None:
-    """Make this the session that Delta finds when it asks its own thread for one: a new thread has none."""
-    java_class(spark, "org.apache.spark.sql.classic.SparkSession").setActiveSession(spark._jsparkSession)
+__all__ = ["encoders", "no_table", "session_id", "session_versions"]
 
 
 def encoders(spark: SparkSession) -> Any:

@@ -8,20 +8,19 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, TypeAlias, TypeVar, cast, get_args
 
-from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import LostRaceError, TableError, UnsupportedTableError
-from zorder_pipeline.java import has_jvm, items, nothing, reason_of, scala_object, sequence
+from zorder_pipeline.java import activate, has_jvm, items, nothing, reason_of, scala_object, sequence
 from zorder_pipeline.model.choices import CommitterName
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.state.delta_tables import is_delta_table, is_path, sql_name
 from zorder_pipeline.versions import check_pair
 
 from .add_files import AddFiles
-from .failures import replaced_by_another
+from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported
-from .sessions import activate, no_table, session_versions
+from .sessions import no_table, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -167,9 +166,7 @@ class TableSnapshot:
         try:
             return snapshot_of(self.spark, self.jlog, self.jlog.getSnapshotAt(version, none, none, False))
         except (Py4JJavaError, PySparkException) as error:
-            raise TableError(
-                f"version {version} of {self.location} cannot be read any more: its log entries were cleaned up"
-            ) from error
+            raise cleaned_up(self.location, version) from error
 
     def read(self) -> DataFrame:
         """The rows of exactly this version."""
@@ -287,24 +284,8 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
         log, newest = pair._1(), pair._2()
         none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
-    except PySparkException as error:
-        first = reason_of(error).rstrip(".")
-        raise TableError(
-            f"table {table} cannot be opened: {first}; give a folder with a slash, or a catalog name"
-        ) from error
-    except Py4JJavaError as error:
-        if "non-existent version" in str(error.java_exception.getMessage()):
+    except (PySparkException, Py4JJavaError) as error:
+        if "non-existent version" in reason_of(error):
             raise TableError(f"table {table} has no version {version}; the newest is {newest.version()}") from error
-        if (missing := no_connector(error)) is not None:
-            raise TableError(f"table {table} cannot be opened: {missing}") from error
-        if "UnsupportedTableFeature" not in error.java_exception.getClass().getName():
-            raise TableError(
-                f"table {table} cannot be opened: {reason_of(error).rstrip('.')}; see that its Delta log is whole and "
-                "can be read here"
-            ) from error
-        first = str(error.java_exception.getMessage()).strip().splitlines()[0].rstrip(".")
-        raise UnsupportedTableError(
-            f"table {table} cannot be opened: {first}; have the engine that made it drop the feature: ALTER TABLE ... "
-            "DROP FEATURE"
-        ) from error
+        raise not_opened(table, error) from error
     return snapshot_of(spark, log, snapshot)
