@@ -3,7 +3,7 @@
 Parsing takes milliseconds, reading the literals of a known template a tenth of that. A statement's template is its
 token sequence without literals. The second statement of a template is parsed with a marker in the place of each
 literal; the markers that come back as literals of conditions are the places where later statements only put their own.
-A template that gives another result for its first statement than parsing did is parsed every time.
+A template that gives another result for its first two statements than parsing did is parsed every time.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections import OrderedDict
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from sqlglot import exp
@@ -100,8 +101,11 @@ class Parser:
             return known
         literals = [token for token in tokens if token.token_type in LITERAL]
         if isinstance(known, First):
-            known = self._template(statement, tokens, known)
-            self._remember(key, known)
+            found, template = self._parsed(statement, timestamp, zone), self._template(statement, tokens, known)
+            if template is not None and template.scans(literals, timestamp, zone) != found:
+                template = None
+            self._remember(key, template)
+            return found
         if isinstance(known, Template):
             self._known.move_to_end(key)
             return known.scans(literals, timestamp, zone)
@@ -159,8 +163,17 @@ class Parser:
                 for node in condition.find_all(exp.Literal):
                     if (slot := markers.get(str(node.this))) is not None:
                         slots.setdefault(slot, []).append(node)
+        lost = [marker for marker, number in markers.items() if number not in slots]
+        if any(marker in text for text in _texts(recipes) for marker in lost):
+            return None  # such as a format, which the tree holds in another dialect's letters
         template = Template(recipes, slots)
         return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
+
+
+def _texts(recipes: Iterable[Recipe]) -> Iterator[str]:
+    """The conditions of recipes in Spark's SQL."""
+    for recipe in recipes:
+        yield from (condition.sql("spark") for condition in (*recipe.conditions, *recipe.implied))
 
 
 def _structural(token: Token) -> bool:

@@ -108,6 +108,32 @@ def test_new_literals_in_a_known_template_are_read_as_literals() -> None:
         assert parser.scans(statement) == expected
 
 
+@pytest.mark.parametrize(
+    ("condition", "values"),
+    [
+        ("d = to_date('{}', 'yyyyMMdd')", ["run_date", "20240102", "20240103"]),
+        ("d = to_date('{}', 'dd/MM/yyyy')", ["run_date", "02/01/2024", "03/01/2024"]),
+        ("n > unix_timestamp('{}', 'yyyyMMdd')", ["x", "20240102", "20240103"]),
+        ("t > to_timestamp('{}', 'yyyyMMdd')", ["x", "20240102", "20240103"]),
+        ("d = to_date('{}', 'yyyyMMdd')", ["20240102", "run_date", "20240103"]),
+    ],
+)
+def test_a_template_whose_first_statement_says_nothing_is_checked_by_the_next(
+    condition: str, values: list[str]
+) -> None:
+    parser = Parser(Catalog())
+    statements = [f"SELECT * FROM x WHERE {condition.format(value)}" for value in values]
+    for statement in (*statements, *statements):
+        assert parser.scans(statement) == parse_statement(statement)
+
+
+def test_a_first_statement_without_a_moment_leaves_later_ones_theirs() -> None:
+    parser = Parser(Catalog())
+    statement = "SELECT * FROM x WHERE s = date_format(current_date(), 'yyyyMMdd')"
+    for moment in (None, MONDAY, MONDAY + 86_400_000_000):
+        assert parser.scans(statement, moment) == parse_statement(statement, timestamp=moment)
+
+
 def test_decimals_written_as_text_are_literals_of_a_template() -> None:
     parser = Parser(Catalog(ALIASES, SCHEMAS, dialect="trino"))
     for value in ("10", "10.5", "3.25", "7"):
