@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.asked import Asked
-from zorder_pipeline.model.bootstrap import resampled_sums
+from zorder_pipeline.model.bootstrap import resampled_sums, widening
 from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.values import DAY
 
@@ -119,7 +119,9 @@ def promise(
         np.random.default_rng(seed),
     )
     now, later = (np.quantile(some[1:] / some[0], [0.025, 0.975], axis=1) for some in np.split(drawn, 2))
-    low, high = (dict(zip(saved, some, strict=True)) for some in (np.minimum(now, later)[0].tolist(), now[1].tolist()))
+    middle, wider = np.array([mean(each) for each in saved.values()]), widening(asked.observations, 0.975)
+    ends = (middle + wider * (some - middle) for some in (np.minimum(now, later)[0], now[1]))
+    low, high = (dict(zip(saved, some.tolist(), strict=True)) for some in ends)
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(

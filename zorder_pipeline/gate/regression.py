@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist
 
 import numpy as np
 import numpy.typing as npt
+
+from zorder_pipeline.model.bootstrap import student_quantile
 
 __all__ = ["Estimate", "Measurement", "Prior", "Regression"]
 
@@ -147,13 +148,5 @@ class Regression:
         variance = float(slopes @ self.covariance[: terms + len(names), : terms + len(names)] @ slopes)
         variance += self.noise**2 * noise + TABLE_SPREAD**2 * (table not in self.tables)
         expected = total * math.exp(self.tables.get(table, 0.0))
-        spread = math.exp(_quantile((1 + LEVEL) / 2, self.freedom) * math.sqrt(variance))
+        spread = math.exp(student_quantile((1 + LEVEL) / 2, self.freedom) * math.sqrt(variance))
         return Estimate(expected / spread, expected, expected * spread)
-
-
-def _quantile(probability: float, freedom: float) -> float:
-    """Quantile of Student's t (Cornish-Fisher; within 1% from four degrees of freedom on)."""
-    z = NormalDist().inv_cdf(probability)
-    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
-    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
-    return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.bootstrap import resampled_sums
+from zorder_pipeline.model.bootstrap import resampled_sums, widening
 
 from .evidence import BlockQueries
 
@@ -48,6 +48,7 @@ def choose(shares: Mapping[str, Floats], standing: Floats, select: BlockQueries,
 
 
 def surely(gain: Floats, rng: np.random.Generator, among: int = 1) -> bool:
-    """Whether the mean gain is positive in nearly all bootstrap resamples of what each observation gains."""
-    resampled = resampled_sums(gain[None], rng)[0]
-    return float(np.mean(resampled <= 0)) <= (1 - SURE) / among
+    """Whether the gain is positive in nearly all bootstrap resamples of what each observation gains."""
+    allowed, total = (1 - SURE) / among, float(gain.sum())
+    resampled = total + widening(len(gain), 1 - allowed) * (resampled_sums(gain[None], rng)[0] - total)
+    return float(np.mean(resampled <= 0)) <= allowed

@@ -94,6 +94,11 @@ class Asked:
         """How often each statement was asked, shape (statements,)."""
         return self._by(self.which, len(self.statements), np.ones(len(self.queries)))
 
+    @property
+    def observations(self) -> int:
+        """How many there are."""
+        return int(self.seen.max(initial=-1)) + 1
+
     def each(self, values: Sequence[T]) -> list[T]:
         """What is told of each statement: of its first query, out of what is told of all queries of the log."""
         return [values[i] for i in self.statements]
@@ -114,7 +119,7 @@ class Asked:
             weights: of its queries; 1 without them.
         """
         each = values[self.which] if weights is None else weights * values[self.which]
-        return self._by(self.seen, int(self.seen.max(initial=-1)) + 1, each)
+        return self._by(self.seen, self.observations, each)
 
     @staticmethod
     def _by(number: Ints, count: int, values: Floats) -> Floats:

@@ -7,10 +7,13 @@ and their Application", 3.8); `zorder_pipeline.layout.blocks` tells what is one.
 
 from __future__ import annotations
 
+import math
+from statistics import NormalDist
+
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["RESAMPLES", "resampled_sums"]
+__all__ = ["RESAMPLES", "resampled_sums", "student_quantile", "widening"]
 
 RESAMPLES = 2000
 AT_ONCE = 1 << 21
@@ -37,3 +40,30 @@ def resampled_sums(values: Floats, rng: np.random.Generator) -> Floats:
         for row, own in zip(found, values, strict=True):
             row[begin : begin + len(draws)] = own[draws].sum(axis=1)
     return found
+
+
+def widening(observations: int, level: float) -> float:
+    """By what factor the distance of a bootstrap percentile from the mean is to be multiplied.
+
+    The spread of a few observations about their own mean is too small, and known too little: percentiles of resamples
+    of five miss what is to be estimated three times as often as they say (Hesterberg 2015, "What Teachers Should Know
+    About the Bootstrap"; the factor is that of Student's interval for normal observations).
+
+    Args:
+        level: of the percentile, above one half; the one as far below it has the same factor.
+
+    >>> [round(widening(observations, 0.975), 2) for observations in (5, 20, 1000)]
+    [1.58, 1.1, 1.0]
+    """
+    if observations < 2:
+        return 1.0  # nothing is known of the spread
+    grown = math.sqrt(observations / (observations - 1))
+    return grown * student_quantile(level, observations - 1) / NormalDist().inv_cdf(level)
+
+
+def student_quantile(probability: float, freedom: float) -> float:
+    """Quantile of Student's t (Cornish-Fisher; within 1% from four degrees of freedom on)."""
+    z = NormalDist().inv_cdf(probability)
+    first, second = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + first / freedom + second / freedom**2 + third / freedom**3

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
-from zorder_pipeline.gate.regression import Measurement, Prior, Regression, _quantile
+from zorder_pipeline.gate.regression import Measurement, Prior, Regression
+from zorder_pipeline.model.bootstrap import student_quantile
 
 
 def truth(work: RelayoutWork) -> float:
@@ -85,4 +86,4 @@ def test_costs_never_become_negative() -> None:
 
 @pytest.mark.parametrize(("freedom", "exact"), [(4, 2.132), (5, 2.015), (8, 1.860), (20, 1.725), (1e9, 1.645)])
 def test_quantiles_of_students_t(freedom: float, exact: float) -> None:
-    assert _quantile(0.95, freedom) == pytest.approx(exact, rel=0.01)
+    assert student_quantile(0.95, freedom) == pytest.approx(exact, rel=0.01)

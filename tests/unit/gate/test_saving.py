@@ -114,5 +114,5 @@ def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
     before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)
     told = promise(before, after, before, (1.0, "observed"), asked=asked(np.append(np.ones(100, dtype=int), 3000)))
     assert told.after < 0.05
-    assert told.low == pytest.approx(0.1, abs=0.01)
+    assert 0.08 < told.low <= 0.1
     assert told.high > 0.95
