@@ -15,6 +15,7 @@ __all__ = ["catalyst_filters"]
 MAX_NESTED = 300
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*#\d+L?|[A-Za-z_]\w*(?= (?:INSET|IN) )")
 _SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )?(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
+_ESCAPE = re.compile(r"(.*) ESCAPE '(.)'", re.DOTALL)
 _TYPE = re.compile(r"[a-z_]+(?:\(\d+(?:,\s*-?\d+)?\))?")
 OPERATORS: dict[str, type[exp.Binary]] = {
     "=": exp.EQ,
@@ -118,7 +119,7 @@ class _Catalyst(Grammar):
         for word, kind in ((" LIKE ", exp.Like), (" RLIKE ", exp.RegexpLike)):
             if text.startswith(word, end):
                 for pattern, stop in self.literal(end + len(word), "string", ",)]"):
-                    yield kind(this=node, expression=pattern), stop
+                    yield _matched(kind, node, pattern), stop
         yield node, end
 
     def _in(self, node: exp.Expr, position: int) -> Iterator[Found]:
@@ -178,6 +179,15 @@ class _Catalyst(Grammar):
                 yield [*found, node], end + 1
             elif self.text.startswith(", ", end):
                 yield from self._arguments(end + 2, [*found, node])
+
+
+def _matched(kind: type[exp.Binary], node: exp.Expr, pattern: exp.Expr) -> exp.Expr:
+    """LIKE or RLIKE; of LIKE, Spark prints an escape character that is not its own after the pattern."""
+    told = _ESCAPE.fullmatch(pattern.name) if kind is exp.Like else None
+    if told is None:
+        return kind(this=node, expression=pattern)
+    like = kind(this=node, expression=exp.Literal.string(told[1]))
+    return exp.Escape(this=like, expression=exp.Literal.string(told[2]))
 
 
 def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
