@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 
 from sqlglot import exp
 
@@ -23,6 +24,11 @@ CUT = re.compile(r"\.\.\. \d+ more fields?|\.\.\.(?=[\])]|$)")
 NAME = re.compile(r"[A-Za-z_]\w*(?=\()")
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LDFSY])?(?![\w.:-])")
 _NUMERIC = re.compile(r"tinyint|smallint|int|integer|bigint|float|double|decimal.*|byte|short|long")
+
+
+_COUNTED = {"date": timedelta(days=1), "timestamp": timedelta(microseconds=1)}
+"""What Spark before 3.2 counts from 1970 on where it prints a date or a timestamp; later it prints them as such."""
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass
@@ -130,7 +136,8 @@ class Grammar:
         for end in range(position, len(text) + 1):
             if end == len(text) or text[end] in stops:
                 self.spend()
-                yield exp.Literal.string(text[position:end]), end
+                counted = kind in _COUNTED and re.fullmatch(r"-?[0-9]+", text[position:end]) is not None
+                yield _moment(text[position:end], kind) if counted else exp.Literal.string(text[position:end]), end
 
 
 def is_numeric(kind: str) -> bool:
@@ -141,6 +148,20 @@ def is_numeric(kind: str) -> bool:
 def number_of(text: str) -> exp.Expr | None:
     """A number as Spark prints it, ``5L`` or ``1.50BD`` among them; None when the text is none."""
     return _read_number(text) if _NUMBER.fullmatch(text) else None
+
+
+def _moment(count: str, kind: str) -> exp.Expr:
+    """The date of so many days, or the timestamp of so many microseconds; a value unknown where a year has five digits.
+
+    >>> _moment("8766", "date").sql("spark"), _moment("-1", "timestamp").sql("spark")
+    ("CAST('1994-01-01' AS DATE)", "CAST('1969-12-31T23:59:59.999999Z' AS TIMESTAMP)")
+    """
+    try:
+        moment = _EPOCH + int(count) * _COUNTED[kind]
+    except (OverflowError, ValueError):
+        return exp.Placeholder()
+    text = moment.date().isoformat() if kind == "date" else moment.replace(tzinfo=None).isoformat() + "Z"
+    return exp.cast(exp.Literal.string(text), kind, dialect="spark")
 
 
 def _read_number(text: str) -> exp.Expr:

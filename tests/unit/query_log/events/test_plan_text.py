@@ -9,11 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zorder_pipeline.model.predicate import And, Opaque
+from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.events.plan_scans import scans_of
 from zorder_pipeline.query_log.events.plan_sources import source_filters
 from zorder_pipeline.query_log.events.plan_text import catalyst_filters
 
 SCHEMA = "struct<b:int,c:string,d:date,ts:timestamp,f:double,flag:boolean,odd name:string,s:struct<x:int,y:string>>"
+
+TYPED = TableSchema((Column("d", "date"), Column("ts", "timestamp")))
 
 
 def _plan(**metadata: str) -> dict[str, Any]:
@@ -86,6 +91,40 @@ def test_catalyst_filters(text: str, expected: str | None) -> None:
 )
 def test_source_filters_where_nothing_else_is_printed(text: str, expected: str) -> None:
     assert _predicate(_plan(PushedFilters=text)) == (expected, False)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[isnotnull(d#3), (d#3 >= 8766), (d#3 < 9131)]", ((8766, None), (None, 9130))),
+        ("[(d#3 <=> -1)]", ((-1, -1),)),
+        ("[d#3 IN (8766,9131)]", ((8766, 9131),)),
+        ("[d#3 INSET 8766, 9131]", ((8766, 9131),)),
+        ("[NOT (d#3 > 8766)]", ((None, 8766),)),
+        ("[(cast(ts#4 as date) = 2)]", ((172_800_000_000, None), (None, 259_199_999_999))),
+        ("[(ts#4 > 1706745600000001)]", ((1706745600000002, None),)),
+        ("[(ts#4 <= -1)]", ((None, -1),)),
+        ("[(cast(d#3 as timestamp) >= 757382400000001)]", ((8767, None),)),
+    ],
+)
+def test_dates_and_timestamps_of_spark_before_3_2_are_counts(text: str, expected: tuple[Any, ...]) -> None:
+    """What a condition asks for, as canonical values: days, or microseconds, since 1970."""
+    (scan,) = scans_of(_plan(DataFilters=text), None, "America/New_York")
+    parts = scan.predicate.children if isinstance(scan.predicate, And) else (scan.predicate,)
+    found = [to_boxes(part, TYPED, "UTC")[0][0].tested[0] for part in parts]
+    assert (tuple((each.low, each.high) for each in found), scan.partial) == (expected, False)
+
+
+@pytest.mark.parametrize("text", ["[(d#3 > 3000000)]", "[(ts#4 < 999999999999999999)]", "[NOT (d#3 = 99999999999999)]"])
+def test_a_moment_that_has_no_year_of_four_digits_says_nothing(text: str) -> None:
+    (scan,) = scans_of(_plan(DataFilters=text), None, "UTC")
+    assert isinstance(scan.predicate, Opaque)
+    assert scan.predicate.expression == ""
+
+
+def test_a_count_of_a_column_whose_type_the_plan_does_not_say_says_nothing_of_a_date() -> None:
+    (scan,) = scans_of(_plan(PartitionFilters="[(day#9 >= 8766)]"), None, "UTC")
+    assert to_boxes(scan.predicate, TableSchema((Column("day", "date", partition=True),))) == ((),)
 
 
 @pytest.mark.parametrize(
