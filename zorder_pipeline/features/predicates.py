@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
-from typing import Any
+from itertools import accumulate
+from typing import Any, TypeAlias
 
 from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate, comparisons, predicate_to_json
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked, to_boxes
+from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
@@ -24,6 +26,8 @@ MAX_COMPARED = 200
 """Predicates among which implications are looked for, the most frequent ones."""
 THRESHOLDS = 4
 """Of the constants that one thing is compared with on one side, so many are tried as predicates."""
+
+_Key: TypeAlias = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -75,12 +79,18 @@ def predicate_candidates(
     boxes = {feature: _exact_boxes(feature, schema) for feature in found}
     found = _thinned(found, boxes)
     frequent = sorted(found, key=lambda feature: -len(found[feature]))[:MAX_COMPARED]
-    served = {
-        feature: found[feature].union(*(found[other] for other in frequent if _stricter(boxes[other], boxes[feature])))
-        for feature in frequent
-    }
+    where = [found[feature] for feature in frequent]  # each pair by place: a hash goes through all literals of a list
+    numbers: dict[Boxes | None, int] = {}
+    alike = [numbers.setdefault(boxes[feature], len(numbers)) for feature in frequent]
+    asked = [_prepared(boxes[feature]) for feature in frequent]
+    served = [
+        here.union(*(where[j] for j, a in enumerate(asked) if alike[j] != alike[i] and _stricter(a, asked[i])))
+        for i, here in enumerate(where)
+    ]
     total = sum(weights) or 1.0
-    counted = [(feature, sum(weights[i] for i in where), len(where)) for feature, where in served.items()]
+    counted = [
+        (feature, sum(weights[i] for i in where), len(where)) for feature, where in zip(frequent, served, strict=True)
+    ]
     kept = [PredicateCandidate(item, often, n, often / total) for item, often, n in counted if often / total >= gamma]
     return tuple(sorted(kept, key=lambda candidate: -candidate.frequency))
 
@@ -191,14 +201,48 @@ def _thinned(found: Mapping[Predicate, set[int]], boxes: Mapping[Predicate, Boxe
     return result
 
 
-def _stricter(a: Boxes | None, b: Boxes | None) -> bool:
+@dataclass(frozen=True)
+class _Asked:
+    """A range, made ready to be held against many others.
+
+    Attributes:
+        everything: whether every value and a null match.
+        lows: sort keys of the lower bounds of its intervals, ascending; those without a value in them are left out.
+        highs: of the upper bounds, each beside its lower one.
+        reach: the largest of ``highs`` up to each place.
+        points: the values, where all intervals are single ones; else None.
+    """
+
+    column: str
+    nulls: bool
+    everything: bool
+    lows: tuple[_Key, ...]
+    highs: tuple[_Key, ...]
+    reach: tuple[_Key, ...]
+    points: frozenset[_Key] | None
+
+    @classmethod
+    def of(cls, item: Range) -> _Asked:
+        keyed = [(_low(interval), _high(interval)) for interval in item.intervals]
+        kept = sorted((low, high) for low, high in keyed if not _hollow(low, high))
+        lows, highs = tuple(low for low, _ in kept), tuple(high for _, high in kept)
+        points = frozenset(lows) if all(low[1:2] == high[1:2] != () for low, high in kept) else None
+        everything = item.nulls and any(interval.low is None and interval.high is None for interval in item.intervals)
+        return cls(item.column, item.nulls, everything, lows, highs, tuple(accumulate(highs, max)), points)
+
+
+def _prepared(boxes: Boxes | None) -> tuple[tuple[_Asked, ...], ...] | None:
+    return None if boxes is None else tuple(tuple(_Asked.of(item) for item in box) for box in boxes)
+
+
+def _stricter(a: Sequence[Sequence[_Asked]] | None, b: Sequence[Sequence[_Asked]] | None) -> bool:
     """Whether every row that satisfies ``a`` surely satisfies ``b``."""
-    if a is None or b is None or a == b or not a:
+    if not a or b is None:
         return False
-    asked = columns_asked([b])
+    asked = {item.column for box in b for item in box}
     if not asked.issubset(item.column for box in a for item in box):
         return False
-    return all(any(implies(mine, other) for other in b) for mine in a)
+    return all(any(_implies(mine, other) for other in b) for mine in a)
 
 
 def implies(a: Box, b: Box) -> bool:
@@ -210,48 +254,46 @@ def implies(a: Box, b: Box) -> bool:
     >>> implies((Range("x", "int", small),), (Range("x", "int", large),))
     True
     """
-    if any(_empty(item) for item in a):
+    return _implies([_Asked.of(item) for item in a], [_Asked.of(item) for item in b])
+
+
+def _implies(a: Sequence[_Asked], b: Sequence[_Asked]) -> bool:
+    if any(not item.nulls and not item.lows for item in a):
         return True
-    return all(_universal(item) or any(_within(mine, item) for mine in a) for item in b)
+    return all(item.everything or any(_within(mine, item) for mine in a) for item in b)
 
 
-def _empty(item: Range) -> bool:
-    return not item.nulls and all(_hollow(interval) for interval in item.intervals)
-
-
-def _universal(item: Range) -> bool:
-    return item.nulls and any(interval.low is None and interval.high is None for interval in item.intervals)
-
-
-def _within(a: Range, b: Range) -> bool:
+def _within(a: _Asked, b: _Asked) -> bool:
+    """Whether a null matches ``b`` if one matches ``a``, and each interval of ``a`` lies in one of ``b``."""
     if a.column != b.column or (a.nulls and not b.nulls):
         return False
-    return all(_hollow(inner) or any(_inside(inner, outer) for outer in b.intervals) for inner in a.intervals)
+    if not a.lows or not b.lows:
+        return not a.lows
+    if a.points is not None and b.points is not None:
+        return a.points <= b.points
+    if len(b.lows) == 1:
+        return b.lows[0] <= a.lows[0] and a.reach[-1] <= b.highs[0]
+    begun = ((bisect_right(b.lows, low), high) for low, high in zip(a.lows, a.highs, strict=True))
+    return all(n and high <= b.reach[n - 1] for n, high in begun)
 
 
-def _inside(inner: Interval, outer: Interval) -> bool:
-    if outer.low is not None:
-        if inner.low is None:
-            return False
-        low, bound = _place(inner.low), _place(outer.low)
-        if low < bound or (low == bound and outer.low_open and not inner.low_open):
-            return False
-    if outer.high is not None:
-        if inner.high is None:
-            return False
-        high, bound = _place(inner.high), _place(outer.high)
-        if high > bound or (high == bound and outer.high_open and not inner.high_open):
-            return False
-    return True
+def _low(interval: Interval) -> _Key:
+    """Sort key of a lower bound: none first, and of two with one value the closed one."""
+    return (0,) if interval.low is None else (1, _place(interval.low), interval.low_open)
 
 
-def _hollow(interval: Interval) -> bool:
-    if interval.low is None or interval.high is None:
+def _high(interval: Interval) -> _Key:
+    """Sort key of an upper bound: none last, and of two with one value the open one first."""
+    return (2,) if interval.high is None else (1, _place(interval.high), not interval.high_open)
+
+
+def _hollow(low: _Key, high: _Key) -> bool:
+    """Whether no value lies between two bounds."""
+    if len(low) == 1 or len(high) == 1:
         return False
-    low, high = _place(interval.low), _place(interval.high)
-    return bool(low > high or (low == high and (interval.low_open or interval.high_open)))
+    return bool(low[1] > high[1] or (low[1] == high[1] and (low[2] or not high[2])))
 
 
-def _place(value: Value | None) -> tuple[Any, ...]:
+def _place(value: Value | None) -> _Key:
     """Sort key of a bound: NaN after every other number."""
     return (1,) if isinstance(value, float) and value != value else (0, value)

@@ -2,12 +2,14 @@
 
 import json
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zorder_pipeline.features import predicates
 from zorder_pipeline.features.candidates import Candidate, column_candidates, query_weights
 from zorder_pipeline.features.predicates import implies, predicate_candidates
 from zorder_pipeline.features.sample import Sample, SampleColumn
@@ -193,6 +195,42 @@ def test_implies_is_never_wrong(a: Box, b: Box) -> None:
     domain = [None, *(i / 2 for i in range(-1, 10))]
     if implies(a, b):
         assert all(matches(b, {"x": x, "y": y}) for x, y in product(domain, domain) if matches(a, {"x": x, "y": y}))
+
+
+def inside(inner: Interval, outer: Interval) -> bool:
+    """Whether every value of ``inner`` lies in ``outer``, tried with all halves between the bounds that occur."""
+    values = [i / 2 for i in range(-1, 10)]
+    one, other = ((Range("x", "double", (each,)),) for each in (inner, outer))
+    return all(matches(other, {"x": value}) for value in values if matches(one, {"x": value}))
+
+
+point = st.integers(0, 4).map(lambda value: Interval(value, value))
+several = st.lists(st.one_of(interval, point), max_size=6) | st.lists(point, max_size=6)
+
+
+@given(several, several)
+def test_a_list_is_within_another_if_each_interval_is_in_one_of_the_other(a: list[Interval], b: list[Interval]) -> None:
+    expected = all(any(inside(inner, outer) for outer in b) or inside(inner, Interval(1, 0)) for inner in a)
+    assert implies((Range("x", "double", tuple(a)),), (Range("x", "double", tuple(b)),)) == expected
+
+
+def test_lists_are_held_against_each_other_by_what_is_made_ready_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = 0
+
+    def counted(value: Any) -> tuple[Any, ...]:
+        nonlocal made
+        made += 1
+        return place(value)
+
+    place = predicates._place
+    monkeypatch.setattr(predicates, "_place", counted)
+    lists = [[Literal("number", str(7 * i + j)) for j in range(50)] for i in range(20)]
+    either = [Or((Comparison("shipped", "in", tuple(each)), Comparison("day", "in", tuple(each)))) for each in lists]
+    either.append(Or(tuple(Comparison(name, "in", tuple(lists[3][5:25])) for name in ("shipped", "day"))))
+    queries = [LoggedQuery("t", each) for each in either]
+    found = predicate_candidates(queries, [1.0] * len(queries), SCHEMA, [], gamma=0.0)
+    assert {each.predicate: each.queries for each in found}[either[3]] == 2
+    assert made <= 21 * 2 * 50 * 2, "a sort key for each bound of each list, not for each pair of lists"
 
 
 @given(boxes)
