@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, Literal, TypeVar
+from math import sqrt
+from typing import Any, Literal, TypeAlias, TypeVar
 
 import networkx as nx
 import numba
@@ -14,18 +16,23 @@ import pandas as pd
 
 from .sample import SampleColumn
 
-__all__ = ["Policy", "build_graph", "contingency", "order_shares", "ranks", "sorting_index", "traverse"]
+__all__ = ["Codes", "Policy", "build_graph", "contingency", "order_shares", "ranks", "sorting_index", "traverse"]
 
 Policy = Literal["frequency", "degree", "both"]
 EPSILON = 0.1
 """How far from perfect a correlation may be that is an edge, of 1 (seed 004, algorithm 2)."""
 Codes = npt.NDArray[np.int64]
+Present: TypeAlias = npt.NDArray[np.bool_] | None
 Vertex = TypeVar("Vertex", bound=Hashable)
 
 MIN_DISTINCT = 3
 """Two values are in order whichever way they lie: a boolean is never order-correlated."""
 MIN_ROWS = 30
 """Fewer rows in common say nothing about the table."""
+FEW_ROWS = 1_000
+"""Rows, drawn at random, by which pairs of columns are told apart that are far from an edge: most of them."""
+DEVIATIONS = 5
+"""Standard deviations that a strength among `FEW_ROWS` may lie below the true one."""
 
 
 def ranks(values: npt.NDArray[Any]) -> Codes:
@@ -65,10 +72,20 @@ def _inversions(values: Codes) -> int:
     return count
 
 
-def _tied(values: Codes) -> int:
-    """Pairs of equal values."""
-    counts = np.unique(values, return_counts=True)[1].astype(np.int64)
+def _tied(codes: Codes) -> int:
+    """Pairs of equal ranks."""
+    counts = np.bincount(codes)
     return int((counts * (counts - 1) // 2).sum())
+
+
+@numba.njit(cache=True, nogil=True)
+def _tied_neighbours(values: Codes) -> int:
+    """Pairs of equal values among sorted ones."""
+    count = run = 0
+    for i in range(1, len(values)):
+        run = run + 1 if values[i] == values[i - 1] else 0
+        count += run
+    return count
 
 
 def sorting_index(values: npt.NDArray[Any]) -> float:
@@ -102,19 +119,21 @@ def order_shares(a: Codes, b: Codes) -> tuple[float, float]:
     >>> order_shares(np.array([0, 1, 2]), np.array([2, 1, 0]))
     (0.0, 1.0)
     """
+    same, opposite, counted = _ordered(a, b)
+    return (same / counted, opposite / counted) if counted else (0.0, 0.0)
+
+
+def _ordered(a: Codes, b: Codes) -> tuple[int, int, int]:
+    """Pairs of rows that two columns order the same way, and opposite ways, and those that are not tied in both."""
     n = len(a)
     pairs = n * (n - 1) // 2
     if not pairs:
-        return 0.0, 0.0
+        return 0, 0, 0
     size = int(b.max()) + 1
     both = np.sort(a * size + b)
-    tied_both = _tied(both)
-    counted = pairs - tied_both
-    if not counted:
-        return 0.0, 0.0
+    tied_both = int(_tied_neighbours(both))
     opposite = int(_inversions(both % size))  # sorted by a, then b: pairs tied in a are no inversions
-    same = pairs - opposite - _tied(a) - _tied(b) + tied_both
-    return same / counted, opposite / counted
+    return pairs - opposite - _tied(a) - _tied(b) + tied_both, opposite, pairs - tied_both
 
 
 def contingency(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
@@ -128,13 +147,23 @@ def contingency(a: npt.NDArray[Any], b: npt.NDArray[Any]) -> float:
     """
     if not len(a):
         return 0.0
-    left, right = ranks(np.asarray(a)), ranks(np.asarray(b))
+    return _determined(ranks(np.asarray(a)), ranks(np.asarray(b)))
+
+
+def _determined(left: Codes, right: Codes) -> float:
+    """`contingency` of ranks, of which some may be missing."""
     size = int(right.max()) + 1
-    fewer = min(int(left.max()), size - 1)
+    marginal_a, marginal_b = np.bincount(left), np.bincount(right)
+    fewer = min(np.count_nonzero(marginal_a), np.count_nonzero(marginal_b)) - 1
     if not fewer:
         return 0.0
-    cells, joint = np.unique(left * size + right, return_counts=True)
-    marginal_a, marginal_b = np.bincount(left), np.bincount(right)
+    both = left * size + right
+    if len(marginal_a) * size <= 4 * len(both):
+        joint = np.bincount(both)
+        cells = np.flatnonzero(joint)
+        joint = joint[cells]
+    else:
+        cells, joint = np.unique(both, return_counts=True)
     # the sum of (nij - ni nj)^2 / (ni nj) over all cells is that of nij^2 / (ni nj) over the occupied ones, minus 1
     square = np.sum(joint.astype(np.float64) ** 2 / (marginal_a[cells // size] * marginal_b[cells % size])) - 1.0
     return float(min(1.0, max(0.0, round(square / fewer, 12))))
@@ -165,33 +194,84 @@ def build_graph(
     kept = np.arange(total)
     if total > rows:
         kept = np.sort(np.random.default_rng(seed).choice(total, rows, replace=False))
-    present = {name: column.valid[kept] for name, column in columns.items()}
-    codes = {name: ranks(column.values[kept]) for name, column in columns.items()}
+    few = np.sort(np.random.default_rng([seed, 1]).choice(len(kept), min(len(kept), FEW_ROWS), replace=False))
+    ranked = {name: _Ranked.of(ranks(column.values[kept]), column.valid[kept], few) for name, column in columns.items()}
     for a, b in combinations(columns, 2):
-        edge = _edge(codes[a], codes[b], present[a], present[b], a in categorical and b in categorical)
+        edge = _edge(ranked[a], ranked[b], a in categorical and b in categorical)
         if edge is not None:
             graph.add_edge(a, b, strength=edge[0], kind=edge[1])
     return graph
 
 
-def _edge(
-    a: Codes, b: Codes, in_a: npt.NDArray[np.bool_], in_b: npt.NDArray[np.bool_], categorical: bool
-) -> tuple[float, str] | None:
-    common = in_a & in_b
-    both, either = int(common.sum()), int((in_a | in_b).sum())
+@dataclass(frozen=True)
+class _Ranked:
+    """A column's ranks, made ready to be held against those of many others.
+
+    Attributes:
+        codes: ranks by row; of nulls, any.
+        present: rows that are not null; None where all are not.
+        distinct: distinct values at most.
+        few: the column at `FEW_ROWS` of the rows; None where that is most of them.
+    """
+
+    codes: Codes
+    present: Present
+    distinct: int
+    few: _Ranked | None = None
+
+    @classmethod
+    def of(cls, codes: Codes, valid: npt.NDArray[np.bool_], few: npt.NDArray[np.int64] | None = None) -> _Ranked:
+        present = None if valid.all() else valid
+        less = None if few is None or len(codes) <= 2 * len(few) else cls.of(ranks(codes[few]), valid[few])
+        return cls(codes, present, len(np.unique(codes if present is None else codes[present])), less)
+
+    def where(self, rows: Present) -> Codes:
+        return self.codes if rows is None else self.codes[rows]
+
+
+def _edge(a: _Ranked, b: _Ranked, categorical: bool) -> tuple[float, str] | None:
+    common = _common(a, b)
+    both = either = len(a.codes)
+    if common is not None:
+        both = int(common.sum())
+        either = len(common) if a.present is None or b.present is None else int((a.present | b.present).sum())
     if both < MIN_ROWS or both / either <= 1 - EPSILON:
         return None
-    a, b = a[common], b[common]
-    if min(len(np.unique(a)), len(np.unique(b))) >= MIN_DISTINCT:
-        same, opposite = order_shares(a, b)
-        strength, kind = max((same, "ascending"), (opposite, "descending"))
-        if strength * both / either > 1 - EPSILON:
-            return strength * both / either, kind
+    if min(a.distinct, b.distinct) >= MIN_DISTINCT and _within_reach(a.few, b.few, (1 - EPSILON) * either / both):
+        left, right = a.where(common), b.where(common)
+        if min(np.count_nonzero(np.bincount(left)), np.count_nonzero(np.bincount(right))) >= MIN_DISTINCT:
+            same, opposite = order_shares(left, right)
+            strength, kind = max((same, "ascending"), (opposite, "descending"))
+            if strength * both / either > 1 - EPSILON:
+                return strength * both / either, kind
     if categorical:
-        strength = contingency(a, b) * both / either
+        strength = _determined(a.where(common), b.where(common)) * both / either
         if strength > 1 - EPSILON:
             return strength, "contingency"
     return None
+
+
+def _common(a: _Ranked, b: _Ranked) -> Present:
+    if a.present is None or b.present is None:
+        return b.present if a.present is None else a.present
+    return a.present & b.present
+
+
+def _within_reach(a: _Ranked | None, b: _Ranked | None, wanted: float) -> bool:
+    """Whether two columns may be ordered alike, or opposite, by more than a share of the pairs, by what few rows say.
+
+    The variance of a share p among n random rows is at most 4 p (1 - p) / (n c), c being the share of the pairs that
+    are not tied in both: columns that are nearly constant are not told apart by few rows.
+    """
+    if a is None or b is None:
+        return True
+    common = _common(a, b)
+    left, right = a.where(common), b.where(common)
+    if len(left) < MIN_ROWS:
+        return True
+    same, opposite, counted = _ordered(left, right)
+    margin = DEVIATIONS * 2 * sqrt(EPSILON * (1 - EPSILON))
+    return not counted or max(same, opposite) / counted + margin / sqrt(2 * counted / (len(left) - 1)) >= wanted
 
 
 def traverse(

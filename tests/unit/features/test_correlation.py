@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.features.correlation import build_graph, contingency, order_shares, ranks, sorting_index, traverse
+from zorder_pipeline.features import correlation
+from zorder_pipeline.features.correlation import (
+    Codes,
+    build_graph,
+    contingency,
+    order_shares,
+    ranks,
+    sorting_index,
+    traverse,
+)
 from zorder_pipeline.features.sample import SampleColumn
 
 small = st.lists(st.integers(0, 6), max_size=40)
@@ -131,6 +140,49 @@ def test_planted_correlations_are_found_and_no_others(seed: int) -> None:
         ("few", "few_text"): "ascending",
         ("category", "of_category"): "contingency",
     }
+
+
+def table(seed: int, n: int = 6_000) -> dict[str, SampleColumn]:
+    """Columns that follow one another more or less: with noise around the threshold, ties, nulls and rare values."""
+    rng = np.random.default_rng(seed)
+    base = rng.normal(size=n)
+    columns = {f"near_{noise}": column(base + rng.normal(size=n) * noise) for noise in (0.05, 0.15, 0.22, 0.3, 0.6)}
+    columns["coarse"] = column(np.round(-base * 3))
+    columns["nulls"] = column(base, rng.random(n) < 0.96)
+    columns["more_nulls"] = column(base, rng.random(n) < 0.92)
+    columns["sparse"] = column(base, rng.random(n) < 0.01)
+    rare = np.where(rng.random(n) < 0.002, rng.integers(1, 6, n), 0)
+    columns |= {"rare": column(rare), "rare_too": column(rare * 2), "rare_else": column(np.roll(rare, 7))}
+    texts = np.array([f"{value:02d}" for value in rng.integers(0, 30, n)], dtype=object)
+    return columns | {"texts": column(texts), "key": column(rng.permutation(n)), "two": column(base > 0)}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_what_few_rows_tell_apart_all_rows_do(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = table(seed)
+    found = build_graph(columns, seed=seed, categorical={"rare", "rare_too", "texts", "two", "coarse"})
+    monkeypatch.setattr(correlation, "FEW_ROWS", 6_000)
+    expected = build_graph(columns, seed=seed, categorical={"rare", "rare_too", "texts", "two", "coarse"})
+    assert nx.utils.graphs_equal(found, expected)
+    assert found.has_edge("near_0.05", "near_0.15")
+    assert found.has_edge("rare", "rare_too")
+    assert not found.has_edge("near_0.05", "near_0.6")
+
+
+def test_columns_that_do_not_follow_each_other_are_compared_by_few_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    compared: list[int] = []
+
+    def counted(a: Codes, b: Codes) -> tuple[int, int, int]:
+        compared.append(len(a))
+        return ordered(a, b)
+
+    ordered = correlation._ordered
+    monkeypatch.setattr(correlation, "_ordered", counted)
+    rng = np.random.default_rng(1)
+    columns = {str(i): column(rng.normal(size=20_000)) for i in range(10)}
+    graph = build_graph(columns | {"copy": columns["3"]})
+    assert list(graph.edges) == [("3", "copy")]
+    assert sorted(compared) == [1_000] * 55 + [20_000]
 
 
 FIGURE = nx.Graph([(1, 2), (1, 3), (2, 3), (2, 4), (4, 5), (4, 6)])
