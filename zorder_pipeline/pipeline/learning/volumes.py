@@ -15,6 +15,7 @@ from zorder_pipeline.layout.virtual_files import files_read, pieces, virtual_fil
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.model.zone_map import ZoneMap
 from zorder_pipeline.pipeline.records import TableAnalysis
 from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -108,16 +109,29 @@ def present_volumes(
         used = columns_asked(boxes)
         leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
         inner, file = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
-        read = np.array([inner.matching(query) for query in boxes]).reshape(len(boxes), len(file)) & hits[:, file]
-        per_file = np.bincount(file, weights=inner.rows, minlength=len(files))
-        member = np.zeros((len(file), len(files)))
-        member[np.arange(len(file)), file] = inner.rows / np.maximum(1.0, per_file[file])
-        weighed = read @ member
+        weighed = _shares_read(inner, file, boxes, hits)
         groups = weighed @ rows / total
     volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
     share = stored_pages(snapshot, boxes, weighed) if pages else None
     by_pages = None if share is None else volume * share
     return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, by_pages, weighed=whole > 0 or not len(files))
+
+
+def _shares_read(groups: ZoneMap, file: npt.NDArray[np.int64], boxes: Sequence[Boxes], hits: Mask) -> Floats:
+    """Share of each file's rows that lie in the row groups which queries read, shape (queries, files).
+
+    Args:
+        groups: zones of the row groups; a file without any has a share of 0.
+        file: the file of each row group.
+        hits: files that each query opens.
+    """
+    files = hits.shape[1]
+    all_rows = np.maximum(1.0, np.bincount(file, weights=groups.rows, minlength=files))
+    result = np.empty(hits.shape)
+    for i, query in enumerate(boxes):  # one by one: queries by row groups, as numbers, are hundreds of megabytes
+        read = groups.matching(query)
+        result[i] = np.bincount(file[read], weights=groups.rows[read], minlength=files) / all_rows * hits[i]
+    return result
 
 
 def read_volumes(
