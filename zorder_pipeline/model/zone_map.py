@@ -15,7 +15,7 @@ from .values import ValueType
 __all__ = ["PAGE_ROWS", "ColumnZones", "ZoneMap"]
 
 MANY = 16
-"""Texts of an IN beyond which they are looked up together."""
+"""Intervals of a column, such as the values of an IN, beyond which single values are looked up together."""
 PAGE_ROWS = 20_000
 """Rows of a Parquet page, by the default of Spark's writer (``parquet.page.row.count.limit``)."""
 
@@ -96,8 +96,8 @@ class ZoneMap:
     def _matching_range(self, zones: ColumnZones, item: Range) -> Mask:
         result = (zones.null_count != 0) if item.nulls else np.zeros(len(self), dtype=np.bool_)
         intervals: Sequence[Interval] = item.tested
-        if self._has_bounds(zones, item) and zones.low.dtype.kind == "O" and len(intervals) > MANY:
-            points, intervals = _points(intervals)
+        if self._has_bounds(zones, item) and len(intervals) > MANY:
+            points, intervals = _points(intervals, zones.low.dtype)
             result |= (~zones.known | _holding(zones, points)) & ~self._all_null(zones)
         for interval in intervals:
             if _unbounded(interval):
@@ -128,16 +128,36 @@ class ZoneMap:
         return (zones.null_count >= 0) & (zones.null_count >= physical)
 
 
-def _points(intervals: Sequence[Interval]) -> tuple[npt.NDArray[Any], Sequence[Interval]]:
-    """The single values among intervals, in ascending order, and the other intervals."""
-    single = {item.low for item in intervals if item.low is not None and item.low == item.high}
-    points = np.empty(len(single), dtype=object)
-    points[:] = sorted(single)
-    return points, [item for item in intervals if item.low is None or item.low != item.high]
+def _points(intervals: Sequence[Interval], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], Sequence[Interval]]:
+    """The single values among intervals, in ascending order, and the other intervals.
+
+    Args:
+        dtype: of the bounds; values that it does not hold exactly stay intervals.
+    """
+    single = sorted({item.low for item in intervals if item.low is not None and _single(item)})
+    if dtype.kind == "O":
+        points = np.empty(len(single), dtype=object)
+        points[:] = single
+    elif dtype == np.int64 and all(isinstance(value, int) for value in single) and _fit(single):
+        points = np.array(single, dtype=np.int64)
+    elif dtype == np.float64 and all(isinstance(value, float) for value in single):
+        points = np.array(single, dtype=np.float64)
+    else:
+        return np.empty(0, dtype=dtype), intervals
+    return points, [item for item in intervals if not _single(item)]
+
+
+def _single(interval: Interval) -> bool:
+    """Whether the interval is one value; never NaN, which is equal to nothing."""
+    return interval.low is not None and interval.low == interval.high and not (interval.low_open or interval.high_open)
+
+
+def _fit(ascending: Sequence[Any]) -> bool:
+    return not ascending or (ascending[0] >= -(1 << 63) and ascending[-1] < 1 << 63)
 
 
 def _holding(zones: ColumnZones, points: npt.NDArray[Any]) -> Mask:
-    """Blocks between whose bounds one of the points lies; Python's comparisons, for objects."""
+    """Blocks between whose bounds one of the points lies; NaN is the largest bound."""
     first, beyond = np.searchsorted(points, zones.low, "left"), np.searchsorted(points, zones.high, "right")
     return np.asarray(first < beyond, dtype=np.bool_)
 

@@ -1,0 +1,69 @@
+"""Lists of values, looked up together, select the blocks that they select one by one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.model import zone_map
+from zorder_pipeline.model.ranges import Interval, Range
+from zorder_pipeline.model.zone_map import MANY, ColumnZones, ZoneMap
+
+NAN = float("nan")
+
+
+def _zones(seed: int, kind: str) -> tuple[ColumnZones, list[Any]]:
+    """Zones of 200 blocks with nulls, blocks without bounds and blocks of nulls alone, and values around the bounds."""
+    rng = np.random.default_rng(seed)
+    low = rng.integers(-300, 300, 200)
+    high = low + rng.integers(0, 8, 200)
+    values: list[Any] = rng.integers(-320, 320, 2 * MANY).tolist()
+    if kind == "double":
+        low, high = low / 2, high / 2
+        values = [value / 2 for value in values] + [0.0, -0.0, float("inf"), -float("inf")]
+        low[:6], high[:6] = [NAN, -0.0, 0.0, -5.0, -np.inf, -np.inf], [NAN, -0.0, 0.0, NAN, -np.inf, np.inf]
+    elif kind == "string":
+        low, high, values = (
+            np.array([f"{value:+04d}" for value in each], dtype=object) for each in (low, high, values)
+        )
+        values = list(values)
+    nulls = np.where(rng.random(200) < 0.2, -1, rng.integers(0, 11, 200))
+    return ColumnZones(low, high, rng.random(200) < 0.9, nulls, exact=bool(seed % 2)), values
+
+
+@pytest.mark.parametrize("kind", ["bigint", "double", "string"])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_list_selects_what_its_values_select(seed: int, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    zones, values = _zones(seed, kind)
+    rows = np.full(200, 10)
+    blocks = ZoneMap(rows, rows, {"a": zones}, all_or_none=seed % 3 == 0)
+    other = [
+        Interval(values[0], values[1]),
+        Interval(values[2], values[2], low_open=True),
+        Interval(values[3], None, True),
+    ]
+    other += [Interval(NAN, NAN)] if kind == "double" else []
+    points = tuple(Interval(value, value) for value in values)
+    asked = [(*points, each) for each in other] + [points, (*points, Interval()), points[: MANY + 1]]
+    boxes = [((Range("a", kind, intervals, nulls),),) for intervals in asked for nulls in (False, True)]
+    found = [blocks.matching(each).tolist() for each in boxes]
+    monkeypatch.setattr(zone_map, "MANY", 1_000)
+    assert found == [blocks.matching(each).tolist() for each in boxes]
+
+
+@pytest.mark.parametrize("value", [1 << 63, -(1 << 63) - 1])
+def test_a_value_beyond_64_bits_is_in_no_block_and_breaks_nothing(value: int) -> None:
+    bounds = np.arange(3)
+    blocks = ZoneMap(bounds, bounds, {"a": ColumnZones(bounds, bounds, bounds >= 0, bounds * 0)})
+    intervals = tuple(Interval(each, each) for each in (*range(2, 30), value))
+    assert blocks.matching(((Range("a", "decimal(38,0)", intervals),),)).tolist() == [False, False, True]
+
+
+@pytest.mark.parametrize("kind", ["bigint", "double", "string"])
+def test_values_of_a_long_list_are_not_compared_one_by_one(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    zones, values = _zones(0, kind)
+    blocks = ZoneMap(np.full(200, 10), np.full(200, 10), {"a": zones})
+    monkeypatch.delattr(zone_map, "_overlap")
+    assert blocks.matching(((Range("a", kind, tuple(Interval(value, value) for value in values)),),)).any()
