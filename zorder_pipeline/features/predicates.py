@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal, InvalidOperation
 from itertools import accumulate
 from typing import Any, TypeAlias
 
-from zorder_pipeline.model.predicate import And, Literal, Opaque, Or, Predicate, comparisons, predicate_to_json
+from zorder_pipeline.model.predicate import (
+    And,
+    Literal,
+    Opaque,
+    Or,
+    Predicate,
+    comparisons,
+    conjuncts,
+    predicate_to_json,
+)
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
@@ -73,7 +82,7 @@ def predicate_candidates(
     chosen = {candidate.column: candidate.chosen for candidate in candidates}
     found: dict[Predicate, set[int]] = defaultdict(set)
     for i, query in enumerate(queries):
-        for feature in _features(query.predicate):
+        for feature in conjuncts(query.predicate):
             if not _served(feature, schema, chosen):
                 found[feature].add(i)
     boxes = {feature: _exact_boxes(feature, schema) for feature in found}
@@ -93,15 +102,6 @@ def predicate_candidates(
     ]
     kept = [PredicateCandidate(item, often, n, often / total) for item, often, n in counted if often / total >= gamma]
     return tuple(sorted(kept, key=lambda candidate: -candidate.frequency))
-
-
-def _features(predicate: Predicate) -> Iterator[Predicate]:
-    """The conjuncts; a disjunction is one of them, whole."""
-    if isinstance(predicate, And):
-        for child in predicate.children:
-            yield from _features(child)
-    else:
-        yield predicate
 
 
 def _served(feature: Predicate, schema: TableSchema, chosen: Mapping[str, bool]) -> bool:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 __all__ = ["FALSE", "FLIPPED", "REPEATED_GROUP", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or"]
-__all__ += ["Predicate", "comparison_sql", "comparisons", "predicate_from_json", "predicate_to_json"]
+__all__ += ["Predicate", "comparison_sql", "comparisons", "conjuncts", "predicate_from_json", "predicate_to_json"]
 
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -172,6 +172,19 @@ def comparisons(predicate: Predicate) -> Iterator[Comparison]:
     elif isinstance(predicate, And | Or):
         for child in predicate.children:
             yield from comparisons(child)
+
+
+def conjuncts(predicate: Predicate) -> Iterator[Predicate]:
+    """What all has to hold, left to right: no conjunctions any more; a disjunction is one of them, whole.
+
+    >>> [part.to_sql() for part in conjuncts(And((Comparison("a", "is_null"), And((Or(()), And(()))))))]
+    ['a IS NULL', 'FALSE']
+    """
+    if isinstance(predicate, And):
+        for child in predicate.children:
+            yield from conjuncts(child)
+    else:
+        yield predicate
 
 
 def predicate_to_json(predicate: Predicate) -> dict[str, Any]:

@@ -58,9 +58,16 @@ class Range:
         """The intervals as a reader of min/max statistics tests them."""
         if not self.hull or len(self.intervals) < 2:
             return self.intervals
-        lows = [i.low for i in self.intervals if i.low is not None]
-        highs = [i.high for i in self.intervals if i.high is not None]
-        return (Interval(min(lows, key=order_key), max(highs, key=order_key)),)
+        return (_hull(self.intervals),)
+
+
+def _hull(intervals: Sequence[Interval]) -> Interval:
+    """The smallest interval around some, with closed bounds."""
+    lows = [interval.low for interval in intervals if interval.low is not None]
+    highs = [interval.high for interval in intervals if interval.high is not None]
+    low = min(lows, key=order_key) if len(lows) == len(intervals) else None
+    high = max(highs, key=order_key) if len(highs) == len(intervals) else None
+    return Interval(low, high)
 
 
 Box = tuple[Range, ...]
@@ -168,13 +175,8 @@ def _either(ranges: Sequence[Range]) -> Range:
     """A range of the values of several, tested as one where these are too many to be tested apart."""
     intervals = tuple(dict.fromkeys(interval for item in ranges for interval in item.tested))
     hull = len(intervals) > MAX_APART
-    if hull:
-        lows = [i.low for i in intervals if i.low is not None]
-        highs = [i.high for i in intervals if i.high is not None]
-        if len(lows) < len(intervals) or len(highs) < len(intervals):
-            low = min(lows, key=order_key) if len(lows) == len(intervals) else None
-            high = max(highs, key=order_key) if len(highs) == len(intervals) else None
-            intervals, hull = (Interval(low, high),), False
+    if hull and any(interval.low is None or interval.high is None for interval in intervals):
+        intervals, hull = (_hull(intervals),), False
     return replace(ranges[0], intervals=intervals, nulls=any(item.nulls for item in ranges), hull=hull)
 
 

@@ -14,6 +14,7 @@ from zorder_pipeline.model.predicate import (
     Opaque,
     Or,
     Predicate,
+    conjuncts,
     predicate_from_json,
     predicate_to_json,
 )
@@ -215,3 +216,16 @@ def test_equal_conditions_are_typed_once_and_those_of_other_zones_apart() -> Non
     assert found == tuple(to_boxes(noon, schema, query.zone) for query in queries)
     assert found[0] is found[2]
     assert found[0] != found[1]
+
+
+def test_a_hull_around_a_range_without_an_end_has_none() -> None:
+    ranges = Range("i", "int", (Interval(3, 5), Interval(None, 1), Interval(7, 8)), hull=True)
+    assert ranges.tested == (Interval(None, 8),)
+
+
+def test_conjuncts_are_those_of_all_levels_and_a_disjunction_is_one() -> None:
+    one, two, three = (Comparison(name, "is_null") for name in "isd")
+    either = Or((one, And((two, three))))
+    assert list(conjuncts(And((one, And((either, And(()))), two)))) == [one, either, two]
+    assert list(conjuncts(either)) == [either]
+    assert list(conjuncts(And(()))) == []

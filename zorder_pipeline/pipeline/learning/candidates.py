@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -37,6 +38,7 @@ class Unseen:
 
     Attributes:
         unseen: which they are.
+        boxes: of each of their statements.
         before: share of the rows that each statement of theirs reads now, told by the sample, shape (statements,).
         rate: queries per day, and how that is known.
         now: what each reads now in bytes and files; None when there are none.
@@ -47,6 +49,7 @@ class Unseen:
     analysis: TableAnalysis
     settings: LearnSettings
     unseen: Asked
+    boxes: Sequence[Boxes]
     before: Floats
     rate: tuple[float, str]
     now: FileVolumes | None = None
@@ -119,16 +122,12 @@ class Unseen:
     @cached_property
     def _pages_now(self) -> tuple[Estimator, Blocks]:
         """What tells which pages are skipped, and the page of each sampled row now."""
-        return page_estimator(self.analysis, self._boxes), pages_of(self.analysis, *as_stored(self.analysis))
-
-    @cached_property
-    def _boxes(self) -> list[Boxes]:
-        return self.unseen.each(self.analysis.boxes)
+        return page_estimator(self.analysis, self.boxes), pages_of(self.analysis, *as_stored(self.analysis))
 
     @cached_property
     def _estimator(self) -> Estimator:
         sample = self.analysis.sample
-        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self._boxes, sample.rows)
+        return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self.boxes, sample.rows)
 
     @cached_property
     def _whole(self) -> Floats:

@@ -122,7 +122,8 @@ def learn_remembering(
         analysis, settings, situation.blocks, kept=situation.kept, partition=situation.partition, warm=warm,
         progress=progress, searching=not situation.unsought,
     )  # fmt: skip
-    sampled = Unseen(analysis, settings, situation.unseen, found.learned.before, situation.rate, situation.now)
+    unseen, boxes = situation.unseen, situation.unseen_boxes
+    sampled = Unseen(analysis, settings, unseen, boxes, found.learned.before, situation.rate, situation.now)
     night = _Night(drafted(situation, found), found.learned, situation.memory, sampled)
     for_readers = settings.enriched_share > 0
     if not for_readers:

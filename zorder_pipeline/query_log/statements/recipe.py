@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, conjuncts
 
 from .catalog import Catalog
 from .clock import Clock
@@ -56,13 +56,13 @@ class Recipe:
         context = Context(self.resolve, clock, lambda name: self.catalog.column(self.table, name))
         parts = [self._condition(part, context) for part in self.conditions]
         written = {leaf.column.lower() for part in parts for leaf in _written(part)}
-        leaves = [leaf for item in self.implied for leaf in _flat_predicate(condition(item, context))]
+        leaves = [leaf for item in self.implied for leaf in conjuncts(condition(item, context))]
         parts += [
             replace(leaf, derived=True)
             for leaf in leaves
             if isinstance(leaf, Comparison) and leaf.column.lower() not in written
         ]
-        flattened = [item for part in parts for item in _flat_predicate(part)]
+        flattened = [item for part in parts for item in conjuncts(part)]
         if self.optional:
             flattened = [item for item in flattened if not _accepts_null(item)]
         kept = tuple(dict.fromkeys(item for item in flattened if item != TRUE))
@@ -86,16 +86,8 @@ def _deep(predicate: Predicate, levels: int) -> bool:
     return levels == 0 or any(_deep(child, levels - 1) for child in predicate.children)
 
 
-def _flat_predicate(predicate: Predicate) -> Iterator[Predicate]:
-    if isinstance(predicate, And):
-        for child in predicate.children:
-            yield from _flat_predicate(child)
-    else:
-        yield predicate
-
-
 def _written(predicate: Predicate) -> Iterator[Comparison]:
-    for leaf in _flat_predicate(predicate):
+    for leaf in conjuncts(predicate):
         if isinstance(leaf, Comparison) and leaf.op in ("=", "<=>"):
             yield leaf
 

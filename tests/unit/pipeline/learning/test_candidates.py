@@ -46,7 +46,7 @@ def unseen() -> Unseen:
     ]
     analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=asked)
     every = np.arange(len(asked))
-    return Unseen(analysis, LearnSettings(), Asked.of(every, every), np.zeros(0), (1.0, "observed"))
+    return Unseen(analysis, LearnSettings(), Asked.of(every, every), analysis.boxes, np.zeros(0), (1.0, "observed"))
 
 
 def laid_out() -> np.ndarray:
