@@ -99,7 +99,7 @@ def by_hand(nights: Nights, *words: str) -> dict[str, int]:
 def test_by_hand_what_is_new_is_added_as_the_night_would(nights: Nights, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     monkeypatch.delenv("ZORDER_CONFIG", raising=False)
-    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_: nights.spark)
+    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_, **__: nights.spark)
     nights.ask(0, 1)
     assert nights.night() == 2
     nights.ask(2)
@@ -120,7 +120,7 @@ def test_a_state_of_no_configuration_is_added_to(nights: Nights, monkeypatch: py
     """A log that was read in one dialect is not read in another, which would drop what it does not hold any more."""
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     monkeypatch.delenv("ZORDER_CONFIG", raising=False)
-    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_: nights.spark)
+    monkeypatch.setattr("zorder_pipeline.cli.logs.start_spark", lambda *_, **__: nights.spark)
     nights.ask(0, 1)
     monkeypatch.chdir(nights.folder)
     assert by_hand(nights, "--dialect", "trino")["lines"] == 2

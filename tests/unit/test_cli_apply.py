@@ -38,7 +38,7 @@ def test_what_was_done_is_named(
     page = Console(file=io.StringIO(), width=120)
     monkeypatch.setattr(common, "out", page)
     monkeypatch.setattr(tables, "out", page)
-    monkeypatch.setattr(tables, "start_spark", lambda *_: None)
+    monkeypatch.setattr(tables, "start_spark", lambda *_, **__: None)
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: plan)
     monkeypatch.setattr(pipeline, "apply", lambda *_, **__: result)
     words = ["--table", "/a/rather/long/path/of/a/table", "--plan", "p.json"]

@@ -32,7 +32,7 @@ def told(found: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> str:
     page = Console(file=io.StringIO(), width=120)
     for module in (common, tables):
         monkeypatch.setattr(module, "out", page)
-    monkeypatch.setattr(tables, "start_spark", lambda *_: None)
+    monkeypatch.setattr(tables, "start_spark", lambda *_, **__: None)
     monkeypatch.setattr(pipeline, "inspect", lambda *_, **__: found)
     tables.inspect.main(["--table", "/lake/t"], standalone_mode=False)
     return page.file.getvalue()  # type: ignore[attr-defined, no-any-return]

@@ -22,6 +22,7 @@ from zorder_pipeline.model.plan import read_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.pipeline.measuring.accounting import Savings
+from zorder_pipeline.spark import quiet_conf
 
 
 def refused(*words: str) -> str:
@@ -38,7 +39,7 @@ def page(monkeypatch: pytest.MonkeyPatch) -> io.StringIO:
     for module in (common, costs, logs, operators, start, tables, triage):
         monkeypatch.setattr(module, "out", Console(file=page, width=200))
     for module in (costs, logs, operators, triage):
-        monkeypatch.setattr(module, "start_spark", lambda *_: None)
+        monkeypatch.setattr(module, "start_spark", lambda *_, **__: None)
     return page
 
 
@@ -137,7 +138,7 @@ def started(page: io.StringIO, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The Spark settings that commands asked for, with a configuration at hand."""
     asked: dict[str, dict[str, str]] = {}
     for module in (operators, tables):
-        monkeypatch.setattr(module, "start_spark", lambda app, settings: asked.update({app: settings}))
+        monkeypatch.setattr(module, "start_spark", lambda app, settings, **_: asked.update({app: settings}))
     (tmp_path / "tables.yaml").write_text(CONFIG % "false")
     (tmp_path / "state").mkdir()
     monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
@@ -210,6 +211,20 @@ def test_spark_of_any_command_has_the_settings_at_hand(
     common.start_spark("inspect")
     assert [settings.get("spark.hadoop.fs.s3a.endpoint") for settings in asked] == ["here", None, None]
     assert all("spark.master" not in settings for settings in asked)
+
+
+def test_java_of_a_brief_command_optimises_nothing_unless_it_is_told_otherwise(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[dict[str, str]] = []
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda settings, _: asked.append(settings))
+    options = "spark.driver.extraJavaOptions"
+    common.start_spark("inspect", {"a": "b"}, brief=True)
+    common.start_spark("inspect", {options: "-Xmine"}, brief=True)
+    common.start_spark("learn", {})
+    assert asked[0][options].endswith(" -XX:TieredStopAtLevel=1")
+    assert asked[0][options].startswith(quiet_conf()[options])
+    assert (asked[0]["a"], asked[1][options], asked[2]) == ("b", "-Xmine", {})
 
 
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:

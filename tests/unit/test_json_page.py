@@ -128,7 +128,7 @@ def test_a_command_prints_the_keys_of_the_page(
     monkeypatch.delenv("ZORDER_CONFIG", raising=False)
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     for module in (costs, learning, logs, operators, report, tables, triage):
-        monkeypatch.setattr(module, "start_spark", lambda *_: None)
+        monkeypatch.setattr(module, "start_spark", lambda *_, **__: None)
     monkeypatch.setattr("zorder_pipeline.model.plan.read_plan", lambda _: PLAN)
     for (place, name), result in found.items():
         monkeypatch.setattr(place, name, lambda *_, result=result, **__: result)

@@ -122,20 +122,23 @@ def _remove_empty(folder: Path) -> None:
         folder.rmdir()
 
 
-def start_spark(app: str, settings: Mapping[str, str] | None = None) -> SparkSession:
+def start_spark(app: str, settings: Mapping[str, str] | None = None, *, brief: bool = False) -> SparkSession:
     """A Spark session for the command ``app``.
 
     Args:
         settings: of Spark, by full name; None takes those of the configuration at hand, but not its master.
+        brief: see `zorder_pipeline.spark.brief_conf`.
 
     Raises:
         ZorderError: Spark cannot be started.
     """
-    from zorder_pipeline.spark import session
+    from zorder_pipeline.spark import brief_conf, session
 
     from .configured import settings_at_hand
 
     settings = settings_at_hand() if settings is None else settings
+    if brief:
+        settings = brief_conf() | dict(settings)
     if not (warehouse := Path("spark-warehouse").absolute()).exists():  # Spark makes it, and nothing is put there
         atexit.register(_remove_empty, warehouse)
     err.print(f"starting Spark for {app}", style="dim")

@@ -119,7 +119,7 @@ def savings(state: str, table: str | None, price: float, target: str | None) -> 
     from zorder_pipeline.gate.cost import CostModel
 
     existing(state)
-    spark = start_spark("savings")
+    spark = start_spark("savings", brief=True)
     books = pipeline.savings(spark, state, table=table, assumed=CostModel(price_per_core_hour=price))
     of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:

@@ -150,7 +150,7 @@ def purge(state: str, days: int, user: str | None) -> Payload:
             f"{state} is no state: it holds none of the folders of one, such as query_log; "
             f"name the folder that `state` in tables.yaml names"
         )
-    deleted = pipeline.purge(start_spark("purge"), state, days, user)
+    deleted = pipeline.purge(start_spark("purge", brief=True), state, days, user)
     if local_path(state) is None and "query_log" not in deleted and not any(deleted.values()):
         raise ZorderError(f"{state} holds no query_log; name the folder that `state` in tables.yaml names")
     lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]

@@ -39,7 +39,7 @@ def approve(
     if table is None and (plan_id is not None or reject):
         raise ZorderError("say which table is meant: --table NAME")
     folder, settings = state_of(state, config_path)
-    spark = start_spark("approve", settings)
+    spark = start_spark("approve", settings, brief=True)
     if table is not None:
         found = pipeline.answer_request(spark, folder, table, plan_id, reject=reject, by=by or getpass.getuser())
         then = (
@@ -68,7 +68,7 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
     from zorder_pipeline import pipeline
 
     folder, settings = state_of(state, config_path)
-    spark = start_spark("stop", settings | {"spark.master": "local[1]"})  # for one file no cluster is waited for
+    spark = start_spark("stop", settings | {"spark.master": "local[1]"}, brief=True)  # no cluster is waited for
     if lift:
         there = pipeline.lift_stop(spark, folder)
         out.print("relayouts go on" if there else "nothing was stopped")

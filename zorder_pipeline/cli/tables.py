@@ -149,7 +149,7 @@ def evaluate(
     from zorder_pipeline import pipeline
 
     sources = log_sources(logs, log_format, dialect, zone)
-    spark, checks = start_spark("evaluate"), []
+    spark, checks = start_spark("evaluate", brief=True), []
     found = pipeline.evaluate(spark, table, sources, aliases=aliases, progress=Progress())
     payload = found.to_json()
     if state is not None:
@@ -186,7 +186,7 @@ def inspect(table: str, committer: str) -> Payload:
     """Files, layouts and tags of a table, and how much its files overlap per column."""
     from zorder_pipeline import pipeline
 
-    payload = pipeline.inspect(start_spark("inspect"), table, committer=committer)
+    payload = pipeline.inspect(start_spark("inspect", brief=True), table, committer=committer)
     key_overlap = payload["key_overlap"]
     print_figures(
         f"{payload['table']} at version {payload['version']}",
@@ -226,7 +226,7 @@ def rollback(table: str, to_version: int | None, committer: str) -> Payload:
     """
     from zorder_pipeline.relayout.rollback import rollback as restore
 
-    payload = vars(restore(start_spark("rollback"), table, to_version, committer=committer))
+    payload = vars(restore(start_spark("rollback", brief=True), table, to_version, committer=committer))
     out.print(
         f"{table} lies again as at version {payload['restored_version']}; that is now version {payload['version']}"
     )
