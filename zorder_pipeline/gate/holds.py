@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
+
+from zorder_pipeline.model.zones import zone_of
 
 __all__ = ["STOP_VARIABLE", "Blackout", "Hold", "held", "stopped_by"]
 
@@ -52,7 +53,7 @@ class Blackout:
         >>> night.until(datetime.fromisoformat("2026-01-03T05:00:00+00:00")) is None
         True
         """
-        local = now.astimezone(zoneinfo.ZoneInfo(self.time_zone))
+        local = now.astimezone(zone_of(self.time_zone))
         today, clock = local.date(), local.timetz().replace(tzinfo=None)
         over_midnight = self.end <= self.start
         if self._starts(today.weekday()) and clock >= self.start and (over_midnight or clock < self.end):

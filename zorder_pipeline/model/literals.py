@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
-from zoneinfo import ZoneInfo
 
 from .predicate import Literal
 from .values import Value, ValueType
+from .zones import zone_of
 
 __all__ = ["ZONE", "TypedLiteral", "cut_short", "divides", "type_literal"]
 
@@ -173,7 +173,7 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
 def divides(literal: Literal, zone: str) -> bool:
     """Whether all instants from the beginning of a day on belong to that day or later ones.
 
-    Where clocks go back just after midnight some that follow belong to the day before.
+    Where clocks go back just after midnight some that follow belong to the day before. Of what is no zone none do.
 
     >>> divides(Literal("date", "2010-11-07"), "America/St_Johns"), divides(Literal("date", "2010-11-08"), "Asia/Tokyo")
     (False, True)
@@ -184,8 +184,11 @@ def divides(literal: Literal, zone: str) -> bool:
     if typed is None:
         return False
     midnight = int(typed.value)
-    first = _instant(midnight, zone)
-    return all(_local(first + step * _QUARTER, zone) >= midnight for step in range(1, _QUARTERS))
+    try:
+        first = _instant(midnight, zone)
+        return all(_local(first + step * _QUARTER, zone) >= midnight for step in range(1, _QUARTERS))
+    except (ValueError, OverflowError, KeyError):
+        return False
 
 
 def _steady(local: int, zone: str) -> bool:
@@ -209,7 +212,7 @@ def _instant(local: int, zone: str) -> int:
 def _local(instant: int, zone: str) -> int:
     if _fixed(zone):
         return instant + _offset(zone, _EPOCH)
-    moment = (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(ZoneInfo(zone))
+    moment = (_EPOCH + timedelta(microseconds=instant)).replace(tzinfo=UTC).astimezone(zone_of(zone))
     return instant + _microseconds(moment.utcoffset())
 
 
@@ -221,7 +224,7 @@ def _offset(zone: str, local: datetime) -> int:
         hours, _, rest = digits.partition(":") if ":" in digits else (digits[:2], "", digits[2:])
         minutes = int(hours) * 60 + int(rest[:2] or 0)
         return (-1 if zone[0] == "-" else 1) * minutes * 60_000_000
-    return _microseconds(local.replace(tzinfo=ZoneInfo(zone)).utcoffset())
+    return _microseconds(local.replace(tzinfo=zone_of(zone)).utcoffset())
 
 
 def _microseconds(delta: timedelta | None) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
-from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
 from zorder_pipeline.model.spark_sql import column_sql
+from zorder_pipeline.model.zones import zone_of
 
 from .failures import ZONE
 from .file_list import ZONED
@@ -49,7 +49,7 @@ def is_ambiguous(text: str, zone: str) -> bool:
     if FIXED.fullmatch(zone):
         return False
     try:
-        local = datetime.fromisoformat(text).astimezone(ZoneInfo(zone))
+        local = datetime.fromisoformat(text).astimezone(zone_of(zone))
     except (ValueError, OSError, OverflowError, KeyError):
         return True
     return local.replace(fold=0).utcoffset() != local.replace(fold=1).utcoffset()

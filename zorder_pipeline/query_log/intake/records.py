@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from typing import Any
-from zoneinfo import ZoneInfo
 
 import pandas as pd
 
+from zorder_pipeline.model.zones import zone_of
 from zorder_pipeline.query_log.events.spark_events import Execution
 from zorder_pipeline.query_log.statements.moments import asked_at
 
@@ -186,7 +186,7 @@ def _written(text: str) -> datetime | None:
         return None
     if (region := _REGION.fullmatch(text)) is not None:
         try:
-            return datetime.fromisoformat(region.group(1)).replace(tzinfo=ZoneInfo(region.group(2)))
+            return datetime.fromisoformat(region.group(1)).replace(tzinfo=zone_of(region.group(2)))
         except (ValueError, LookupError, OSError):
             return None
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
-from zoneinfo import ZoneInfo
+
+from zorder_pipeline.model.zones import zone_of
 
 __all__ = ["SPARKS", "Clock"]
 
@@ -33,4 +34,4 @@ class Clock:
         if self.timestamp is None:
             self.missed = True
             return None
-        return dt.datetime.fromtimestamp(self.timestamp / 1e6, ZoneInfo(zone or self.zone)).replace(tzinfo=None)
+        return dt.datetime.fromtimestamp(self.timestamp / 1e6, zone_of(zone or self.zone)).replace(tzinfo=None)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import calendar
 import datetime as dt
 import time
-from zoneinfo import ZoneInfo
+
+from zorder_pipeline.model.zones import zone_of
 
 __all__ = ["MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
@@ -102,6 +103,6 @@ def _offset(local: dt.datetime, zone: str) -> dt.timedelta | None:
     """Offset from UTC of a local time; None of one that the zone has twice or not at all."""
     if zone in ("UTC", "GMT", "Z") or zone[:1] in ("+", "-"):
         return dt.timedelta(0)
-    here = ZoneInfo(zone)
+    here = zone_of(zone)
     first, second = (local.replace(tzinfo=here, fold=fold).utcoffset() for fold in (0, 1))
     return first if first == second else None

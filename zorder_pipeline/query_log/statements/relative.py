@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from zoneinfo import ZoneInfo
 
 from sqlglot import exp
+
+from zorder_pipeline.model.zones import zone_of
 
 from .clock import SPARKS, Clock
 from .formats import DATE_FORMAT, FORMAT, python_form, read
@@ -116,7 +117,7 @@ def with_moments(node: exp.Expr, clock: Clock) -> exp.Expr:
             count, form = computed(part.this), python_form(part.args["format"])
             if count is None or not re.fullmatch(r"\d{1,11}", count.text) or not FORMAT.fullmatch(form):
                 return part
-            return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), ZoneInfo(clock.zone)).strftime(form))
+            return exp.Literal.string(dt.datetime.fromtimestamp(int(count.text), zone_of(clock.zone)).strftime(form))
         if isinstance(part, exp.TimeToStr):
             inner = part.this.this if isinstance(part.this, exp.TimeStrToTime) else part.this
             at, form = moment(inner, clock), python_form(part.args["format"])
