@@ -15,7 +15,7 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.places import without_root
 from zorder_pipeline.model.schema import Column, TableSchema
 
-from .dialects import dialect_of
+from .bounded import TooAmbiguousError, one_in
 from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
 __all__ = ["OTHER_FORMATS", "Catalog", "generation_of"]
@@ -144,8 +144,8 @@ class Catalog:
 
     def _parsed(self, name: str, text: str) -> exp.Expr:
         try:
-            return sqlglot.parse_one(text, read=dialect_of(self.dialect))
-        except sqlglot.errors.SqlglotError as error:
+            return one_in(text, self.dialect)
+        except (sqlglot.errors.SqlglotError, TooAmbiguousError) as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
 
 

@@ -17,6 +17,7 @@ from sqlglot.errors import SqlglotError
 
 from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
 
+from .bounded import one_in
 from .dialects import dialect_of
 
 __all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep", "with_names"]
@@ -96,7 +97,7 @@ def rebuilt(node: exp.Expr, name_of: Callable[[exp.Expr], str | None]) -> str:
     try:
         text = copy.sql(dialect="spark", comments=False)
         # some nodes are written as they came, e.g. units of time: what is kept has to be harmless once it is read again
-        again = sqlglot.parse_one(text, read=dialect_of("spark"))
+        again = one_in(text, "spark")
     except (SqlglotError, ValueError, RecursionError):
         return ""
     kept = len(text) <= MAX_EXPRESSION and VARIABLE not in text and depth_of(text) <= MAX_BRACKETS
@@ -115,7 +116,7 @@ def with_names(expression: str, called: Mapping[str, str | None]) -> str:
     if not expression:
         return ""
     try:
-        node = sqlglot.parse_one(expression, read=dialect_of("spark"))
+        node = one_in(expression, "spark")
     except (SqlglotError, ValueError, RecursionError):
         return ""
 

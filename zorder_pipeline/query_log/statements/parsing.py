@@ -11,11 +11,11 @@ from contextlib import contextmanager
 from decimal import Decimal
 from typing import Any, TypeAlias
 
-import sqlglot
 from sqlglot import exp
 from sqlglot.errors import ParseError, SqlglotError, TokenError
 from sqlglot.tokenizer_core import TokenType
 
+from .bounded import all_in
 from .dialects import dialect_of
 
 __all__ = ["BROKEN", "Parameters", "deeply", "parsed"]
@@ -52,6 +52,7 @@ def parsed(statement: str, dialect: str, parameters: Parameters | None = None) -
     Raises:
         SqlglotError, ValueError, AttributeError, LookupError, TypeError, ArithmeticError: it is no SQL of the dialect.
         RecursionError: it is nested too deeply.
+        TooAmbiguousError: it has more ways to be read than are tried.
 
     >>> parsed("%sql SELECT a FROM t WHERE d = {d '2024-01-01'} AND b = %s", "spark", [5])[0].sql("spark")
     "SELECT a FROM t WHERE d = CAST('2024-01-01' AS DATE) AND b = 5"
@@ -80,7 +81,7 @@ def _unwrapped(found: re.Match[str]) -> str:
 def _trees(statement: str, dialect: str, parameters: Parameters | None) -> list[exp.Expr]:
     if parameters and not isinstance(parameters, Mapping):
         statement = _in_order(statement, parameters, dialect)
-    trees = [tree for tree in sqlglot.parse(statement, read=dialect_of(dialect)) if tree is not None]
+    trees = all_in(statement, dialect)
     return [_filled(tree, parameters) for tree in trees] if parameters else trees
 
 

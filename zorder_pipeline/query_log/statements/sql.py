@@ -10,6 +10,7 @@ from sqlglot import exp
 
 from zorder_pipeline.model.schema import TableSchema
 
+from .bounded import TooAmbiguousError
 from .catalog import Catalog
 from .changing import read_by_a_change
 from .dialects import tokens_of
@@ -22,7 +23,16 @@ from .scopes import recipes_of
 from .view_names import Change, changes_of
 from .views import View, is_unknown, name_of, parts_of, query_of, tables_of
 
-__all__ = ["OTHER_DIALECT", "Scan", "Unusable", "parse_statement", "read_statement", "scans_of", "trees_of"]
+__all__ = [
+    "OTHER_DIALECT",
+    "TOO_AMBIGUOUS",
+    "Scan",
+    "Unusable",
+    "parse_statement",
+    "read_statement",
+    "scans_of",
+    "trees_of",
+]
 
 MAX_LENGTH = 200_000
 MAX_STATEMENTS = 100
@@ -46,6 +56,7 @@ class Unusable:
 
 
 OTHER_DIALECT = Unusable("other_dialect", ignored=False)
+TOO_AMBIGUOUS = Unusable("too_ambiguous", ignored=False)
 
 
 def parse_statement(
@@ -126,6 +137,8 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
     except sqlglot.errors.ParseError:
         verb = next((token.text.lower() for token in tokens_of(statement, dialect) or ()), "")
         return Unusable(verb, ignored=True) if verb in _UPKEEP else Unusable("parse_error", ignored=False)
+    except TooAmbiguousError:
+        return TOO_AMBIGUOUS
     except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:
