@@ -268,7 +268,7 @@ def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> P
         return context.compared(name, op, (literal,))
     if literal.kind == "null":
         return None
-    return solved(left, op, literal, _finder(context))
+    return solved(left, op, literal, _finder(context), context.clock.dialect)
 
 
 def _tuples(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:

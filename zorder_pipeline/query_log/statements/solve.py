@@ -18,7 +18,7 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
-from .clock import Clock
+from .clock import SPARKS, Clock
 from .constants import fold
 from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
 from .moments import SPANS, moved, truncated
@@ -30,6 +30,8 @@ Find = Callable[[exp.Expr], tuple[str, Column | None] | None]
 """Name and, where known, schema entry of the table's column that a node is."""
 DATE_CASTS = (exp.TsOrDsToDate, exp.Date)
 MOST_DIGITS, DOUBLE_DIGITS = 38, 15
+_FROM_ZERO = (*SPARKS, "snowflake", "bigquery")
+"""Dialects in which texts begin at 0 as they do at 1; in DuckDB one character fewer is taken then, in Trino none."""
 INSTANTS = (exp.DType.TIMESTAMP, exp.DType.TIMESTAMPTZ, exp.DType.TIMESTAMPLTZ)
 
 
@@ -78,9 +80,11 @@ def _width(kind: exp.DType) -> int:
     return {"TINYINT": 1, "SMALLINT": 2, "INT": 4, "BIGINT": 8}.get(kind.value, 0)
 
 
-def solved(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+def solved(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str = "spark") -> Predicate | None:
     """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
-    for solver in (_year, _trunc, _day_of, _prefix):
+    if (found := _prefix(left.unnest(), op, literal, find, dialect)) is not None:
+        return found
+    for solver in (_year, _trunc, _day_of):
         if (result := solver(left.unnest(), op, literal, find)) is not None:
             return result
     return _linear(left.unnest(), op, literal, find)
@@ -132,12 +136,13 @@ def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     return _period(found[0], op, day, day + dt.timedelta(days=1), solved=False)  # Spark does so itself
 
 
-def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
+def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str) -> Predicate | None:
     if not isinstance(left, exp.Left | exp.Substring) or op != "=" or literal.kind != "string" or not literal.text:
         return None
     found = find(left.this)
     start, length = left.args.get("start"), left.args.get("length") or left.args.get("expression")
-    whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in ("0", "1"))
+    first = ("0", "1") if dialect in _FROM_ZERO else ("1",)
+    whole = isinstance(left, exp.Left) or (isinstance(start, exp.Literal) and start.this in first)
     size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdecimal() else None
     if found is None or not whole or size is None or (found[1] is not None and found[1].value_type.family != "string"):
         return None

@@ -117,7 +117,7 @@ class Statements:
             f"{q}{text} {op} '{word}'",
             f"{q}{text} {d.choice(['', 'NOT '])}LIKE '{word.replace('_', '')}{d.choice(['%', '', '%c', '_', '%b%'])}'",
             f"{q}{text} {d.choice(['', 'NOT '])}LIKE '{d.choice(ESCAPED)}' ESCAPE '!'",
-            f"substr({q}{text}, 1, {d.randint(1, 3)}) = '{word}'",
+            f"substr({q}{text}, {d.choice([0, 1, 1, -1, 2])}, {d.randint(1, 3)}) = '{word}'",
             f"left({q}{text}, 2) {d.choice(['=', '<>'])} '{word}'",
             f"upper({q}{text}) = '{word.upper()}'",
             f"starts_with({q}{text}, '{word}')",

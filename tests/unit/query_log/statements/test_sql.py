@@ -187,6 +187,18 @@ def test_dialects(dialect: str, statement: str, expected: str) -> None:
     assert found[0].predicate.to_sql() == expected
 
 
+@pytest.mark.parametrize(
+    ("dialect", "begins"),
+    [("spark", True), ("hive", True), ("snowflake", True), ("bigquery", True), ("duckdb", False), ("trino", False)],
+)
+def test_texts_begin_at_zero_in_some_dialects_alone(dialect: str, begins: bool) -> None:
+    for start, known in ((0, begins), (1, True)):
+        statement = f"SELECT * FROM t WHERE substr(c, {start}, 2) = 'ab'"
+        found = parse_statement(statement, dialect=dialect, aliases=ALIASES, schemas=SCHEMAS)
+        assert not isinstance(found, Unusable)
+        assert (found[0].predicate.to_sql() == "startswith(c, 'ab')") == known
+
+
 def test_relative_time_is_read_in_the_sessions_zone_and_partial_without_a_time() -> None:
     statement = "SELECT a FROM t WHERE d = current_date"
     tokyo = parse_statement(
