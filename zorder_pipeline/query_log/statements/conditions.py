@@ -10,9 +10,10 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.schema import Column
 
+from .clock import SPARKS
 from .constants import constant, fold
 from .context import Context
-from .expressions import rebuilt
+from .expressions import means_another, rebuilt
 from .relative import NOW, called
 from .solve import Find, column_behind_cast, solved
 
@@ -126,7 +127,14 @@ def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
     if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp) or NOW & calls:
         context.clock.missed = True
     whole = exp.Not(this=exp.Paren(this=node.copy())) if negated else node
-    return Opaque(_form(node, len(mine)), mine, rebuilt(whole, context.column))
+    return Opaque(_form(node, len(mine)), mine, _in_spark(whole, context))
+
+
+def _in_spark(node: exp.Expr, context: Context) -> str:
+    """The condition in Spark SQL, "" where it has none of the same meaning."""
+    if context.clock.dialect not in SPARKS and means_another(node):
+        return ""
+    return rebuilt(node, context.column)
 
 
 def _form(node: exp.Expr, columns: int) -> str:
@@ -251,7 +259,7 @@ def _pattern(node: exp.Expr, told: exp.Expr, column: str, context: Context, esca
         return Comparison(column, "starts_with", (Literal("string", prefix),))
     simple = not escape and SQL_LIKE_SIMPLE.fullmatch(pattern) is not None
     starts = Comparison(column, "starts_with", (Literal("string", prefix),), derived=True, solved=not simple)
-    return And((starts, Opaque("like", (column,), rebuilt(node, context.column))))
+    return And((starts, Opaque("like", (column,), _in_spark(node, context))))
 
 
 def _comparison(left: exp.Expr, op: str, right: exp.Expr, context: Context) -> Predicate | None:

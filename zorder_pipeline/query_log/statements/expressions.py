@@ -20,7 +20,7 @@ from zorder_pipeline.model.predicate import REPEATED_GROUP, VARIABLE
 from .bounded import one_in
 from .dialects import dialect_of
 
-__all__ = ["MAX_EXPRESSION", "depth_of", "rebuilt", "too_deep", "with_names"]
+__all__ = ["MAX_EXPRESSION", "depth_of", "means_another", "rebuilt", "too_deep", "with_names"]
 
 MAX_EXPRESSION = 2_000
 """Characters of a rebuilt expression; longer ones are not kept."""
@@ -55,6 +55,11 @@ MAX_DEPTH = 300
 _TYPES = re.compile(r"(?:\b(?:array|map|struct)\s{0,9}<[^<>]{0,200}){64}", re.IGNORECASE)
 """Types in types so deep take the parser a time that grows with the cube of their number: 400 of them seconds."""
 _PATTERNS = (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace)
+_ELSEWHERE = (exp.Div, exp.DayOfWeek, exp.Week, exp.Bracket, exp.DateDiff, exp.AddMonths)
+"""What Spark means otherwise than other dialects: divisions of whole numbers, numbers of days and weeks, places in
+lists, months between days, ends of months."""
+_PARTS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE")
+_PLACED = (exp.Left, exp.Right, exp.Substring, exp.SplitPart)
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
 
 
@@ -127,6 +132,36 @@ def with_names(expression: str, called: Mapping[str, str | None]) -> str:
     return rebuilt(node, name_of)
 
 
+def means_another(node: exp.Expr) -> bool:
+    """Whether a condition of another dialect than Spark's may mean something else once it is written in Spark SQL.
+
+    >>> from sqlglot import parse_one
+    >>> [
+    ...     means_another(parse_one(text, read="trino"))
+    ...     for text in ("a / 2 = 3", "lower(c) = 'x'", "substr(c, 0, 2) = 'x'")
+    ... ]
+    [True, False, True]
+    """
+    return any(_means_another(item) for item in node.walk())
+
+
+def _means_another(item: exp.Expr) -> bool:
+    match item:
+        case exp.Extract():
+            return str(item.this).upper() not in _PARTS
+        case exp.Like() | exp.ILike():  # a backslash escapes in Spark
+            return not isinstance(item.expression, exp.Literal) or "\\" in item.expression.name
+    if isinstance(item, _PLACED):  # counted from the end, or from 0
+        numbers = (given for name, given in item.args.items() if name != "this" and isinstance(given, exp.Expr))
+        return not all(_is_place(given) for given in numbers)
+    return isinstance(item, _ELSEWHERE)
+
+
+def _is_place(given: exp.Expr) -> bool:
+    """Whether it is a text, or a whole number above 0."""
+    return isinstance(given, exp.Literal) and (given.is_string or (given.name.isdecimal() and int(given.name) > 0))
+
+
 def depth_of(text: str) -> int:
     """Brackets in brackets, at most.
 
@@ -160,6 +195,8 @@ def _allowed(node: exp.Expr) -> bool:
         if isinstance(item, exp.Var) and not _WORD.fullmatch(item.name):
             return False
         if isinstance(item, exp.Literal) and item.is_string and _RELATIVE.match(item.this):
+            return False
+        if item.args.get("zone") or item.args.get("full_match"):  # which Spark has no word for, and would lose
             return False
         if isinstance(item, _PATTERNS) and _may_explode(item.args.get("expression")):
             return False
