@@ -44,6 +44,7 @@ REASONS = {
     "too_deeply_nested": "more levels of brackets than are read",
     "too_long": "longer than is read",
     "too_many_statements": "more statements in one line than are read",
+    "too_many_tables": "more tables in one FROM than are read",
     "truncated": "the last line, cut off: it is read again when it is whole",
     "unknown_statement": "no statement that is known to read a table; misspelt ones are among them",
     "unfinished": "the query had not ended when the log did",

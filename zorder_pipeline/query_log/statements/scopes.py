@@ -21,18 +21,30 @@ from .outputs import Outputs, large, lets_through, says_something, select_of, so
 from .recipe import Recipe
 from .select import Select
 
-__all__ = ["recipes_of"]
+__all__ = ["TooManyTablesError", "recipes_of"]
 
 MAX_DERIVED = 64
+MAX_SOURCES = 200
+"""Tables and queries in one FROM: what is known of one by its joins is looked for among all others."""
 MAX_HANDED = 20_000
 """Conditions that are handed into derived tables and branches of one statement: what comes after gets none."""
 
 
+class TooManyTablesError(ValueError):
+    """One FROM reads more tables than are looked at."""
+
+
 def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
-    """Every scan of a known table in the query, its subqueries and its common table expressions."""
+    """Every scan of a known table in the query, its subqueries and its common table expressions.
+
+    Raises:
+        TooManyTablesError: there are more in one FROM than are looked at.
+    """
     scopes = traverse_scope(query)
     readers: Counter[int] = Counter()
     for scope in scopes:
+        if len(sources_of(scope)) > MAX_SOURCES:
+            raise TooManyTablesError(f"more than {MAX_SOURCES} tables in one FROM")
         readers.update(id(source) for source in sources_of(scope).values() if isinstance(source, Scope))
     handed: dict[int, list[list[exp.Expr]]] = {}
     asked: dict[int, list[frozenset[str] | None]] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
@@ -19,6 +20,7 @@ from .recipe import Recipe
 
 __all__ = ["Select"]
 
+PLAIN = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.In, exp.Like, exp.StartsWith)
 NULL_OF_NULLS = (
     *(exp.Column, exp.Identifier, exp.Literal, exp.Boolean, exp.Null, exp.Paren, exp.Tuple, exp.Cast, exp.DataType),
@@ -48,6 +50,7 @@ class Select:
             for name in names_of(alias, node):
                 self._named_by[name].add(alias)
         self._owners: dict[str, set[str]] = {}
+        self._compared: dict[int, tuple[exp.Expr, frozenset[str]]] = {}
         self.joins = Joins.of(select)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
@@ -86,7 +89,36 @@ class Select:
 
     def _of_others(self, parts: list[exp.Expr], alias: str) -> list[exp.Expr]:
         """Conditions where ``alias`` cannot be named: only columns that are surely another source's are known."""
-        return [substituted(part, lambda column: column if self._naming(column) - {alias} else None) for part in parts]
+
+        def place(column: exp.Column) -> exp.Expr | None:
+            return column if self._naming(column) - {alias} else None
+
+        return [part if self._is_of_others(part, alias) else substituted(part, place) for part in parts]
+
+    def _is_of_others(self, part: exp.Expr, alias: str) -> bool:
+        """Whether a condition compares columns of other sources alone, and thus says nothing of ``alias``.
+
+        Of hundreds of joined tables each one would look at the conditions of all, at each statement of a template.
+        """
+        if id(part) not in self._compared:  # kept with it, as an id is another node's once its own is gone
+            self._compared[id(part)] = (part, self._compares(part))
+        names = self._compared[id(part)][1]
+        return bool(names) and alias not in names
+
+    def _compares(self, part: exp.Expr) -> frozenset[str]:
+        """The sources whose columns a condition compares with each other or constants; empty of any other condition."""
+        if not isinstance(part, PLAIN):
+            return frozenset()
+        sides = [part.this.unnest(), part.expression.unnest()]
+        columns = [side for side in sides if isinstance(side, exp.Column)]
+        named = [self._naming(column) for column in columns]
+        plain = all(isinstance(side, exp.Column | exp.Literal) for side in sides) and sides[0] != sides[1]
+        return frozenset().union(*named) if plain and all(named) else frozenset()
+
+    @cached_property
+    def _read(self) -> list[tuple[exp.Column, set[str]]]:
+        """The columns of the statement, with the sources that their qualifiers name."""
+        return [(column, self._naming(column)) for column in self.scope.find_all(exp.Column)]
 
     def recipe(self, alias: str, table: str) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes, those on a sample
@@ -105,9 +137,10 @@ class Select:
             return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
 
         derived = passed_on(found, equalities(found, self.joins.merged), same_type)
+        own = [part for part in found if not self._is_of_others(part, alias)]
         return Recipe(
             table=table,
-            conditions=tuple(found),
+            conditions=tuple(own),
             resolve=lambda column: self._mine(column, alias, table),
             catalog=self.catalog,
             implied=tuple(derived),
@@ -115,7 +148,7 @@ class Select:
             columns=self._columns(alias, table),
             lacking=any(
                 self._lacks(node, alias, table)
-                for part in found
+                for part in own
                 for node in of_condition(part)
                 if isinstance(node, exp.Column)
             ),
@@ -266,7 +299,7 @@ class Select:
         """Columns that are read of a table; empty for all, or where that is not known."""
         if self._starred and (self.asked is None or self.catalog.schemas.get(table) is None):
             return ()
-        columns = [*self.scope.find_all(exp.Column)]
+        columns = [column for column, naming in self._read if not naming or alias in naming]
         if self._starred:
             columns += [exp.column(name) for name in sorted(self.asked or ())]
         found = (self._mine(column, alias, table) for column in columns if not column.is_star)

@@ -19,13 +19,15 @@ from .names import with_uniform_names
 from .parsing import BROKEN, Parameters, deeply, parsed
 from .quotes import has_quoted_names
 from .recipe import Recipe, Scan
-from .scopes import recipes_of
+from .scopes import TooManyTablesError, recipes_of
 from .view_names import Change, changes_of
 from .views import View, is_unknown, name_of, parts_of, query_of, tables_of
 
 __all__ = [
     "OTHER_DIALECT",
     "TOO_AMBIGUOUS",
+    "TOO_MANY_TABLES",
+    "TOO_MUCH",
     "Scan",
     "Unusable",
     "parse_statement",
@@ -57,6 +59,9 @@ class Unusable:
 
 OTHER_DIALECT = Unusable("other_dialect", ignored=False)
 TOO_AMBIGUOUS = Unusable("too_ambiguous", ignored=False)
+TOO_MANY_TABLES = Unusable("too_many_tables", ignored=False)
+TOO_MUCH = (TOO_AMBIGUOUS, TOO_MANY_TABLES)
+"""What every statement of a template is, whatever its literals."""
 
 
 def parse_statement(
@@ -115,6 +120,8 @@ def read_statement(
     try:
         with deeply():
             return _together(trees, statement, catalog)
+    except TooManyTablesError:
+        return TOO_MANY_TABLES
     except BROKEN:
         return Unusable("unsupported", ignored=False)
     except RecursionError:

@@ -22,7 +22,7 @@ from .dialects import tokens_of
 from .parsing import Parameters
 from .quotes import has_quoted_names, quoted
 from .recipe import Recipe, Scan
-from .sql import MAX_LENGTH, OTHER_DIALECT, TOO_AMBIGUOUS, Unusable, read_statement, scans_of
+from .sql import MAX_LENGTH, OTHER_DIALECT, TOO_MUCH, Unusable, read_statement, scans_of
 
 __all__ = ["Parser", "Template"]
 
@@ -111,7 +111,7 @@ class Parser:
             return known.scans(literals, timestamp, zone)
         found = self._parsed(statement, timestamp, zone)
         if isinstance(found, Unusable):
-            self._remember(key, found if found.ignored or found == TOO_AMBIGUOUS else None)
+            self._remember(key, found if found.ignored or found in TOO_MUCH else None)
         elif key not in self._known:
             self._remember(key, First(literals, found, timestamp, zone))
         return found
