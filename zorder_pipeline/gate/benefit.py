@@ -114,14 +114,17 @@ def promise(
         saved["pages"] = volumes.pages_before - volumes.pages_after
         pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
     values = [np.ones(len(before)), *saved.values()]
-    drawn = resampled_sums(
-        np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values]),
-        np.random.default_rng(seed),
-    )
-    now, later = (np.quantile(some[1:] / some[0], [0.025, 0.975], axis=1) for some in np.split(drawn, 2))
-    middle, wider = np.array([mean(each) for each in saved.values()]), widening(asked.observations, 0.975)
-    ends = (middle + wider * (some - middle) for some in (np.minimum(now, later)[0], now[1]))
-    low, high = (dict(zip(saved, some.tolist(), strict=True)) for some in ends)
+    observed = np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values])
+    drawn, wider = resampled_sums(observed, np.random.default_rng(seed)), widening(asked.observations, 0.975)
+    ends = []
+    for sums, resampled in zip(np.split(observed.sum(axis=1), 2), np.split(drawn, 2), strict=True):
+        middle = sums[1:] / sums[0]
+        ends.append(middle + wider * (np.quantile(resampled[1:] / resampled[0], [0.025, 0.975], axis=1) - middle))
+    now, later = ends
+    most = [mean(each) for each in (before, volumes.bytes_before, volumes.files_before)]
+    most += [pages["page_bytes_before"]] if pages else []
+    low = dict(zip(saved, np.minimum(now, later)[0].tolist(), strict=True))
+    high = dict(zip(saved, np.minimum(now[1], most).tolist(), strict=True))  # no more is saved than was read
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(

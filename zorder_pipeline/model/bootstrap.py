@@ -49,6 +49,9 @@ def widening(observations: int, level: float) -> float:
     of five miss what is to be estimated three times as often as they say (Hesterberg 2015, "What Teachers Should Know
     About the Bootstrap"; the factor is that of Student's interval for normal observations).
 
+    Of one observation nothing is known, and the factor is 1: who decides by it asks for several (the gate for five
+    conditions).
+
     Args:
         level: of the percentile, above one half; the one as far below it has the same factor.
 
@@ -56,7 +59,7 @@ def widening(observations: int, level: float) -> float:
     [1.58, 1.1, 1.0]
     """
     if observations < 2:
-        return 1.0  # nothing is known of the spread
+        return 1.0
     grown = math.sqrt(observations / (observations - 1))
     return grown * student_quantile(level, observations - 1) / NormalDist().inv_cdf(level)
 

@@ -40,7 +40,7 @@ REASONS = {
     "other_table": "it reads other tables: name yours with --table or --alias",
     "parse_error": "no SQL of the dialect: try another --dialect",
     "tokenize_error": "no SQL of the dialect, e.g. an open quote: try another --dialect",
-    "too_ambiguous": "more ways to read it than are tried, as of a dozen JOINs without ON",
+    "too_ambiguous": "more ways to read it than are tried, as of a dozen JOINs without ON, or a few before a long list",
     "too_deeply_nested": "more levels of brackets than are read",
     "too_long": "longer than is read",
     "too_many_statements": "more statements in one line than are read",

@@ -169,6 +169,17 @@ class FileStats:
         Returns:
             How many rows were added, and how many files forgotten.
         """
+        return insist(self.path, lambda: self._update(table_id, version, session, stats, vectors, stored_as))
+
+    def _update(
+        self,
+        table_id: str,
+        version: int,
+        session: str,
+        stats: pa.Table,
+        vectors: Mapping[str, str],
+        stored_as: Mapping[str, str],
+    ) -> tuple[int, int]:
         known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
         added = _rows(stats, version, session, vectors)
         same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
@@ -223,22 +234,17 @@ class FileStats:
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())})) if gone else None
-
-        def write() -> None:
-            written = frame
-            if files is not None:
-                stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-                kept = stored.join(F.broadcast(files), "path", "left_anti")
-                written = kept.unionByName(frame, allowMissingColumns=True)
-            writer = written.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
-            if not self._exists():  # its own files are found by their partitions
-                writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-            if files is not None:
-                writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-            writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
-
-        insist(self.path, write)
+        if gone:
+            files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())}))
+            stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
+            kept = stored.join(F.broadcast(files), "path", "left_anti")
+            frame = kept.unionByName(frame, allowMissingColumns=True)
+        writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
+        if not self._exists():  # its own files are found by their partitions
+            writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
+        if gone:
+            writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
+        writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""

@@ -41,20 +41,25 @@ def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> 
         state: folder of the state.
     """
     beginnings = Beginnings(snapshot.spark, state)
-    for begun in beginnings.of_table(snapshot.table_id):
-        try:
-            last = _look_for(snapshot, state, begun, say)
+    noted = list(beginnings.of_table(snapshot.table_id))
+    try:
+        newer = snapshot.version - min((begun.version for begun in noted), default=snapshot.version)
+        commits = [row for row in history_of(snapshot, newer) if rewrote(row)] if newer > 0 else []
+        for begun in noted:
+            last = _look_for(snapshot, state, begun, commits, say)
             if time.time() - last > LONGEST:
                 beginnings.forget(begun)
-        except Exception as error:  # the books are no reason to let a table lie
-            say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
+    except Exception as error:  # the books are no reason to let a table lie
+        say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
 
 
-def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, say: Progress) -> float:
-    """Record what a relayout committed and nobody recorded; when it did anything last, seconds since 1970 UTC."""
-    newer = snapshot.version - begun.version
-    commits = history_of(snapshot, newer) if newer > 0 else []
-    mine = [row for row in commits if rewrote(row) and run_of(row) == begun.run]
+def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row], say: Progress) -> float:
+    """Record what a relayout committed and nobody recorded; when it did anything last, seconds since 1970 UTC.
+
+    Args:
+        commits: relayouts of ours since it was begun, newest first.
+    """
+    mine = [row for row in commits if run_of(row) == begun.run]
     if not mine:
         return begun.begun_at
     ledger = Ledger(snapshot.spark, state)

@@ -76,7 +76,7 @@ class Beginnings:
             self._files.delete(self._path(self._file(begun)), False)
 
     def of_table(self, table_id: str) -> Iterator[Begun]:
-        """Relayouts of a table that were begun and not recorded: they are at work, or were cut off."""
+        """Relayouts of a table that were begun: they are at work, were cut off, or ended without their record."""
         if not has_jvm(self.spark):
             return
         folder = self._path(self.folder)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Callable, Iterator
+from typing import TypeVar
 
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.java import first_line
 
 __all__ = ["conflict", "insist", "lost_races"]
 
+Made = TypeVar("Made")
 TRIES = 5
 """Times that a change is tried against other writers."""
 
@@ -47,21 +49,18 @@ def conflict(error: Exception) -> str:
     return name if any(kind in name for kind in kinds) else ""
 
 
-def insist(location: str, change: Callable[[], object]) -> None:
-    """Try a change again when another writer was faster.
+def insist(location: str, change: Callable[[], Made]) -> Made:
+    """Try a change again when another writer was faster; what it gives.
 
     Raises:
         LostRaceError: another one was faster each time.
         TableError: it is refused.
     """
-    for left in reversed(range(TRIES)):
-        try:
-            with lost_races(location):
-                change()
-            return
-        except LostRaceError:
-            if not left:
-                raise
+    for _ in range(TRIES - 1):
+        with contextlib.suppress(LostRaceError), lost_races(location):
+            return change()
+    with lost_races(location):
+        return change()
 
 
 def _race(location: str, name: str) -> str:

@@ -109,6 +109,23 @@ def test_the_lower_end_is_that_of_a_later_time_where_it_is_less() -> None:
     assert ends[0.5] == ends[0.8] == pytest.approx((0.45, 0.45, 0.55), abs=0.02)
 
 
+def test_of_few_observations_the_lower_end_is_lower_and_the_upper_one_no_more_than_was_read() -> None:
+    after = np.array([0.01, 0.01, 0.01, 0.01, 0.9])
+    few, many = (promise(np.ones(n), np.resize(after, n), np.full(n, 1e9), (1.0, "observed")) for n in (5, 500))
+    assert few.before - few.after == pytest.approx(many.before - many.after)
+    assert few.low < many.low - 0.3
+    assert (few.high, few.bytes_high) == (1.0, few.bytes_before)
+    assert many.high < 0.9
+
+
+def test_each_time_has_an_interval_about_its_own_mean() -> None:
+    """Were what a later time loses taken for spread, five queries that all gain would prove nothing."""
+    every, saved = np.arange(5), np.array([0.9, 0.9, 0.9, 0.1, 0.1])
+    later = Asked.of(every, every, later=np.array([0.3, 0.3, 0.3, 1.0, 1.0]))
+    told = promise(np.ones(5), 1 - saved, np.ones(5), (1.0, "observed"), asked=later)
+    assert 0.0 < told.low < 0.1
+
+
 def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
     """A hundred queries save little, one of three thousand repeats everything: who knows what is asked tomorrow?"""
     before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)

@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import RecordError
+from zorder_pipeline.errors import LostRaceError, RecordError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
@@ -133,7 +133,12 @@ def carry_out(
     safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)
     if books is not None:
         safety = replace(safety, begun=books.begin, kept=books.keep)
-    done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
+    try:
+        done = rewrite(snapshot, job_of(plan, full), where=where, safety=safety)
+    except LostRaceError:  # after any other failure a commit may come yet
+        if books is not None:
+            books.close()
+        raise
     if state is not None and books is not None and done.committed:
         if failed := books.record(done):
             raise RecordError(failed)

@@ -48,6 +48,7 @@ class Booking:
     progress: Progress
     _begun: Begun | None = field(default=None, init=False)
     _noted: bool = field(default=False, init=False)
+    _behind: bool = field(default=False, init=False)
 
     def begin(self, run: str) -> None:
         """Note what would be recorded, for the next run if this one does not live to do it."""
@@ -75,12 +76,14 @@ class Booking:
 
     def keep(self, done: RelayoutResult) -> None:
         """`record` while it goes on; that it failed is only told."""
-        if failed := self.record(done):
+        failed = self.record(done)
+        self._behind = bool(failed)
+        if failed:
             self.progress(failed)
 
     def close(self) -> None:
-        """Forget that it was begun: it is recorded, or nothing is committed."""
-        if self._begun is not None:
+        """Forget that it was begun, as it has ended; not where a bin of it could not be recorded."""
+        if self._begun is not None and not self._behind:
             with contextlib.suppress(Exception):  # one that stays is recorded once all the same
                 Beginnings(self.snapshot.spark, self.state).forget(self._begun)
 

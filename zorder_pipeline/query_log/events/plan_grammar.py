@@ -69,6 +69,8 @@ class Grammar:
             best = self._item(position, end)
             if best is None:
                 found.partial = True
+                if found.conditions and _ends_in_a_pattern(found.conditions[-1]):
+                    found.conditions.pop()  # the pattern may go on: nothing shows where it ends
                 following = text.find(", ", position)
                 if following < 0 or following >= end:
                     break
@@ -138,6 +140,12 @@ class Grammar:
                 self.spend()
                 counted = kind in _COUNTED and re.fullmatch(r"-?[0-9]+", text[position:end]) is not None
                 yield _moment(text[position:end], kind) if counted else exp.Literal.string(text[position:end]), end
+
+
+def _ends_in_a_pattern(node: exp.Expr) -> bool:
+    while isinstance(node, exp.Not | exp.Paren):
+        node = node.this
+    return isinstance(node, exp.Like | exp.RegexpLike | exp.Escape)
 
 
 def is_numeric(kind: str) -> bool:

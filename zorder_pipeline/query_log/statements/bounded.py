@@ -16,7 +16,7 @@ from .dialects import dialect_of
 
 __all__ = ["TooAmbiguousError", "all_in", "one_in"]
 
-WORDS_AGAIN, AGAIN_EACH = 20_000, 2
+WORDS_AGAIN, AGAIN_EACH = 20_000, 20
 """Words that are read again of a text, and of each of its own: parsers take a second for so many, SQL as people and
 tools write it half a one."""
 

@@ -55,9 +55,15 @@ MAX_DEPTH = 300
 _TYPES = re.compile(r"(?:\b(?:array|map|struct)\s{0,9}<[^<>]{0,200}){64}", re.IGNORECASE)
 """Types in types so deep take the parser a time that grows with the cube of their number: 400 of them seconds."""
 _PATTERNS = (exp.RegexpLike, exp.RegexpExtract, exp.RegexpReplace)
-_ELSEWHERE = (exp.Div, exp.DayOfWeek, exp.Week, exp.Bracket, exp.DateDiff, exp.AddMonths)
+_ELSEWHERE = (
+    *(exp.Div, exp.DayOfWeek, exp.Week, exp.WeekOfYear, exp.Bracket, exp.Greatest, exp.Least, exp.DateDiff),
+    *(exp.AddMonths, exp.DateAdd, exp.DateSub, exp.TsOrDsAdd, exp.TimestampAdd, exp.TimestampSub),
+    *(exp.DatetimeAdd, exp.DatetimeSub),
+)
 """What Spark means otherwise than other dialects: divisions of whole numbers, numbers of days and weeks, places in
-lists, months between days, ends of months."""
+lists, nulls among the greatest, months between days, ends of months, hours and the like that are added to a time."""
+_ROUNDED = exp.DataType.INTEGER_TYPES | exp.DataType.TEXT_TYPES
+"""Types to which other dialects cast otherwise: they round numbers, and write them and times in forms of their own."""
 _PARTS = ("YEAR", "QUARTER", "MONTH", "DAY", "HOUR", "MINUTE")
 _PLACED = (exp.Left, exp.Right, exp.Substring, exp.SplitPart)
 _CASTS = (exp.Cast, exp.TryCast, exp.Date, exp.TsOrDsToDate)
@@ -149,6 +155,10 @@ def _means_another(item: exp.Expr) -> bool:
     match item:
         case exp.Extract():
             return str(item.this).upper() not in _PARTS
+        case exp.Cast():
+            return item.to.this in _ROUNDED and item.this.find(exp.Column) is not None
+        case exp.DateTrunc() | exp.TimestampTrunc():  # a week begins on a day of its own
+            return "WEEK" in str(item.args.get("unit")).upper()
         case exp.Like() | exp.ILike():  # a backslash escapes in Spark
             return not isinstance(item.expression, exp.Literal) or "\\" in item.expression.name
     if isinstance(item, _PLACED):  # counted from the end, or from 0

@@ -190,3 +190,13 @@ def test_bombs(text: str) -> None:
 def test_a_string_without_brackets_and_commas_is_read_as_it_was(value: str) -> None:
     found = catalyst_filters(f"[isnotnull(c#1), (c#1 = {value})]", {"c": "string"})
     assert found.conditions[-1].unnest().expression.this == value
+
+
+@pytest.mark.parametrize(
+    "condition", ["c#2 LIKE a, b!_% ESCAPE '!'", "NOT c#2 LIKE a!, b ESCAPE '!'", "c#2 LIKE %a, b%", "c#2 RLIKE a, b"]
+)
+def test_a_pattern_that_may_go_on_behind_a_comma_says_nothing(condition: str) -> None:
+    for text in (f"[isnotnull(c#2), {condition}]", f"[isnotnull(c#2), {condition}, (b#1 = 1)]"):
+        found = catalyst_filters(text, {"c": "string", "b": "int"})
+        assert found.partial
+        assert not any("LIKE" in node.sql("spark") for node in found.conditions)

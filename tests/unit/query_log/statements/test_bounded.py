@@ -43,6 +43,12 @@ def test_what_takes_the_parser_for_ever_is_counted(statement: str, dialect: str)
     assert time.perf_counter() - began < SECONDS
 
 
+def test_a_few_joins_before_a_long_list_are_read() -> None:
+    joins = " ".join(f"JOIN u {name}" for name in "bcd")
+    text = f"SELECT * FROM t {joins} WHERE t.x IN ({', '.join(map(str, range(3000)))})"
+    assert not isinstance(parse_statement(text), Unusable)
+
+
 def test_one_bomb_of_a_template_is_tried_and_the_rest_known() -> None:
     parser, text = Parser(Catalog()), _joined("JOIN") + " WHERE a = {}"
     assert parser.scans(text.format(1)) == TOO_AMBIGUOUS
