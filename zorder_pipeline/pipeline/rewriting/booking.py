@@ -65,6 +65,7 @@ class Booking:
         layout = self.plan.spec.layout_id if self.plan.spec else ""
         share = min(1.0, done.bytes_rewritten / max(1, self.would.bytes_rewritten))
         known = {**self._work, "credited": self.credited * share}
+        self._behind = True
         try:
             ledger = Ledger(self.snapshot.spark, self.state)
             ledger.record(self.plan, layout, done.version, vars(done), self.gate, known)
@@ -72,13 +73,12 @@ class Booking:
             why = f"could not be recorded in {self.state} ({reason_of(error)})"
             why += "; the next run does it" if self._noted else ", so its promise will not be checked"
             return f"version {done.version} of {self.snapshot.location} is committed, but {why}"
+        self._behind = False
         return ""
 
     def keep(self, done: RelayoutResult) -> None:
         """`record` while it goes on; that it failed is only told."""
-        failed = self.record(done)
-        self._behind = bool(failed)
-        if failed:
+        if failed := self.record(done):
             self.progress(failed)
 
     def close(self) -> None:
