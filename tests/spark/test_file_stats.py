@@ -123,3 +123,24 @@ def test_what_another_gathers_while_statistics_are_written_stays(
     held = FileStats(spark, state).load(open_table(spark, path).table_id)
     assert others
     assert set(held.rows["path"].to_pylist()) == before | set(others), "nor does what is gone come back"
+
+
+@pytest.mark.slow
+def test_what_another_wrote_first_is_not_written_twice(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = _with_a_file_gone(spark, tmp_path)
+    write, tries = FileStats._write, list[int]()
+
+    def crossed(self: FileStats, table_id: str, rows: pa.Table, gone: list[str]) -> None:
+        tries.append(len(rows))
+        write(self, table_id, rows, gone)
+        file_stats._loaded.clear()
+        if len(tries) == 1:  # that was another process, which was faster
+            raise type("ConcurrentAppendException", (Exception,), {})
+
+    monkeypatch.setattr(FileStats, "_write", crossed)
+    gathered(spark, path, state, "c LIKE '%Jane%'")
+    stored = spark.read.format("delta").load(f"{state}/file_stats")
+    assert (len(tries), tries[0] > 0) == (1, True)
+    assert stored.count() == stored.dropDuplicates(["path", "feature", "kind", "sql", "session"]).count()

@@ -169,29 +169,22 @@ class FileStats:
         Returns:
             How many rows were added, and how many files forgotten.
         """
-        return insist(self.path, lambda: self._update(table_id, version, session, stats, vectors, stored_as))
 
-    def _update(
-        self,
-        table_id: str,
-        version: int,
-        session: str,
-        stats: pa.Table,
-        vectors: Mapping[str, str],
-        stored_as: Mapping[str, str],
-    ) -> tuple[int, int]:
-        known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
-        added = _rows(stats, version, session, vectors)
-        same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
-        seen = set(zip(*(same[name].to_pylist() for name in KEY), strict=True))
-        new = [key not in seen for key in zip(*(added[name].to_pylist() for name in KEY), strict=True)]
-        added = added.filter(pa.array(new, pa.bool_()))
-        kept = known.of(list(vectors)).rows
-        gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
-        if len(added) or gone:
-            self._write(table_id, added, gone)
-            self._wrote(table_id, pa.concat_tables([kept, added]))
-        return len(added), len(gone)
+        def change() -> tuple[int, int]:
+            known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
+            added = _rows(stats, version, session, vectors)
+            same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
+            seen = set(zip(*(same[name].to_pylist() for name in KEY), strict=True))
+            new = [key not in seen for key in zip(*(added[name].to_pylist() for name in KEY), strict=True)]
+            added = added.filter(pa.array(new, pa.bool_()))
+            kept = known.of(list(vectors)).rows
+            gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
+            if len(added) or gone:
+                self._write(table_id, added, gone)
+                self._wrote(table_id, pa.concat_tables([kept, added]))
+            return len(added), len(gone)
+
+        return insist(self.path, change)
 
     def purge(self) -> int:
         """Delete what is known of expressions and predicates, which name constants of queries; returns how many rows.
