@@ -51,9 +51,8 @@ def brief_conf() -> dict[str, str]:
     Java compiles what runs often a second time, better and slowly: here that takes half of its time and pays for
     nothing.
     """
-    quiet = quiet_conf()
     options = "spark.driver.extraJavaOptions"
-    return quiet | {options: f"{quiet[options]} -XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1"}
+    return {options: f"{quiet_conf()[options]} -XX:+IgnoreUnrecognizedVMOptions -XX:TieredStopAtLevel=1"}
 
 
 def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:

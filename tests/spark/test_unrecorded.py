@@ -50,6 +50,12 @@ def killed(
             pipeline.apply(spark, path, plan, force=True, state=state)
 
 
+def in_small_bins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bin for each partition."""
+    bins = rewrite.bins_of
+    monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, _: bins(files, chosen, 1))
+
+
 def left(state: str) -> list[str]:
     """The files of relayouts that were begun."""
     folder = Path(state) / FOLDER
@@ -96,8 +102,7 @@ def test_of_several_bins_what_was_recorded_before_is_not_counted_twice(
 ) -> None:
     path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
     plan, record, calls = layout_by_hand(spark, path, {"k": 3}), Ledger.record, []
-    bins = rewrite.bins_of
-    monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, size: bins(files, chosen, 1))
+    in_small_bins(monkeypatch)
 
     def second_dies(*given: object) -> None:
         calls.append(1)
@@ -117,9 +122,8 @@ def test_a_run_that_another_recorded_while_it_worked_is_found_again_when_it_dies
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
-    plan, bins, said = layout_by_hand(spark, path, {"k": 3}), rewrite.bins_of, []
-    monkeypatch.setattr(rewrite, "bins_of", lambda files, chosen, size: bins(files, chosen, 1))
-    record, calls = Ledger.record, []
+    plan, said, record, calls = layout_by_hand(spark, path, {"k": 3}), [], Ledger.record, []
+    in_small_bins(monkeypatch)
 
     def another_first(self: Ledger, *given: object) -> None:
         calls.append(1)

@@ -17,7 +17,7 @@ from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.model.places import local_path
-from zorder_pipeline.relayout.history import COMPACTED, MAINTENANCE, OURS
+from zorder_pipeline.relayout.history import MAINTENANCE, labelled_by_us
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -96,7 +96,7 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
         raise TableError(
             f"delta-rs cannot read {table.location} ({reason}); the nightly run, which uses Spark, checks it"
         ) from error
-    ours = [commit for commit in history if _is_ours(commit)]
+    ours = [commit for commit in history if labelled_by_us(commit.get("userMetadata"))]
     versions = [int(commit["version"]) for commit in history]  # none where commits do not say what they did
     newest = next((int(commit["version"]) for commit in history if _changed_data(commit)), min(versions, default=None))
     return Upstream(
@@ -133,12 +133,8 @@ def _history(found: DeltaTable, seen: int) -> list[dict[str, Any]]:
         limit = min(FURTHEST, limit * 8)  # a relayout may have come in many commits
 
 
-def _is_ours(commit: Mapping[str, Any]) -> bool:
-    return str(commit.get("userMetadata") or "").startswith((OURS, COMPACTED))
-
-
 def _changed_data(commit: Mapping[str, Any]) -> bool:
-    return not _is_ours(commit) and commit.get("operation") not in MAINTENANCE
+    return not labelled_by_us(commit.get("userMetadata")) and commit.get("operation") not in MAINTENANCE
 
 
 def missing_partitions(table: TableConfig, wanted: Sequence[str]) -> tuple[tuple[str, ...], str]:

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from .models import PipelineConfig
-from .sentences import model_in
+from .sentences import LIMITS, bounded, model_in
 
 __all__ = ["reference"]
 
@@ -25,7 +25,6 @@ in the first, `gate: *usual`, or `gate: {<<: *usual, approval: changes}`, in the
 Written by `python -m zorder_pipeline.config.reference > docs/configuration.md`; do not edit it by hand.
 """
 NAMES = {int: "whole number", float: "number", str: "text", bool: "true or false"}
-LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
 
 
 def reference() -> str:
@@ -53,7 +52,7 @@ def _section(title: str, model: type[BaseModel], seen: set[type[BaseModel]]) -> 
 
 
 def _kind(kind: Any, limits: Any = ()) -> str:
-    bounds = [f"{words} {limit:,.10g}" for limit, words in _bounds(limits)]
+    bounds = list(_bounds(limits))
     origin, parts = get_origin(kind), get_args(kind)
     if origin in (Union, types.UnionType):
         text = " or ".join(_kind(part) for part in parts if part is not type(None))
@@ -71,10 +70,10 @@ def _kind(kind: Any, limits: Any = ()) -> str:
     return f"{text} ({', '.join(bounds)})" if bounds else text
 
 
-def _bounds(limits: Any) -> Iterator[tuple[Any, str]]:
+def _bounds(limits: Any) -> Iterator[str]:
     for item in limits:
         for part in [item, *getattr(item, "metadata", ())]:
-            yield from ((getattr(part, name), words) for name, words in LIMITS.items() if hasattr(part, name))
+            yield from (bounded(name, getattr(part, name)) for name in LIMITS if hasattr(part, name))
 
 
 def _default(field: FieldInfo) -> str:

@@ -14,18 +14,14 @@ from zorder_pipeline.errors import ConfigError
 from . import models
 from .suggest import did_you_mean
 
-__all__ = ["Problem", "Source", "Where", "dotted", "kind_of", "model_in", "sentence"]
+__all__ = ["LIMITS", "Problem", "Source", "Where", "bounded", "dotted", "kind_of", "model_in", "sentence"]
 
 Where: TypeAlias = tuple[int | str, ...]
 Problem: TypeAlias = tuple[Where, str]
 
 
-_BOUNDS = {
-    "greater_than_equal": "at least",
-    "greater_than": "more than",
-    "less_than_equal": "at most",
-    "less_than": "less than",
-}
+LIMITS = {"ge": "at least", "gt": "more than", "le": "at most", "lt": "less than"}
+"""Bounds of numbers by pydantic's names, in fields as in errors."""
 TOO_DEEP = "an anchor (&name) holds itself, or values are nested too deeply to be read"
 
 
@@ -128,8 +124,8 @@ def sentence(detail: ErrorDetails) -> Problem:
         case "literal_error":
             options = [str(option) for option in get_args(_literal_at(model, where))]
             return where, f"must be one of {', '.join(options)}, not {given!r}{did_you_mean(str(given), options)}"
-        case kind if kind in _BOUNDS:
-            return where, f"must be {_BOUNDS[kind]} {next(iter(context.values())):,.10g}, not {given!r}"
+        case "greater_than_equal" | "greater_than" | "less_than_equal" | "less_than":
+            return where, f"must be {bounded(*next(iter(context.items())))}, not {given!r}"
         case kind:
             if where[:2] == ("spark", "conf") and len(where) == 4:  # one error per type that a setting may have
                 where, kind = where[:3], "choice"
@@ -165,6 +161,15 @@ def kind_of(value: Any) -> str:
 
 def _scalar(value: Any) -> bool:
     return value is None or isinstance(value, str | int | float | bool)
+
+
+def bounded(limit: str, value: float) -> str:
+    """One of `LIMITS` in words.
+
+    >>> bounded("lt", 2**32), bounded("ge", 0.5)
+    ('less than 4,294,967,296', 'at least 0.5')
+    """
+    return f"{LIMITS[limit]} {value:,.10g}"
 
 
 def model_in(kind: Any) -> type[BaseModel] | None:

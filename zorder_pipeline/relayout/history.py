@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 __all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack", "history_of"]
-__all__ += ["is_ours", "layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
-__all__ += ["taken_back", "told_with", "undone_by"]
+__all__ += ["is_ours", "labelled_by_us", "layout_written", "made_as", "moment_of", "newest_relayout", "restored"]
+__all__ += ["rewrote", "run_of", "taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -54,8 +54,12 @@ def made_as(row: Row, label: str) -> bool:
 
 def is_ours(row: Row) -> bool:
     """Whether a commit is a relayout or a compaction of ours."""
-    label = row["userMetadata"] or ""
-    return str(label).startswith((OURS, COMPACTED))
+    return labelled_by_us(row["userMetadata"])
+
+
+def labelled_by_us(metadata: object) -> bool:
+    """The same by a commit's user metadata, whoever read them."""
+    return str(metadata or "").startswith((OURS, COMPACTED))
 
 
 def layout_written(row: Row) -> str:

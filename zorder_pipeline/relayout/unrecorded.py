@@ -42,15 +42,22 @@ def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> 
     """
     beginnings = Beginnings(snapshot.spark, state)
     noted = list(beginnings.of_table(snapshot.table_id))
-    try:
-        newer = snapshot.version - min((begun.version for begun in noted), default=snapshot.version)
-        commits = [row for row in history_of(snapshot, newer) if rewrote(row)] if newer > 0 else []
-        for begun in noted:
+    commits: list[Row] | None = None
+    for begun in noted:
+        try:
+            if commits is None:
+                commits = _relayouts_since(snapshot, min(each.version for each in noted))
             last = _look_for(snapshot, state, begun, commits, say)
             if time.time() - last > LONGEST:
                 beginnings.forget(begun)
-    except Exception as error:  # the books are no reason to let a table lie
-        say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
+        except Exception as error:  # the books are no reason to let a table lie
+            say(f"what an earlier run committed could not be recorded in {state} ({reason_of(error)})")
+
+
+def _relayouts_since(snapshot: TableSnapshot, version: int) -> list[Row]:
+    """Commits of our relayouts after a version, newest first."""
+    newer = snapshot.version - version
+    return [row for row in history_of(snapshot, newer) if rewrote(row)] if newer > 0 else []
 
 
 def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row], say: Progress) -> float:

@@ -91,9 +91,9 @@ class Asking:
         why = f"plan {request.plan_id} was approved by {request.by or 'a person'}"
         mine = judged.plan.plan_id == request.plan.plan_id
         reasons = (why, *(judged.decision.reasons if mine else request.reasons))
-        cost = self.weighing.cost(request.plan)
-        decision = replace(cost, verdict=APPROVE, cause="approved_by_hand", reasons=reasons)
         would = preview(self.weighing.snapshot, request.plan, where=self.weighing.where)
+        cost = self.weighing.cost(request.plan, would)
+        decision = replace(cost, verdict=APPROVE, cause="approved_by_hand", reasons=reasons)
         return replace(judged, plan=request.plan, decision=decision, preview=would, request=request)
 
     def _withdraw_unless_wanted(self, request: Request | None, decision: Decision) -> None:

@@ -56,9 +56,12 @@ class Weighing:
         known = next((would for proposal, would in weighed if proposal.plan is chosen.plan), None)
         return decision, chosen.plan, known or self.preview(chosen.plan)  # it may be for fewer partitions now
 
-    def cost(self, plan: Plan) -> Decision:
-        """What a plan costs and saves, whether it pays or not."""
-        would = preview(self.snapshot, plan, where=self.where)
+    def cost(self, plan: Plan, would: Preview) -> Decision:
+        """What a plan costs and saves, whether it pays or not.
+
+        Args:
+            would: what it would rewrite.
+        """
         proposal = replace(self, undone="").proposal(plan, would)
         return decide([proposal], replace(self.gate, enabled=False))[0]
 

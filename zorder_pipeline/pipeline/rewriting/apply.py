@@ -19,7 +19,7 @@ from zorder_pipeline.pipeline.judging.judge import judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
-from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from zorder_pipeline.state.approvals import Approvals
 
@@ -139,20 +139,30 @@ def carry_out(
         if books is not None:
             books.close()
         raise
-    if state is not None and books is not None and done.committed:
-        if failed := books.record(done):
-            raise RecordError(failed)
-        if judged.request is not None and not done.held and judged.partitions is None:
-            try:
-                Approvals(spark, state).settle(judged.request, DONE)
-            except Exception as error:  # it is committed; the next night sees that the request is done
-                settings.progress(f"that the approved plan is done could not be noted in {state} ({reason_of(error)})")
-        keep_statistics(snapshot, plan, state, settings.progress)
     if books is not None:
+        if done.committed:
+            _entered(books, judged, done)
         books.close()
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
     return replace(result_of(done, became, reasons), gate=said)
+
+
+def _entered(books: Booking, judged: Judgement, done: RelayoutResult) -> None:
+    """Enter what was committed into the state: the relayout, that an approved plan is done, the new files' statistics.
+
+    Raises:
+        RecordError: the relayout could not be recorded.
+    """
+    snapshot, state, say = books.snapshot, books.state, books.progress
+    if failed := books.record(done):
+        raise RecordError(failed)
+    if judged.request is not None and not done.held and judged.partitions is None:
+        try:
+            Approvals(snapshot.spark, state).settle(judged.request, DONE)
+        except Exception as error:  # it is committed; the next night sees that the request is done
+            say(f"that the approved plan is done could not be noted in {state} ({reason_of(error)})")
+    keep_statistics(snapshot, books.plan, state, say)
 
 
 def dry_result(judged: Judgement) -> ApplyResult:

@@ -187,7 +187,7 @@ def _written(text: str) -> datetime | None:
     if (region := _REGION.fullmatch(text)) is not None:
         try:
             return datetime.fromisoformat(region.group(1)).replace(tzinfo=zone_of(region.group(2)))
-        except (ValueError, LookupError, OSError):
+        except (ValueError, LookupError):
             return None
     try:
         return datetime.fromisoformat(text.replace("Z", "+00:00").replace(" UTC", "+00:00"))

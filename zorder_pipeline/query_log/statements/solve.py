@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
+from functools import partial
 
 from sqlglot import exp
 
@@ -82,9 +83,7 @@ def _width(kind: exp.DType) -> int:
 
 def solved(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str = "spark") -> Predicate | None:
     """``left op literal`` as a range of the column in ``left``; None when it is none that can be solved."""
-    if (found := _prefix(left.unnest(), op, literal, find, dialect)) is not None:
-        return found
-    for solver in (_year, _trunc, _day_of):
+    for solver in (_year, _trunc, _day_of, partial(_prefix, dialect=dialect)):
         if (result := solver(left.unnest(), op, literal, find)) is not None:
             return result
     return _linear(left.unnest(), op, literal, find)

@@ -164,7 +164,7 @@ class Parser:
                     if (slot := markers.get(str(node.this))) is not None:
                         slots.setdefault(slot, []).append(node)
         lost = [marker for marker, number in markers.items() if number not in slots]
-        if any(marker in text for text in _texts(recipes) for marker in lost):
+        if lost and any(marker in text for text in _texts(recipes) for marker in lost):
             return None  # such as a format, which the tree holds in another dialect's letters
         template = Template(recipes, slots)
         return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
