@@ -79,8 +79,8 @@ fi
 .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 echo "$java_home" >.venv/java_home
 
-say "resolving Delta's jars with the Java in $java_home"
-JAVA_HOME=$java_home .venv/bin/python -m zorder_pipeline.spark --resolve-jars ||
+say "resolving Delta's jars and archiving Spark's classes with the Java in $java_home (one to two minutes)"
+JAVA_HOME=$java_home .venv/bin/python -m zorder_pipeline.installing ||
     fail "Delta's jars could not be resolved (the reason is above)."
 
 touch .venv/.ready

@@ -32,7 +32,7 @@ make_environment() {
     "$UV" venv --quiet --python "$4" "$1"
     lock_for "$2" "$3" >"$1/requirements.txt"
     "$UV" pip install --quiet --python "$1/bin/python" --requirement "$1/requirements.txt"
-    "$1/bin/python" -m zorder_pipeline.spark --resolve-jars
+    "$1/bin/python" -m zorder_pipeline.installing
     touch "$1/.ready"
 }
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
+import hashlib
 import logging
 import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,16 +23,37 @@ from .versions import delta_package
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["brief_conf", "environment_conf", "quiet_conf", "session", "spark_conf"]
+__all__ = [
+    "brief_conf",
+    "class_archive",
+    "environment_conf",
+    "jar_folder",
+    "java_home",
+    "quiet_conf",
+    "session",
+    "spark_conf",
+]
 
 VARIABLE = "ZORDER_SPARK_CONF"
 DELTA = re.compile(r"\bdelta-(spark|core)_")
 """A Delta among jars or packages; other artifacts of its, such as a log store, need one besides."""
 
 
-def _jar_folder() -> Path:
+def jar_folder() -> Path:
+    """Where ``make setup`` puts Delta's jars."""
     _, artifact, release = delta_package().split(":")
     return Path(sys.prefix) / "share" / "zorder_pipeline" / f"{artifact}-{release}"
+
+
+def class_archive(home: Path) -> Path:
+    """Where ``make setup`` puts the archive of Spark's classes for one Java: no other could read it.
+
+    Args:
+        home: that Java's folder; its file ``release`` says which one it is.
+    """
+    release = home / "release"
+    named = f"{version('pyspark')} {home.resolve()} {release.read_text() if release.is_file() else ''}"
+    return jar_folder().with_name(f"classes-{hashlib.sha256(named.encode()).hexdigest()[:12]}.jsa")
 
 
 def quiet_conf() -> dict[str, str]:
@@ -90,7 +111,7 @@ def spark_conf(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     given = dict(extra or {})
     named = given.get("spark.jars", ""), given.get("spark.jars.packages", "")
     if "spark.driver.extraClassPath" not in given and not DELTA.search(" ".join(named)):
-        jars = sorted(str(path) for path in _jar_folder().glob("*.jar"))
+        jars = sorted(str(path) for path in jar_folder().glob("*.jar"))
         key, ours = ("spark.jars", jars) if jars else ("spark.jars.packages", [delta_package()])
         given[key] = ",".join([*filter(None, [given.get(key)]), *ours])
     if "spark.master" in given and not given["spark.master"].startswith("local"):
@@ -123,6 +144,39 @@ def environment_conf(text: str | None = None) -> dict[str, str]:
     return conf
 
 
+def java_home() -> Path:
+    """The folder of the Java that a session starts: of ``JAVA_HOME``, of ``make setup``, or of the one on ``PATH``.
+
+    Sets ``JAVA_HOME`` to the second where it is not set.
+
+    Raises:
+        ZorderError: there is none.
+    """
+    chosen = Path(sys.prefix) / "java_home"  # written by make setup
+    if "JAVA_HOME" not in os.environ and chosen.is_file():
+        os.environ["JAVA_HOME"] = chosen.read_text().strip()
+    home = os.environ.get("JAVA_HOME")
+    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:
+        raise ZorderError(f"JAVA_HOME={home} holds no bin/java; set it to a Java 17 or newer, or unset it")
+    if home:
+        return Path(home)
+    if (found := shutil.which("java")) is None:
+        raise ZorderError("Spark needs Java 17 or newer and none was found; run make setup or set JAVA_HOME")
+    return Path(found).resolve().parent.parent
+
+
+def _archive_options(home: Path) -> str:
+    """What makes Java read Spark's classes from their archive, if there is one, else load and verify them one by one.
+
+    An archive that no longer fits (other jars, another class path) is passed over by Java, but it would say so on
+    stdout, where `--json` has to stand alone.
+    """
+    archive = class_archive(home)
+    if not archive.is_file():
+        return ""
+    return f'-XX:SharedArchiveFile="{archive}" -Xshare:auto -Xlog:cds*=off'
+
+
 def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipeline") -> SparkSession:
     """The running session, or a new one with `spark_conf`; ``ZORDER_SPARK_CONF`` overrides ``extra``.
 
@@ -138,14 +192,7 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     if (active := SparkSession.getActiveSession()) is not None:
         return active
     conf = {"spark.master": "local[*]"} | spark_conf(dict(extra or {}) | environment_conf())
-    chosen = Path(sys.prefix) / "java_home"  # written by make setup
-    if "JAVA_HOME" not in os.environ and chosen.is_file():
-        os.environ["JAVA_HOME"] = chosen.read_text().strip()
-    home = os.environ.get("JAVA_HOME")
-    if home and shutil.which("java", path=os.path.join(home, "bin")) is None:
-        raise ZorderError(f"JAVA_HOME={home} holds no bin/java; set it to a Java 17 or newer, or unset it")
-    if not home and shutil.which("java") is None:
-        raise ZorderError("Spark needs Java 17 or newer and none was found; run make setup or set JAVA_HOME")
+    conf.setdefault("spark.driver.defaultJavaOptions", _archive_options(java_home()))
     if conf["spark.master"].startswith("local"):  # logs are read by Python workers, which need this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
@@ -191,49 +238,3 @@ def _quiet_calls() -> None:
     logging.getLogger().addFilter(_OF_CALLS)
     if (own := logging.getLogger("py4j")).level == logging.NOTSET:
         own.setLevel(logging.CRITICAL)
-
-
-def resolve_jars() -> int:
-    """Fetch Delta's jars once into the virtual environment, for starts without a network; returns how many."""
-    folder = _jar_folder()
-    if found := len(list(folder.glob("*.jar"))):
-        return found
-    scratch = folder.with_name(folder.name + ".tmp")
-    shutil.rmtree(scratch, ignore_errors=True)
-    code = (
-        "from pyspark.sql import SparkSession as S;"
-        f"S.builder.master('local[1]').config('spark.jars.packages', '{delta_package()}')"
-        f".config('spark.jars.ivy', {str(scratch / 'ivy')!r}).config('spark.ui.enabled', 'false')"
-        ".config('spark.driver.bindAddress', '127.0.0.1').config('spark.driver.host', '127.0.0.1').getOrCreate().stop()"
-    )
-    scratch.mkdir(parents=True)
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    jars = list((scratch / "ivy" / "jars").glob("*.jar"))
-    if done.returncode or not jars:
-        shutil.rmtree(scratch, ignore_errors=True)
-        problem = [line.strip() for line in done.stderr.splitlines() if "not found" in line or "Exception" in line]
-        raise ZorderError(
-            f"{delta_package()} could not be resolved from Maven Central: {(problem or ['no reason'])[-1]}"
-        )
-    ready = scratch / "jars"
-    ready.mkdir()
-    for jar in jars:
-        shutil.move(jar, ready / jar.name)
-    ready.replace(folder)
-    shutil.rmtree(scratch, ignore_errors=True)
-    return len(jars)
-
-
-def main() -> None:
-    """``python -m zorder_pipeline.spark --resolve-jars``, a step of ``make setup``."""
-    parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--resolve-jars", action="store_true", required=True)
-    parser.parse_args()
-    try:
-        print(f"{resolve_jars()} jars of {delta_package()} are in {_jar_folder()}")
-    except ZorderError as error:
-        sys.exit(str(error))
-
-
-if __name__ == "__main__":
-    main()
