@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import analyse
-from zorder_pipeline.layout.baselines import BASELINES, Training
+from zorder_pipeline.layout.baselines import Training
 from zorder_pipeline.layout.blocks import blocks_of
 from zorder_pipeline.layout.draft import AnyDraft, SampledTable
 from zorder_pipeline.layout.evidence import KnownTable, WeighedLog
@@ -27,6 +27,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 
 from .cases import CASES, Case, Loaded, cases_named, load, made
+from .chosen import CHOSEN, CONTENDERS
 from .harness import OURS, Options, Outcome, Progress, Workload
 
 __all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulated"]
@@ -34,14 +35,15 @@ __all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulate
 FILES = 500
 QUERIES = 500
 TRIALS = 600
-DELTA, HINDSIGHT = "delta", "hindsight"
+DELTA, FREQUENT, HINDSIGHT = "delta", "delta-frequent", "hindsight"
 PEERS: dict[str, tuple[str, ...]] = {
     "default": ("stored",),
     **{
-        name: tuple(baseline.name for baseline in BASELINES if baseline.name.rstrip("-234") == name)
+        name: tuple(b.name for b in CONTENDERS if b.name.removesuffix("-chosen").rstrip("-234") == name)
         for name in ("sort", "lexicographic", "equal", "zorder", "liquid", "seed", "qd-tree", "piecewise")
     },
     **{f"{kind}{k}": (f"{kind}-{k}",) for kind in ("zorder", "liquid") for k in (2, 3, 4)},
+    **{baseline.name: (baseline.name,) for baseline in CHOSEN},
 }
 
 Floats = npt.NDArray[np.float64]
@@ -97,13 +99,20 @@ def _one(
         np.ones(len(loaded.train)),
         SearchSettings(TRIALS, seed),
     )
-    labels = {DELTA: "best of ZORDER and liquid", "stored": "as stored", HINDSIGHT: "a tree of the unseen queries"}
-    for baseline in BASELINES:
+    labels = {
+        DELTA: "best of ZORDER and liquid",
+        FREQUENT: "best of ZORDER and liquid by the most frequent columns",
+        "stored": "as stored",
+        HINDSIGHT: "a tree of the unseen queries",
+    }
+    for baseline in CONTENDERS:
         if options.wants(baseline.name) and (draft := baseline.make(training)) is not None:
             read[baseline.name] = whole.rows_read(draft, unseen)
     delta = [own for own in read if own.startswith(("zorder", "liquid"))]
-    if delta:  # the best of them in hindsight: nobody knows beforehand which it is
-        read[DELTA] = min((read[own] for own in delta), key=lambda shares: float(shares.mean()))
+    frequent = [own for own in delta if not own.endswith("-chosen")]
+    for best, among in ((DELTA, delta), (FREQUENT, frequent)):
+        if among:  # the best of them in hindsight: nobody knows beforehand which it is
+            read[best] = min((read[own] for own in among), key=lambda shares: float(shares.mean()))
     for own, label, shares in beside(loaded, chosen, files) if beside is not None else ():
         if options.wants(own):
             read[own], labels[own] = shares, label

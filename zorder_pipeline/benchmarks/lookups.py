@@ -151,6 +151,12 @@ def _statement(shape: Shape, table: str, profile: Mapping[str, _Profile], d: Dra
     return f"SELECT count(*) AS n, min({first}) AS low, max({first}) AS high FROM {table} WHERE {where}"
 
 
+def _share_near(share: float, spread: float, rng: np.random.Generator) -> float:
+    """A share of the rows, ``share`` in the mean: by up to ``spread`` of it more or less, never more than all rows."""
+    spread = min(spread, 1 / share - 1)
+    return min(1.0, share * rng.uniform(1 - spread, 1 + spread))
+
+
 class _Profile:
     """A column's values in ascending order (without nulls and NaN), from evenly spaced rows."""
 
@@ -174,7 +180,7 @@ class _Profile:
                 text = str(self._pick(rng))
                 return f"{column} LIKE '{text[: max(1, len(text) - 1)]}%'"
             case "above":
-                return f"{column} >= {_sql(self.values[int(n * (1 - item.share * rng.uniform(0.2, 1.8)))])}"
+                return f"{column} >= {_sql(self.values[int(n * (1 - _share_near(item.share, 0.8, rng)))])}"
         width = min(n - 1, max(1, int(n * item.share * rng.uniform(0.3, 1.7))))
         low = int(rng.integers(n - width))
         return f"{column} BETWEEN {_sql(self.values[low])} AND {_sql(self.values[low + width])}"

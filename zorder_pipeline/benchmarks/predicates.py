@@ -22,7 +22,7 @@ from .data import copy_table, lineitem_table, plan_for
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .peers import frequent_columns, zorder
 from .reading_costs import pruning, recorder
-from .workloads import write_log
+from .workloads import Record, fingerprint, write_log
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -185,6 +185,7 @@ def _one(
         "statistics share of relayout": float(np.median([mine / max(whole, 1e-9) for whole, mine in spent])),
         "statistics kept": len(gathered.features),
         "by kind": _by_kind(asked, scans, read[best]),
+        "new": _new(train, unseen, scans, read[best]),
     }
     progress(f"seed {seed}: {json.dumps({k: v for k, v in figures.items() if k != 'won'})}")
     labels = {"stored": "as stored", "plain": "ours by columns alone", "zorder": f"ZORDER BY {', '.join(columns)}"}
@@ -207,6 +208,18 @@ def _by_kind(asked: Sequence[str], scans: Floats, best: Floats) -> dict[str, flo
         mine = np.array([k == kind for k in kinds])
         found[kind] = float(scans[mine].mean() / max(best[mine].mean(), 1e-9))
     return found
+
+
+def _new(train: Sequence[Record], unseen: Sequence[Record], scans: Floats, best: Floats) -> dict[str, float]:
+    """The same of the queries that the log does not hold word for word: of many kinds there are few literals."""
+    logged = {fingerprint(str(record["statement"])) for record in train}
+    new = np.array([fingerprint(str(record["statement"])) not in logged for record in unseen])
+    if not new.any():
+        return {"share of the queries": 0.0}
+    return {
+        "share of the queries": float(new.mean()),
+        "scan rows to best min/max": float(scans[new].mean() / max(best[new].mean(), 1e-9)),
+    }
 
 
 def _condition(statement: str) -> str:

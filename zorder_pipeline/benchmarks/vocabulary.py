@@ -29,6 +29,10 @@ NAMES: Mapping[str, Name] = MappingProxyType(
         **{f"zorder{k}": Name(f"`OPTIMIZE ZORDER` by {k} columns", (f"zorder-{k}",)) for k in (2, 3, 4)},
         "liquid": Name("liquid clustering, by as many columns as the workload says"),
         **{f"liquid{k}": Name(f"liquid clustering by {k} columns", (f"liquid-{k}",)) for k in (2, 3, 4)},
+        **{
+            f"{kind}-chosen": Name(f"{words} by the 2 to 4 columns that read fewest rows for the training queries")
+            for kind, words in (("zorder", "`OPTIMIZE ZORDER`"), ("liquid", "liquid clustering"))
+        },
         "seed": Name("the method of seed 000"),
         "qd-tree": Name("a greedy tree of the workload's cuts", ("qdtree",)),
         "sop": Name("skipping-oriented partitioning, read by its bits"),

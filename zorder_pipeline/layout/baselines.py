@@ -19,7 +19,7 @@ from .piecewise import piecewise_curve
 from .search import SearchSettings, key_bits
 from .skipping import Estimator
 
-__all__ = ["BASELINES", "Z_ORDER", "Baseline", "Training", "warm_starts"]
+__all__ = ["BASELINES", "Z_ORDER", "Baseline", "Training", "ranged", "warm_starts"]
 
 DELTA_RANGE_BITS = 10
 """OPTIMIZE ZORDER and liquid clustering number about 1000 value ranges per column (seed 003)."""
@@ -99,22 +99,29 @@ def equal_bits(count: int) -> Callable[[Training], Draft | None]:
     return build
 
 
-def range_ids(count: int, curve: str) -> Callable[[Training], Draft | None]:
-    """The ``count`` most frequent columns as Delta interleaves them: ZORDER BY, or liquid's Hilbert curve.
+def ranged(table: SampledTable, columns: Sequence[int], curve: str) -> Draft:
+    """Some columns as Delta interleaves them: ZORDER BY, or liquid's Hilbert curve.
 
     Delta numbers about 1000 value ranges per column (seed 003) and interleaves the numbers as they are, so a column of
     few values has no bits in the high places: of 7 ship modes and 1000 dates the dates come first alone.
+
+    Args:
+        columns: indexes of features.
+        curve: `Z_ORDER` or ``hilbert``.
     """
+    places = reversed(range(DELTA_RANGE_BITS))
+    if curve == "hilbert":
+        return Draft(tuple(columns) * DELTA_RANGE_BITS, curve, aligned=False, numbered=True)
+    numbers = {i: table.encodings[i].distinct + table.encodings[i].nulls for i in columns}
+    bits = {i: min(DELTA_RANGE_BITS, (count - 1).bit_length()) for i, count in numbers.items()}
+    return Draft(tuple(i for place in places for i in columns if bits[i] > place), Z_ORDER, aligned=False)
+
+
+def range_ids(count: int, curve: str) -> Callable[[Training], Draft | None]:
+    """The ``count`` most frequent columns as Delta interleaves them, see `ranged`."""
 
     def build(training: Training) -> Draft | None:
-        encodings = training.table.encodings
-        if count > len(encodings):
-            return None
-        if curve == "hilbert":
-            return Draft(round_robin([DELTA_RANGE_BITS] * count), curve, aligned=False, numbered=True)
-        bits = [min(DELTA_RANGE_BITS, (e.distinct + e.nulls - 1).bit_length()) for e in encodings[:count]]
-        places = reversed(range(DELTA_RANGE_BITS))
-        return Draft(tuple(i for place in places for i in range(count) if bits[i] > place), Z_ORDER, aligned=False)
+        return None if count > len(training.table.encodings) else ranged(training.table, range(count), curve)
 
     return build
 

@@ -22,7 +22,7 @@ from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_as
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType, sort_unique
 
-__all__ = ["Estimator", "stored_bounds"]
+__all__ = ["UNBOUNDED", "Estimator", "stored_bounds"]
 
 STRING_PREFIX = 32
 """Delta cuts the bounds of strings at so many characters."""

@@ -54,6 +54,11 @@ def test_every_kind_of_filter_keeps_what_it_says() -> None:
             log, _ = table_logs(rows, "t", 30, 0, 0, [Shape("one", 1, (kind,))])
             counts = [db.execute(record["statement"]).fetchall()[0][0] for record in log]
             assert expected[kind.op][0] <= min(counts) <= max(counts) <= expected[kind.op][1]
+        for share in (0.5, 0.7, 0.95):  # what people filter by out of habit
+            log, _ = table_logs(rows, "t", 200, 0, 0, [Shape("one", 1, (Filter("a", "above", share),))])
+            kept = [db.execute(record["statement"]).fetchall()[0][0] / 10_000 for record in log]
+            assert np.mean(kept) == pytest.approx(share, abs=0.05)
+            assert min(kept) > 2 * share - 1 - 0.01
         text = [Shape("null", 1, (Filter("s", "null"),)), Shape("prefix", 1, (Filter("s", "prefix"),))]
         log, _ = table_logs(rows, "t", 10, 0, 0, text)
         assert {" LIKE 'k" in record["statement"] or " IS NULL" in record["statement"] for record in log} == {True}

@@ -21,19 +21,20 @@ from zorder_pipeline.benchmarks import (
     running,
     tables,
 )
+from zorder_pipeline.benchmarks.chosen import CONTENDERS
 from zorder_pipeline.benchmarks.harness import OURS
 from zorder_pipeline.benchmarks.vocabulary import NAMES, canonical
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.layout.baselines import BASELINES
 
 CONTRACT = ["default", "sort", "zorder", "liquid", "seed"]
 """Section 4 of the design."""
 SHIPPED = ["stored", "sort", "zorder", "liquid"]
+SIMULATED = ["stored", "sort", "seed", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4, "chosen"))]
 CHOSEN: dict[str, list[str]] = {
     "demo": SHIPPED,
-    "layout": ["stored", "sort", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4)), "seed"],
-    "sop": ["stored", "sort", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4)), "seed"],
-    "onward": ["stored", "sort", *(f"{kind}-{k}" for kind in ("zorder", "liquid") for k in (2, 3, 4)), "seed"],
+    "layout": SIMULATED,
+    "sop": SIMULATED,
+    "onward": SIMULATED,
     "guard": ["stored"],
     "drift": ["stored"],
     "relayout": SHIPPED,
@@ -47,9 +48,9 @@ CHOSEN: dict[str, list[str]] = {
 OWN: dict[str, set[str]] = {
     "demo": {peer.name for peer in peers.PEERS},
     "seconds": {peer.name for peer in peers.PEERS},
-    "layout": {"stored", *(baseline.name for baseline in BASELINES)},
-    "sop": {"stored", *(baseline.name for baseline in BASELINES), "sop"},
-    "onward": {"stored", *(baseline.name for baseline in BASELINES)},
+    "layout": {"stored", *(baseline.name for baseline in CONTENDERS)},
+    "sop": {"stored", *(baseline.name for baseline in CONTENDERS), "sop"},
+    "onward": {"stored", *(baseline.name for baseline in CONTENDERS)},
     "drift": {*drift.LABELS} - {OURS},
     "protocol": {*protocol.LABELS} - {OURS},
     "pages": {*pages.LABELS} - {OURS},
@@ -109,7 +110,8 @@ def test_layouts_are_simulated_for_the_named_peers_alone(tmp_path: Path, monkeyp
         return {outcome.contender for outcome in layout.run(options, lambda _: None)} - {OURS, layout.HINDSIGHT}
 
     assert contenders("sort", "default") == {"sort", "stored"}
-    assert contenders("zorder2") == {"zorder-2", layout.DELTA}
+    assert contenders("zorder2") == {"zorder-2", layout.DELTA, layout.FREQUENT}
+    assert contenders("zorder-chosen") == {"zorder-chosen", layout.DELTA}
     assert contenders("hudi") == set()
 
 
