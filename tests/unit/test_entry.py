@@ -205,3 +205,9 @@ zlib.error: Error -3: invalid distance
 def test_what_failed_is_found_in_what_spark_says(text: str, reason: str) -> None:
     assert reason_in(text) == reason
     assert reason_of(RuntimeError(text)) == reason
+
+
+def test_commands_load_no_library_that_draws() -> None:
+    """It takes a second of each, also of those that draw nothing."""
+    code = "import sys, zorder_pipeline.pipeline, zorder_pipeline.cli; print('matplotlib' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"

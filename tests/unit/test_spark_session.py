@@ -51,16 +51,24 @@ def test_what_is_no_setting_is_refused_and_not_shown(text: str) -> None:
     assert "secret" not in str(error.value)
 
 
-def test_every_session_hears_of_the_environment_s_settings(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked: dict[str, str] = {}
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """The settings that a session is asked for, of which none is made."""
+    found: dict[str, str] = {}
 
     def config(self: SparkSession.Builder, key: str, value: str) -> SparkSession.Builder:
-        asked[key] = value
+        found[key] = value
         return self
 
     monkeypatch.setattr(SparkSession, "getActiveSession", staticmethod(lambda: None))
     monkeypatch.setattr(SparkSession.Builder, "config", config)
     monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: None)
+    return found
+
+
+def test_every_session_hears_of_the_environment_s_settings(
+    asked: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ZORDER_SPARK_CONF", "spark.driver.memory=1g; spark.master=local[3]")
     spark.session({"spark.driver.memory": "2g", "spark.ui.enabled": "true"})
     wanted = {"spark.driver.memory": "1g", "spark.master": "local[3]", "spark.ui.enabled": "true"}
@@ -89,17 +97,8 @@ def test_an_archive_of_classes_is_used_by_the_java_that_it_was_made_by(installed
 
 @pytest.mark.parametrize("given", [{}, {"spark.driver.defaultJavaOptions": "-Dmine=1"}])
 def test_java_options_of_the_configuration_stand_before_ours(
-    installed: Path, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    asked: dict[str, str], installed: Path, given: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: dict[str, str] = {}
-
-    def config(self: SparkSession.Builder, key: str, value: str) -> SparkSession.Builder:
-        asked[key] = value
-        return self
-
-    monkeypatch.setattr(SparkSession, "getActiveSession", staticmethod(lambda: None))
-    monkeypatch.setattr(SparkSession.Builder, "config", config)
-    monkeypatch.setattr(SparkSession.Builder, "getOrCreate", lambda _: None)
     monkeypatch.setattr(spark, "java_home", lambda: installed)
     archive = spark.class_archive(installed)
     archive.parent.mkdir(parents=True)

@@ -14,7 +14,6 @@ from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pictures import KeptPromise
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
@@ -27,6 +26,8 @@ from .undoing import note_ends
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from zorder_pipeline.pictures import KeptPromise
 
 __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
 
@@ -84,6 +85,10 @@ class PromiseCheck:
     @property
     def drawn(self) -> KeptPromise:
         """The line of it in a picture."""
+        from zorder_pipeline.pictures import (
+            KeptPromise,
+        )  # Matplotlib loads for a second, and most commands draw nothing
+
         name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
         known = self.cost_expected is not None and self.cost_low is not None and self.cost_high is not None
         foretold = (self.cost_low or 0.0, self.cost_expected or 0.0, self.cost_high or 0.0) if known else None
