@@ -29,7 +29,7 @@ from .lookups import Filter, Shape, table_logs
 from .selective import SELECTIVE_TEMPLATES
 from .workloads import Record, two_logs
 
-__all__ = ["CASES", "Case", "Loaded", "drill_downs", "load", "made"]
+__all__ = ["CASES", "Case", "Loaded", "as_stored", "drill_downs", "load", "made"]
 
 STATISTICS = 32
 """Leading columns for which Delta keeps statistics."""
@@ -89,8 +89,12 @@ class Loaded:
     def whole(self, sampled: SampledTable, files: int) -> SampledTable:
         """All rows in the codes that were learned from a sample."""
         fine = np.stack([encoding.fine(*self.columns[encoding.column]) for encoding in sampled.encodings])
-        stored = (np.arange(self.rows) * files // self.rows).astype(np.int32)
-        return SampledTable(sampled.encodings, fine, self.rows / files, stored, files)
+        return SampledTable(sampled.encodings, fine, self.rows / files, as_stored(self.rows, files), files)
+
+
+def as_stored(rows: int, files: int) -> npt.NDArray[np.int32]:
+    """The file of each row, shape (rows,), where files hold the rows as they come."""
+    return (np.arange(rows) * files // rows).astype(np.int32)
 
 
 def cases_named(names: Sequence[str]) -> list[Case]:
@@ -171,12 +175,12 @@ def _queries(interpreter: Interpreter, log: Sequence[Record]) -> tuple[LoggedQue
     return tuple(found)
 
 
-def _random(rows: pa.Table, name: str, train: int, unseen: int, seed: int) -> Logs:
+def _drilled(rows: pa.Table, name: str, train: int, unseen: int, seed: int) -> Logs:
     return table_logs(rows, name, train, unseen, seed, drill_downs(rows, seed))
 
 
 def _case(name: str, rows: Callable[[Path, float], pa.Table]) -> Case:
-    return Case(name, rows, lambda table, train, unseen, seed, _: _random(table, name, train, unseen, seed))
+    return Case(name, rows, lambda table, train, unseen, seed, _: _drilled(table, name, train, unseen, seed))
 
 
 def _lineitem(folder: Path, scale: float) -> pa.Table:

@@ -24,7 +24,7 @@ from zorder_pipeline.model.ranges import Boxes, Interval, Range, columns_asked
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType, canonical_array
 
-from .cases import drill_downs, spark_type
+from .cases import as_stored, drill_downs, spark_type
 from .lookups import Filter, Shape
 
 __all__ = ["KINDS", "SEGMENTS", "Log", "World", "draw_log"]
@@ -96,7 +96,7 @@ class World:
         stored = (chosen * FILES // n).astype(np.int32)
         sampled = SampledTable.build(sample, types, list(columns), stored, FILES)
         world = World(columns, schema, n, sampled, sample, log, Estimator.build(columns, schema, log.boxes, n))
-        world.costs.append(world.exact.rows_read((np.arange(n) * FILES // n).astype(np.int32), FILES) / n)
+        world.costs.append(world.exact.rows_read(as_stored(n, FILES), FILES) / n)
         return world
 
     def learn(self, queries: Ints, weights: Floats, seed: int = 0) -> int:

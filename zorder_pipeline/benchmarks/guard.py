@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from zorder_pipeline.gate.benefit import promise
 
-from .cases import CASES, Case, drill_downs, load
+from .cases import CASES, Case, as_stored, drill_downs, load
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .layout import FILES, applied, learn
 from .lookups import Shape, table_logs
@@ -55,7 +55,7 @@ def _one(
     alike = np.ones(len(learned.before))
     proof = promise(learned.before, learned.after, alike, (1.0, "assumed"), seed, asked=learned.unseen)
     estimator = loaded.estimator(loaded.unseen_boxes)
-    stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
+    stored = as_stored(loaded.rows, files)
     before = estimator.rows_read(stored, files) / loaded.rows
     rewritten = learned.spec is not None and proof.low > 0
     after = applied(loaded, learned.spec, files, estimator) if rewritten and learned.spec is not None else before

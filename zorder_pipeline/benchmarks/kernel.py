@@ -21,7 +21,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.schema import TableSchema
 
-from .cases import Arrays, Case, load
+from .cases import Arrays, Case, as_stored, load
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .lookups import table_logs
 from .tables import skewed
@@ -131,7 +131,7 @@ class _Sample:
         chosen = np.sort(self._order[:rows])
         columns = {name: (values[chosen], valid[chosen]) for name, (values, valid) in self._columns.items()}
         types = {column.name: column.type for column in self._schema.columns}
-        stored = (np.arange(rows) * files // rows).astype(np.int32)
+        stored = as_stored(rows, files)
         table = SampledTable.build(columns, types, self._features, stored, files)
         return table, Estimator.build(columns, self._schema, self._boxes[:queries], rows)
 

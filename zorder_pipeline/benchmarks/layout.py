@@ -26,7 +26,7 @@ from zorder_pipeline.layout.search import SearchSettings
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.key_spec import KeySpec
 
-from .cases import CASES, Case, Loaded, cases_named, load, made
+from .cases import CASES, Case, Loaded, as_stored, cases_named, load, made
 from .chosen import CHOSEN, CONTENDERS
 from .harness import OURS, Options, Outcome, Progress, Workload
 
@@ -165,7 +165,7 @@ def _kept(loaded: Loaded, learned: Learned, files: int) -> dict[str, float]:
     """What the promise block's queries really read, after and before, as a multiple of what was promised."""
     unseen = blocks_of(loaded.train).promise
     estimator = loaded.estimator(unseen.each(loaded.train_boxes))
-    stored = (np.arange(loaded.rows) * files // loaded.rows).astype(np.int32)
+    stored = as_stored(loaded.rows, files)
     before = estimator.rows_read(stored, files) / loaded.rows
     after = before if learned.spec is None else applied(loaded, learned.spec, files, estimator)
     return {
