@@ -192,7 +192,8 @@ def session(extra: Mapping[str, str] | None = None, app_name: str = "zorder_pipe
     if (active := SparkSession.getActiveSession()) is not None:
         return active
     conf = {"spark.master": "local[*]"} | spark_conf(dict(extra or {}) | environment_conf())
-    conf.setdefault("spark.driver.defaultJavaOptions", _archive_options(java_home()))
+    if options := _archive_options(java_home()):
+        conf.setdefault("spark.driver.defaultJavaOptions", options)
     if conf["spark.master"].startswith("local"):  # logs are read by Python workers, which need this environment
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.appName(app_name)
