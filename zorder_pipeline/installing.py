@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 from .errors import ZorderError
-from .spark import class_archive, jar_folder, java_home, session
+from .spark import VARIABLE, class_archive, jar_folder, java_home, session
 from .versions import delta_package
 
 __all__ = ["archive_classes", "resolve_jars", "train"]
 
-FOLDERS = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")
+FOREIGN = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")
 """Variables that put more on Java's class path, of which an archive can hold no folders, or that give it options."""
 STATEMENTS = """
 CREATE TABLE {0} (id BIGINT, day DATE, name STRING, price DOUBLE, at TIMESTAMP, part INT) USING delta
@@ -85,14 +85,16 @@ def archive_classes() -> Path:
     archive.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
         fresh = Path(folder) / archive.name
-        environment = {name: value for name, value in os.environ.items() if name not in FOLDERS}
+        environment = {
+            name: value for name, value in os.environ.items() if name not in (*FOREIGN, VARIABLE, "SPARK_REMOTE")
+        }
         code = f"from zorder_pipeline.installing import train; train({folder!r}, {str(fresh)!r})"
         done = subprocess.run(
             [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
         )
         if done.returncode or not fresh.is_file():
             said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-            raise ZorderError((said or ["Java wrote none"])[-1])
+            raise ZorderError((said or ["Java wrote none"])[-1].removeprefix(f"{ZorderError.__module__}.ZorderError: "))
         fresh.replace(archive)
     return archive
 

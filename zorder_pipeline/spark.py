@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "VARIABLE",
     "brief_conf",
     "class_archive",
     "environment_conf",
@@ -35,6 +36,7 @@ __all__ = [
 ]
 
 VARIABLE = "ZORDER_SPARK_CONF"
+"""Environment variable of settings that go before all others, see `environment_conf`."""
 DELTA = re.compile(r"\bdelta-(spark|core)_")
 """A Delta among jars or packages; other artifacts of its, such as a log store, need one besides."""
 
