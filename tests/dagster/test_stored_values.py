@@ -49,3 +49,26 @@ def test_a_value_that_is_gone_or_cannot_be_read_is_told_in_one_sentence(tmp_path
             assert said.endswith("materialize sales/bit_allocation again, in the UI or with zorder run --table sales")
             assert failure.user_failure_data.metadata["table"].value == "sales"
             value.write_bytes(b"")
+
+
+def test_two_configurations_with_one_instance_do_not_read_each_others_values(tmp_path: Path) -> None:
+    """Both have an asset ``query_log``, and the other one's night may come in between two assets of this one's."""
+    seen: list[str] = []
+
+    def of(state: str) -> Definitions:
+        @asset
+        def query_log() -> str:
+            return state
+
+        @asset
+        def used(query_log: str) -> None:
+            seen.append(query_log)
+
+        stored = StoredValues(base_dir=None, state=state)
+        return Definitions([query_log, used], resources={"io_manager": stored}, executor=in_process_executor)
+
+    lake, sea = (of(state).resolve_implicit_global_asset_job_def() for state in ("s3a://lake/state", "s3a://sea/state"))
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for job, name in ((lake, "query_log"), (sea, "query_log"), (lake, "used"), (sea, "used")):
+            assert job.execute_in_process(instance=instance, asset_selection=[AssetKey(name)]).success
+    assert seen == ["s3a://lake/state", "s3a://sea/state"]

@@ -106,7 +106,7 @@ def _build(config: PipelineConfig) -> Definitions:
         sensors=watching,
         resources={
             "spark": DeltaSparkResource(spark_config=config.spark.settings),
-            "io_manager": StoredValues(base_dir=storage_folder(config)),
+            "io_manager": StoredValues(base_dir=storage_folder(config), state=config.state),
         },
         executor=in_process_executor,
     )

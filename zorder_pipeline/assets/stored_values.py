@@ -1,5 +1,8 @@
 """Where values wait between two assets: files, and one sentence where there is none that can be read."""
 
+import hashlib
+import os
+
 from dagster import (
     ConfigurableIOManager,
     Failure,
@@ -17,16 +20,24 @@ __all__ = ["StoredValues"]
 class StoredValues(ConfigurableIOManager):
     """Dagster's own files, by asset.
 
+    Those of a remote state lie where Dagster keeps such things, in a folder of that state's: two configurations that
+    share a DAGSTER_HOME both have an asset `query_log`, and would read each other's.
+
     A state that was lost or moved, or written by another version, has no value that can be read: then the asset has to
     be made again, and that is what the failure says.
     """
 
     base_dir: str | None = None
+    state: str = ""
     _files: IOManager = PrivateAttr()
 
     def setup_for_execution(self, context: InitResourceContext) -> None:
         """Open the folder; Dagster calls this."""
-        self._files = FilesystemIOManager(base_dir=self.base_dir).create_io_manager(context)
+        place = self.base_dir
+        if place is None and context.instance is not None:
+            digest = hashlib.blake2b(self.state.encode(), digest_size=8).hexdigest()
+            place = os.path.join(context.instance.storage_directory(), "zorder", digest)
+        self._files = FilesystemIOManager(base_dir=place).create_io_manager(context)
 
     def handle_output(self, context: OutputContext, obj: object) -> None:
         """Keep the value of an asset."""
