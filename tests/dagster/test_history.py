@@ -21,7 +21,7 @@ from dagster import (
 
 from zorder_pipeline.assets import build_definitions
 from zorder_pipeline.assets import history as histories
-from zorder_pipeline.assets.common import REQUEST
+from zorder_pipeline.assets.common import REQUEST, TABLES
 from zorder_pipeline.assets.history import forget
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig
 
@@ -48,7 +48,7 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
     with DagsterInstance.local_temp(str(tmp_path)) as instance:
         gone = [
             ended(instance, 45, status=DagsterRunStatus.FAILURE, tags={REQUEST: "new-data-t"}),
-            ended(instance, 40),
+            ended(instance, 40, tags={TABLES: "t,dropped"}),
             ended(instance, 31, "relayout_t", status=DagsterRunStatus.FAILURE),
             ended(instance, 35, "__ASSET_JOB", asset_selection=frozenset([key])),
         ]
@@ -56,6 +56,7 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
             ended(instance, 29),
             ended(instance, 40, status=DagsterRunStatus.STARTED),
             ended(instance, 40, "job_of_others"),
+            ended(instance, 40, tags={TABLES: "x"}),  # another configuration's night
             ended(instance, 40, "__ASSET_JOB", asset_selection=frozenset([key, stranger])),
             ended(instance, 40, tags={"dagster/partition": "ds=1"}),
             ended(instance, 39, status=DagsterRunStatus.FAILURE, tags={REQUEST: "new-data-t"}),

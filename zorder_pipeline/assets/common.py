@@ -42,6 +42,7 @@ __all__ = [
     "POOL",
     "QUERY_LOG",
     "REQUEST",
+    "TABLES",
     "DeltaSparkResource",
     "Shelf",
     "backoff",
@@ -57,6 +58,8 @@ POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
 REQUEST = "zorder/request"
 """Tag of the runs that a sensor's request led to."""
+TABLES = "zorder/tables"
+"""Tag of the runs of our jobs: the tables that they are about."""
 LOST_RACE_RETRIES = 3
 NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
     (LostRaceError, "run it again when the other writer is done, or schedule it when nobody writes"),

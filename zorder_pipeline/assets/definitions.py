@@ -27,7 +27,7 @@ from zorder_pipeline.model.places import local_path
 from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
-from .common import QUERY_LOG, DeltaSparkResource, Shelf
+from .common import QUERY_LOG, TABLES, DeltaSparkResource, Shelf
 from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
@@ -131,7 +131,7 @@ def _job(name: str, shelves: list[Shelf], also: list[AssetKey], description: str
         description=description,
         executor_def=in_process_executor,
         tags={
-            "zorder/tables": ",".join(shelf.table.name for shelf in shelves)[:200],
+            TABLES: ",".join(shelf.table.name for shelf in shelves)[:200],
             "dagster/max_runtime": str(round(3600 * shelves[0].config.monitoring.max_runtime_hours)),
         },
     )

@@ -19,7 +19,7 @@ from dagster import (
     sensor,
 )
 
-from .common import REQUEST, newest_run
+from .common import REQUEST, TABLES, newest_run
 
 __all__ = ["forget", "history"]
 
@@ -58,6 +58,7 @@ def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequ
     """Delete old runs with their events; returns how many they were.
 
     Runs that made what an asset shows now are kept, and those of partitions, by which Dagster tells which are there.
+    Those of another configuration's tables are not ours, whose jobs have the same names.
     """
     kept = {
         event.run_id
@@ -84,6 +85,14 @@ def _is_open(instance: DagsterInstance, run: DagsterRun) -> bool:
     return newest is not None and newest.dagster_run.run_id == run.run_id
 
 
+def _is_ours(run: DagsterRun, keys: set[AssetKey]) -> bool:
+    """Whether a run of a job of such a name is one of ours: by what it was to make, or whose tables it names."""
+    if run.job_name == IMPLICIT:
+        return run.asset_selection is not None and run.asset_selection <= keys
+    named = run.tags.get(TABLES)  # answers to approvals name none
+    return named is None or not {key.path[0] for key in keys}.isdisjoint(named.split(","))
+
+
 def _old(instance: DagsterInstance, before: datetime, jobs: Sequence[str], keys: set[AssetKey]) -> Iterator[DagsterRun]:
     """Runs of ours that were over by then, oldest first, without those of partitions."""
     for job in (*jobs, IMPLICIT):
@@ -95,6 +104,5 @@ def _old(instance: DagsterInstance, before: datetime, jobs: Sequence[str], keys:
         ):
             after = records[-1].create_timestamp  # no cursor: that is a run, which may be deleted by then
             for run in (record.dagster_run for record in records):
-                ours = job != IMPLICIT or (run.asset_selection is not None and run.asset_selection <= keys)
-                if ours and not any(tag in run.tags for tag in OF_PARTITIONS):
+                if _is_ours(run, keys) and not any(tag in run.tags for tag in OF_PARTITIONS):
                     yield run
