@@ -7,10 +7,13 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from dagster import DagsterInstance, materialize
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.assets.query_log import read_logs
-from zorder_pipeline.config import load_config
+from zorder_pipeline.assets import query_log as logs_asset
+from zorder_pipeline.assets.common import DeltaSparkResource
+from zorder_pipeline.assets.query_log import query_log, read_logs
+from zorder_pipeline.config import PipelineConfig, TableConfig, load_config
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import logs
@@ -51,3 +54,22 @@ def test_a_log_that_is_not_there_costs_no_other(read: Any, tmp_path: Path) -> No
 def test_no_log_at_all_is_an_error(read: Any) -> None:
     with pytest.raises(LogError, match="nowhere does not exist"):
         read("nowhere", "nor_here")
+
+
+def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = QueryLog((), 0, 0)
+    monkeypatch.setattr(logs_asset, "read_logs", lambda *_: (StoredLog(nothing), nothing))
+    monkeypatch.setattr(pipeline, "tidy_state", lambda *_: {})
+    monkeypatch.setattr(DeltaSparkResource, "session", None)
+
+    def warned(state: str, instance: DagsterInstance) -> list[str]:
+        asset = query_log(PipelineConfig(tables=(TableConfig(name="t", location="/nowhere"),), state=state))
+        done = materialize([asset], instance=instance, resources={"spark": DeltaSparkResource(spark_config={})})
+        messages = (entry.user_message for entry in instance.all_logs(done.run_id) if not entry.is_dagster_event)
+        return [message for message in messages if "two configurations" in message]
+
+    with DagsterInstance.ephemeral() as instance:
+        told = [warned(state, instance) for state in ("/lake/state", "/lake/state", "/sea/state", "/sea/state")]
+    (sentence,) = told.pop(2)
+    assert told == [[], [], []]
+    assert sentence.startswith("query_log was last made for the state /lake/state, and here it is /sea/state: ")

@@ -11,6 +11,7 @@ from dagster import (
     AssetCheckSpec,
     AssetExecutionContext,
     AssetsDefinition,
+    DagsterInstance,
     DataVersion,
     Output,
     asset,
@@ -30,6 +31,8 @@ from .source import observations
 __all__ = ["check_parse_rate", "query_log"]
 
 PARSE_RATE = "parse_rate"
+STATE = "state"
+"""Under this name the metadata tells for which state the log was read."""
 
 
 def query_log(config: PipelineConfig) -> AssetsDefinition:
@@ -40,13 +43,19 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
     def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog] | Any]:
         from zorder_pipeline import pipeline
 
+        if (other := _other_state(context.instance, config.state)) is not None:
+            context.log.warning(
+                f"query_log was last made for the state {other}, and here it is {config.state}: two configurations with "
+                "one DAGSTER_HOME show each other's query log and budget; give each a DAGSTER_HOME of its own"
+            )
         for seen in observations(config):  # before the tables' own assets start, whose data versions they are
             context.log_event(seen)
         with told(context, "query_log"):
             added, log = read_logs(context, spark, config)
             for name, count in pipeline.tidy_state(spark.session, config.state).items():
                 context.log.info(f"merged {count:,} small files of the state's table {name}")
-        facts = log_facts(log, config) | {"new statements": added.log.lines, "new log files": added.files}
+        new = {"new statements": added.log.lines, "new log files": added.files}
+        facts = log_facts(log, config) | new | {STATE: config.state}
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
         yield check_parse_rate(log, config.monitoring.min_parsed_share)
 
@@ -65,6 +74,13 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         ),
     )(_query_log)
     return made
+
+
+def _other_state(instance: DagsterInstance, state: str) -> str | None:
+    """The state of another configuration that has an asset of this name in the same instance; None without one."""
+    event = instance.get_latest_materialization_event(QUERY_LOG)
+    noted = event.asset_materialization.metadata.get(STATE) if event and event.asset_materialization else None
+    return str(noted.value) if noted is not None and noted.value != state else None
 
 
 def check_parse_rate(log: QueryLog, least: float) -> AssetCheckResult:
