@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,13 +11,17 @@ from unittest.mock import patch
 import pytest
 from dagster import (
     AssetKey,
+    AssetObservation,
     DagsterInstance,
     DagsterRun,
     DagsterRunStatus,
+    Output,
     SkipReason,
     asset,
     build_sensor_context,
+    job,
     materialize,
+    op,
 )
 
 from zorder_pipeline.assets import build_definitions
@@ -71,6 +76,27 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
         made = instance.get_latest_materialization_event(key)
         assert made is not None
         assert made.run_id == kept[-1]
+
+
+def test_the_run_of_the_newest_observation_is_kept(tmp_path: Path) -> None:
+    key = AssetKey(["t", "clustered_table"])
+
+    @op
+    def declines() -> Iterator[AssetObservation | Output[None]]:
+        yield AssetObservation(key, description="declined: not worth it")
+        yield Output(None)
+
+    @job(name="nightly_relayout")
+    def night() -> None:
+        declines()
+
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        for days in (50, 40):
+            at = NOW - timedelta(days=days)
+            with patch("dagster._core.storage.runs.sql_run_storage.get_current_datetime", lambda at=at: at):
+                newest = night.execute_in_process(instance=instance).run_id
+        assert forget(instance, 30, ["nightly_relayout"], [key]) == 1
+        assert [run.run_id for run in instance.get_runs()] == [newest]
 
 
 def test_the_sensor_is_there_where_runs_are_to_be_forgotten(tmp_path: Path) -> None:

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Any, Self
 from dagster import (
     AssetExecutionContext,
     AssetKey,
+    AssetRecordsFilter,
     AssetsDefinition,
     BackfillPolicy,
     CodeReferencesMetadataValue,
     DagsterInstance,
+    EventLogRecord,
     Failure,
     FreshnessPolicy,
     InitResourceContext,
@@ -48,6 +50,7 @@ __all__ = [
     "backoff",
     "code_reference",
     "freshness",
+    "newest_observation",
     "newest_run",
     "stage_asset",
     "told",
@@ -175,6 +178,12 @@ def backoff(first: int, most: int, tries: int) -> int:
 def newest_run(instance: DagsterInstance, request: str) -> RunRecord | None:
     """The newest run that a sensor's request led to."""
     return next(iter(instance.get_run_records(RunsFilter(tags={REQUEST: request}), limit=1)), None)
+
+
+def newest_observation(instance: DagsterInstance, key: AssetKey) -> EventLogRecord | None:
+    """The newest observation of an asset, which Dagster's own records of assets do not hold."""
+    found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=1).records
+    return found[0] if found else None
 
 
 @contextlib.contextmanager

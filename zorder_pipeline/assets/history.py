@@ -19,7 +19,7 @@ from dagster import (
     sensor,
 )
 
-from .common import REQUEST, TABLES, newest_run
+from .common import REQUEST, TABLES, newest_observation, newest_run
 
 __all__ = ["forget", "history"]
 
@@ -60,12 +60,11 @@ def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequ
     Runs that made what an asset shows now are kept, and those of partitions, by which Dagster tells which are there.
     Those of another configuration's tables are not ours, whose jobs have the same names.
     """
-    kept = {
-        event.run_id
-        for record in instance.get_asset_records(list(keys))
-        for event in (record.asset_entry.last_materialization, record.asset_entry.last_observation)
-        if event is not None
-    }
+    shown = [
+        *(record.asset_entry.last_materialization for record in instance.get_asset_records(list(keys))),
+        *(newest_observation(instance, key) for key in keys),
+    ]
+    kept = {event.run_id for event in shown if event is not None}
     count, until = 0, time.monotonic() + SECONDS
     for run in _old(instance, datetime.now(UTC) - timedelta(days=days), jobs, set(keys)):
         if run.run_id not in kept and not _is_open(instance, run):
