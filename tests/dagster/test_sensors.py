@@ -28,8 +28,10 @@ from dagster import (
     build_sensor_context,
 )
 from deltalake import DeltaTable, write_deltalake
+from sqlalchemy import Engine, event
 
 from zorder_pipeline.assets import build_definitions, sensors
+from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.upstream import RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
@@ -315,6 +317,27 @@ def test_the_file_for_alerting_is_kept(tmp_path: Path) -> None:
         assert isinstance(tick(build_definitions(config), "metrics", instance), SkipReason)
     assert target.read_text().endswith("# EOF\n")
     assert [path.name for path in target.parent.iterdir()] == ["zorder.prom"]
+
+
+def test_metrics_ask_dagster_little_more_for_more_tables(tmp_path: Path) -> None:
+    """Each minute: seventeen statements for each table were seconds of every one for forty tables."""
+    asked: list[str] = []
+    counts = []
+
+    def noted(*told: Any) -> None:
+        asked.append(told[2])
+
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        event.listen(Engine, "before_cursor_execute", noted)
+        try:
+            for tables in (2, 12):
+                asked.clear()
+                names = tuple(TableConfig(name=f"t{i}", location=f"/t{i}") for i in range(tables))
+                open_metrics(instance, PipelineConfig(tables=names, state="/state"))
+                counts.append(sum(text.startswith("SELECT") for text in asked))
+        finally:
+            event.remove(Engine, "before_cursor_execute", noted)
+    assert (counts[1] - counts[0]) / 10 <= 4, "the newest observations of two assets"
 
 
 def test_which_tables_have_partitions(tmp_path: Path) -> None:

@@ -7,18 +7,22 @@ collector.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from dagster import AssetCheckKey, AssetKey, AssetRecordsFilter, DagsterInstance, EventLogRecord
-from dagster._core.storage.asset_check_execution_record import AssetCheckExecutionRecordStatus
+from dagster import AssetCheckKey, AssetKey, DagsterInstance, EventLogEntry
+from dagster._core.storage.asset_check_execution_record import (
+    AssetCheckExecutionRecord,
+    AssetCheckExecutionRecordStatus,
+)
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
 
 from .checks import CHECKS
-from .common import QUERY_LOG, Shelf
+from .common import QUERY_LOG, Shelf, newest_observation
 from .events import decided
 from .query_log import PARSE_RATE
 
@@ -49,7 +53,8 @@ class _Sample(NamedTuple):
 
 def open_metrics(instance: DagsterInstance, config: PipelineConfig) -> str:
     """The figures, family by family, with ``# EOF`` at the end."""
-    samples = [*_log(instance), *(sample for table in config.tables for sample in _table(instance, config, table.name))]
+    seen = _Seen.by(instance, config)
+    samples = [*_log(seen), *(sample for table in config.tables for sample in _table(seen, config, table.name))]
     lines = []
     for family, meaning in FAMILIES.items():
         lines += [f"# TYPE {family} gauge", f"# HELP {family} {meaning}"]
@@ -76,8 +81,31 @@ def write_metrics(instance: DagsterInstance, config: PipelineConfig, target: str
     return sum(not line.startswith("#") for line in text.splitlines())
 
 
-def _log(instance: DagsterInstance) -> Iterator[_Sample]:
-    event = instance.get_latest_materialization_event(QUERY_LOG)
+@dataclass(frozen=True)
+class _Seen:
+    """What Dagster knows of the assets, asked for all of them at once: table by table takes seconds of each minute."""
+
+    instance: DagsterInstance
+    made: Mapping[AssetKey, EventLogEntry]
+    checked: Mapping[AssetCheckKey, AssetCheckExecutionRecord]
+
+    @classmethod
+    def by(cls, instance: DagsterInstance, config: PipelineConfig) -> _Seen:
+        shelves = [Shelf(config, table) for table in config.tables]
+        keys = [QUERY_LOG, *(shelf.key(stage) for shelf in shelves for stage in ("cost_benefit", "clustered_table"))]
+        made = {
+            record.asset_entry.asset_key: record.asset_entry.last_materialization
+            for record in instance.get_asset_records(keys)
+            if record.asset_entry.last_materialization is not None
+        }
+        checks = [AssetCheckKey(QUERY_LOG, PARSE_RATE)]
+        checks += [AssetCheckKey(shelf.key("clustered_table"), name) for shelf in shelves for name, _, _ in CHECKS]
+        there = [key for key in checks if key.asset_key in made]  # of what was never made nothing was checked
+        return cls(instance, made, instance.event_log_storage.get_latest_asset_check_execution_by_key(there))
+
+
+def _log(seen: _Seen) -> Iterator[_Sample]:
+    event = seen.made.get(QUERY_LOG)
     facts = _facts(event.asset_materialization) if event is not None else {}
     for family, name in (
         ("zorder_log_statements", "statements"),
@@ -86,21 +114,21 @@ def _log(instance: DagsterInstance) -> Iterator[_Sample]:
     ):
         if isinstance(facts.get(name), int | float):
             yield _Sample(family, {}, float(facts[name]))
-    yield from _check(instance, QUERY_LOG, PARSE_RATE, {})
+    yield from _check(seen, QUERY_LOG, PARSE_RATE, {})
 
 
-def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iterator[_Sample]:
+def _table(seen: _Seen, config: PipelineConfig, name: str) -> Iterator[_Sample]:
     shelf, label = Shelf(config, config.table(name)), {"table": name}
-    if (judged := instance.get_latest_materialization_event(shelf.key("cost_benefit"))) is not None:
+    if (judged := seen.made.get(shelf.key("cost_benefit"))) is not None:
         yield _Sample("zorder_analysed_timestamp_seconds", label, judged.timestamp)
     key = shelf.key("clustered_table")
-    relaid = instance.get_latest_materialization_event(key)
-    noted, unasked = _observed(instance, key), _observed(instance, shelf.key("feature_candidates"))
+    relaid = seen.made.get(key)
+    noted, unasked = (newest_observation(seen.instance, each) for each in (key, shelf.key("feature_candidates")))
     moments = {"applied": relaid.timestamp if relaid else 0.0}
-    for seen, otherwise in ((unasked, "not_asked"), (noted, "declined")):
-        if seen is not None and seen.asset_observation is not None:
-            decision = decided(_facts(seen.asset_observation).get("decision", otherwise))
-            moments[decision] = max(seen.timestamp, moments.get(decision, 0.0))
+    for found, otherwise in ((unasked, "not_asked"), (noted, "declined")):
+        if found is not None and found.asset_observation is not None:
+            decision = decided(_facts(found.asset_observation).get("decision", otherwise))
+            moments[decision] = max(found.timestamp, moments.get(decision, 0.0))
     last = max(moments, key=moments.__getitem__)
     if moments[last]:
         for decision in dict.fromkeys([*DECISIONS, last]):
@@ -111,24 +139,20 @@ def _table(instance: DagsterInstance, config: PipelineConfig, name: str) -> Iter
         yield _Sample("zorder_rows", label, float(facts.get("dagster/row_count", 0)))
         yield _Sample("zorder_files_rewritten", label, float(facts.get("files removed", 0)))
     for check, _, _ in CHECKS:
-        yield from _check(instance, key, check, label)
+        yield from _check(seen, key, check, label)
 
 
-def _observed(instance: DagsterInstance, key: AssetKey) -> EventLogRecord | None:
-    """The newest observation of an asset."""
-    found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=1).records
-    return found[0] if found else None
-
-
-def _check(instance: DagsterInstance, key: AssetKey, name: str, label: dict[str, str]) -> Iterator[_Sample]:
-    # the newest is none in a run that declined or failed: only planned there
-    found = instance.event_log_storage.get_asset_check_execution_history(AssetCheckKey(key, name), 1, status=EVALUATED)
-    event = found[0].event.dagster_event if found and found[0].event is not None else None
-    if event is None:
+def _check(seen: _Seen, key: AssetKey, name: str, label: dict[str, str]) -> Iterator[_Sample]:
+    found = seen.checked.get(check := AssetCheckKey(key, name))
+    if found is not None and found.status not in EVALUATED:  # only planned, by a run that declined or failed
+        older = seen.instance.event_log_storage.get_asset_check_execution_history(check, 1, status=EVALUATED)
+        found = older[0] if older else None
+    event = found.event.dagster_event if found is not None and found.event is not None else None
+    if found is None or event is None:
         return
     passed = event.asset_check_evaluation_data.passed
     yield _Sample("zorder_check_passed", label | {"check": name}, float(passed))
-    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found[0].create_timestamp)
+    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found.create_timestamp)
 
 
 def _facts(note: Any) -> dict[str, Any]:
