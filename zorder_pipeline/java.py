@@ -28,6 +28,7 @@ __all__ = [
     "java_class",
     "jvm",
     "nothing",
+    "of_spark",
     "reason_in",
     "reason_of",
     "scala_object",
@@ -164,6 +165,14 @@ def reason_in(text: str, most: int = 300) -> str:
         return first_line(raised[-1]["said"] or raised[-1]["name"], most)
     told = list(WORKER.finditer(text))
     return first_line(told[-1]["said"] if told else text, most)
+
+
+def of_spark(error: BaseException) -> bool:
+    """Whether Spark failed, or the way to it."""
+    from py4j.protocol import Py4JError
+    from pyspark.errors import PySparkException
+
+    return isinstance(error, Py4JError | PySparkException)
 
 
 def reason_of(error: BaseException, most: int = 300) -> str:

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from dagster import AssetCheckSeverity, Failure, RetryRequested
+from py4j.protocol import Py4JError
+from pyspark.errors import AnalysisException
 
 from zorder_pipeline.assets.checks import (
     CHECKS,
@@ -136,3 +138,21 @@ def test_only_a_lost_race_is_tried_again() -> None:
     assert told_facts["table"] == "sales"
     assert told_facts["cause"] == "no table"
     assert "tables.yaml" in str(told_facts["next step"])
+
+
+def test_what_spark_fails_with_is_told_in_one_sentence_and_a_mistake_of_ours_by_its_trace() -> None:
+    """Such as a file of the table's data that is gone: a page of Java would hide which."""
+    said = "An error occurred while calling o1.getResult.\n: a.b.SparkException: in a stage\n\tat a.b(C.scala:1)\n"
+    lost = Py4JError(f"{said}Caused by: java.io.FileNotFoundException: File /t/1.parquet does not exist\n\tat a.b(C:2)")
+    for error, cause in (
+        (lost, "File /t/1.parquet does not exist"),
+        (AnalysisException("[PATH_NOT_FOUND] Path does not exist: /t\nand more"), "[PATH_NOT_FOUND] Path does not"),
+    ):
+        with pytest.raises(Failure) as failed, told(_Context(0), "sales"):  # type: ignore[arg-type]
+            raise error
+        assert str(failed.value.description).startswith(f"sales: {cause}")
+        assert failed.value.allow_retries is False
+        assert str(failed.value.metadata["cause"].value).startswith(cause)
+        assert "\n" not in str(failed.value.metadata["cause"].value)
+    with pytest.raises(ZeroDivisionError), told(_Context(0), "sales"):  # type: ignore[arg-type]
+        raise ZeroDivisionError

@@ -33,6 +33,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.interrupts import stop_jobs_first
+from zorder_pipeline.java import of_spark, reason_of
 from zorder_pipeline.model.progress import Progress, silent
 
 from .cut_off import at_work
@@ -188,7 +189,7 @@ def newest_observation(instance: DagsterInstance, key: AssetKey) -> EventLogReco
 
 @contextlib.contextmanager
 def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
-    """Turn an expected error into the run's failure sentence; a lost race is tried again, nothing else is.
+    """Turn an expected error, or one of Spark's, into the run's failure sentence; only a lost race is tried again.
 
     Args:
         about: the table, or the table and the partition.
@@ -201,14 +202,17 @@ def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
             context.log.warning(f"{about}: {error}; trying again in {wait} s")
             raise RetryRequested(LOST_RACE_RETRIES, wait) from error
         raise _failure(about, error) from error
-    except ZorderError as error:
+    except Exception as error:
+        if not isinstance(error, ZorderError) and not of_spark(error):
+            raise  # of ours, and nobody's to correct: its trace is what helps
         raise _failure(about, error) from error
 
 
-def _failure(about: str, error: ZorderError) -> Failure:
+def _failure(about: str, error: Exception) -> Failure:
     step = next((text for kind, text in NEXT_STEPS if isinstance(error, kind)), ANY_STEP)
+    cause = str(error) if isinstance(error, ZorderError) else reason_of(error, 600)
     table, _, partition = about.partition(" ")
-    facts = {"table": table, "cause": str(error), "next step": step}
+    facts = {"table": table, "cause": cause, "next step": step}
     return Failure(
-        f"{about}: {error}", metadata=facts | ({"partition": partition} if partition else {}), allow_retries=False
+        f"{about}: {cause}", metadata=facts | ({"partition": partition} if partition else {}), allow_retries=False
     )

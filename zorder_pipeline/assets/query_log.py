@@ -45,8 +45,8 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
 
         if (other := _other_state(context.instance, config.state)) is not None:
             context.log.warning(
-                f"query_log was last made for the state {other}, and here it is {config.state}: two configurations with "
-                "one DAGSTER_HOME show each other's query log and budget; give each a DAGSTER_HOME of its own"
+                f"query_log was last made for the state {other}, and here it is {config.state}: unless that was moved, "
+                "two configurations share this DAGSTER_HOME and show each other's query log and budget; give each one"
             )
         for seen in observations(config):  # before the tables' own assets start, whose data versions they are
             context.log_event(seen)
