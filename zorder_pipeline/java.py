@@ -24,6 +24,7 @@ __all__ = [
     "first_line",
     "has_jvm",
     "is_a",
+    "is_gone",
     "items",
     "java_class",
     "jvm",
@@ -168,11 +169,18 @@ def reason_in(text: str, most: int = 300) -> str:
 
 
 def of_spark(error: BaseException) -> bool:
-    """Whether Spark failed, or the way to it."""
+    """Whether Spark failed, or is gone."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
-    return isinstance(error, Py4JError | PySparkException)
+    return isinstance(error, Py4JError | PySparkException) or is_gone(error)
+
+
+def is_gone(error: BaseException) -> bool:
+    """Whether Spark's Java process ended: the call at that moment gets no answer, and later ones no connection."""
+    from py4j.protocol import Py4JNetworkError
+
+    return isinstance(error, Py4JNetworkError | ConnectionRefusedError)
 
 
 def reason_of(error: BaseException, most: int = 300) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from dagster import AssetCheckSeverity, Failure, RetryRequested
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import AnalysisException
 
 from zorder_pipeline.assets.checks import (
@@ -146,6 +146,8 @@ def test_what_spark_fails_with_is_told_in_one_sentence_and_a_mistake_of_ours_by_
     lost = Py4JError(f"{said}Caused by: java.io.FileNotFoundException: File /t/1.parquet does not exist\n\tat a.b(C:2)")
     for error, cause in (
         (lost, "File /t/1.parquet does not exist"),
+        (ConnectionRefusedError(111, "Connection refused"), "Spark's Java process ended; "),
+        (Py4JNetworkError("Answer from Java side is empty"), "Spark's Java process ended; "),
         (AnalysisException("[PATH_NOT_FOUND] Path does not exist: /t\nand more"), "[PATH_NOT_FOUND] Path does not"),
     ):
         with pytest.raises(Failure) as failed, told(_Context(0), "sales"):  # type: ignore[arg-type]

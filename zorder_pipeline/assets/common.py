@@ -33,7 +33,7 @@ from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.interrupts import stop_jobs_first
-from zorder_pipeline.java import of_spark, reason_of
+from zorder_pipeline.java import is_gone, of_spark, reason_of
 from zorder_pipeline.model.progress import Progress, silent
 
 from .cut_off import at_work
@@ -70,6 +70,9 @@ NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
     (VerificationError, "look at the table's history (DESCRIBE HISTORY) before anything is run again, and report it"),
     (RecordError, "see that the state can be written; the table itself is laid out"),
     (TableError, "correct the table's entry in tables.yaml, or the table"),
+)
+GONE = (
+    "Spark's Java process ended; where it was out of memory, raise spark.driver.memory in tables.yaml"
 )
 ANY_STEP = "correct what the cause names; nothing half-done was left behind, so the run can be repeated"
 
@@ -210,7 +213,7 @@ def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
 
 def _failure(about: str, error: Exception) -> Failure:
     step = next((text for kind, text in NEXT_STEPS if isinstance(error, kind)), ANY_STEP)
-    cause = str(error) if isinstance(error, ZorderError) else reason_of(error, 600)
+    cause = str(error) if isinstance(error, ZorderError) else GONE if is_gone(error) else reason_of(error, 600)
     table, _, partition = about.partition(" ")
     facts = {"table": table, "cause": cause, "next step": step}
     return Failure(
