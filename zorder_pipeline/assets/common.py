@@ -71,9 +71,7 @@ NEXT_STEPS: tuple[tuple[type[ZorderError], str], ...] = (
     (RecordError, "see that the state can be written; the table itself is laid out"),
     (TableError, "correct the table's entry in tables.yaml, or the table"),
 )
-GONE = (
-    "Spark's Java process ended; where it was out of memory, raise spark.driver.memory in tables.yaml"
-)
+GONE = "Spark's Java process ended; where it was out of memory, raise spark.driver.memory in tables.yaml"
 ANY_STEP = "correct what the cause names; nothing half-done was left behind, so the run can be repeated"
 
 

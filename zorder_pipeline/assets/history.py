@@ -60,11 +60,12 @@ def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequ
     Runs that made what an asset shows now are kept, and those of partitions, by which Dagster tells which are there.
     Those of another configuration's tables are not ours, whose jobs have the same names.
     """
-    shown = [
-        *(record.asset_entry.last_materialization for record in instance.get_asset_records(list(keys))),
-        *(newest_observation(instance, key) for key in keys),
-    ]
-    kept = {event.run_id for event in shown if event is not None}
+    kept = {
+        event.run_id
+        for record in instance.get_asset_records(list(keys))
+        if (event := record.asset_entry.last_materialization) is not None
+    }
+    kept |= {found.run_id for key in keys if (found := newest_observation(instance, key)) is not None}
     count, until = 0, time.monotonic() + SECONDS
     for run in _old(instance, datetime.now(UTC) - timedelta(days=days), jobs, set(keys)):
         if run.run_id not in kept and not _is_open(instance, run):
