@@ -80,6 +80,22 @@ def test_a_file_that_cannot_be_read_is_named_each_night_until_it_can(store: LogS
     assert len(_values(store)) == 5
 
 
+def test_a_log_that_is_gone_when_it_is_to_be_read_is_named(store: LogStore, tmp_path: Path) -> None:
+    """Else a night would know of no statement, and nobody why."""
+    log, told = tmp_path / "log.jsonl", list[str]()
+    log.write_text(_lines(0, 3))
+
+    def reading(sentence: str) -> None:
+        told.append(sentence)
+        log.unlink(missing_ok=True)
+
+    found = store.ingest(str(log), CATALOG, progress=reading)
+    assert (found.log.lines, found.files, found.log.quarantined) == (0, 0, {})
+    assert told[1:] == [f"query log {log} was removed or written anew meanwhile; what is there next time is read then"]
+    log.write_text(_lines(0, 3))
+    assert store.ingest(str(log), CATALOG).log.used == 3
+
+
 def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

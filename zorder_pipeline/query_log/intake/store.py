@@ -211,9 +211,11 @@ class LogStore:
         finally:
             rows.unpersist()
         told = [share for share in counted if share["source"] not in moved or "moved" in share["counts"]]
-        for share in told:
-            if "unreadable_file" in share["counts"]["quarantined"] and share["source"] in moved:
-                progress(f"{share['text']}; it is read once it can be")
+        failed = [share for share in told if "unreadable_file" in share["counts"]["quarantined"]]
+        reasons = {share["source"]: share["text"] for share in failed}
+        for source in sorted(moved):
+            gone = f"query log {source} was removed or written anew meanwhile; what is there next time is read then"
+            progress(f"{reasons[source]}; it is read once it can be" if source in reasons else gone)
         total = Tally.of(share["counts"] for share in told)
         return StoredLog(total.log(), dict(total.tables), len(found))
 
