@@ -1,11 +1,160 @@
-"""What is said of a ``--where`` that Spark does not take."""
+"""Which files are rewritten, night after night, in which bins; what is said of a ``--where`` that Spark refuses."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 
-from zorder_pipeline.relayout.select import REFUSED, _names_one, _problem_of
+from zorder_pipeline.relayout.file_list import FileList
+from zorder_pipeline.relayout.select import REFUSED, Selection, _names_one, _problem_of, bins_of, select_files
+
+TARGET = 100
+
+
+@dataclass(frozen=True)
+class File:
+    """A file as `select_files` looks at it; ``generation`` -1 is none of ours."""
+
+    rows: int
+    generation: int = -1
+    partition: str = "p"
+    deleted: int = 0
+    layout: str = "mine"
+
+
+def listed(files: list[File]) -> FileList:
+    columns = {name: np.array([getattr(file, name) for file in files], np.int64) for name in ("rows", "deleted")}
+    generation = np.array([file.generation for file in files], np.int64)
+    number = np.arange(len(files))
+    return FileList(
+        path=np.array([f"part-{i:05d}" for i in number], dtype=object),
+        bytes=columns["rows"] * 10,
+        **columns,
+        layout=tuple(file.layout if file.generation >= 0 else "" for file in files),
+        generation=generation,
+        key_low=number,
+        key_high=number,
+        modified=number,
+        partitions=tuple((file.partition,) for file in files),
+        load_zones=lambda columns: {},
+    )
+
+
+def selected(files: list[File], whole_partitions: bool = False, **how: Any) -> Selection:
+    snapshot: Any = SimpleNamespace(files=lambda: listed(files), whole_partitions=whole_partitions)
+    return select_files(snapshot, "mine", TARGET, **how)
+
+
+def rewritten(files: list[File], chosen: list[int], generation: int) -> list[File]:
+    """The table once the chosen files were laid out: per partition as many files as the target says, of equal size."""
+    kept = [file for i, file in enumerate(files) if i not in set(chosen)]
+    for partition in sorted({files[i].partition for i in chosen}):
+        rows = sum(files[i].rows for i in chosen if files[i].partition == partition)
+        count = max(1, round(rows / TARGET)) if rows else 0
+        sizes = [rows // count + (i < rows % count) for i in range(count)]
+        kept += [File(size, generation, partition) for size in sizes]
+    return kept
+
+
+FILES = st.lists(
+    st.builds(
+        File,
+        rows=st.integers(0, 3 * TARGET),
+        generation=st.sampled_from([-1, -1, 1, 2, 3]),
+        partition=st.sampled_from("pqr"),
+        deleted=st.sampled_from([0, 0, 0, 1, 90]),
+        layout=st.sampled_from(["mine", "mine", "mine", "another"]),
+    ),
+    min_size=1,
+    max_size=30,
+)
+
+
+@given(FILES, st.booleans())
+def test_what_does_not_lie_by_the_layout_or_lost_rows_is_rewritten_and_a_second_run_finds_nothing(
+    files: list[File], whole_partitions: bool
+) -> None:
+    found = selected(files, whole_partitions)
+    chosen, kept = found.rewrite.tolist(), found.keep.tolist()
+    assert sorted(chosen + kept) == list(range(len(files)))
+    wrong = {i for i, f in enumerate(files) if f.generation < 0 or f.layout != "mine"}
+    lost = {i for i, f in enumerate(files) if f.deleted > (f.rows + f.deleted) / 10}
+    assert wrong | lost <= set(chosen)
+    touched = {files[i].partition for i in wrong | lost}
+    for i in chosen:  # any other is merged with something, and for a reason
+        file = files[i]
+        others = [j for j in chosen if j != i and files[j].partition == file.partition]
+        assert i in wrong | lost or others
+        if not whole_partitions and file.partition not in touched:
+            assert file.rows < TARGET / 2
+    if whole_partitions:
+        assert not {files[i].partition for i in chosen} & {files[i].partition for i in kept}
+    assert selected(rewritten(files, chosen, 9), whole_partitions).rewrite.tolist() == []
+    everything = selected(files, whole_partitions, full=True)
+    assert (everything.rewrite.tolist(), everything.keep.tolist()) == (list(range(len(files))), [])
+
+
+@pytest.mark.parametrize("appended", [1, 3])
+def test_nightly_appends_leave_few_generations_and_rewrite_each_row_few_times(appended: int) -> None:
+    """As many as a binary counter has digits."""
+    files, written = list[File](), 0
+    for night in range(1, 70):
+        files += [File(TARGET)] * appended
+        chosen = selected(files).rewrite.tolist()
+        written += sum(files[i].rows for i in chosen)
+        files = rewritten(files, chosen, night)
+        assert len({file.generation for file in files}) == night.bit_count()
+        assert written <= appended * night * TARGET * night.bit_length()
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=30))
+def test_an_older_generation_has_more_rows_than_all_that_it_was_not_merged_with(appends: list[int]) -> None:
+    files = list[File]()
+    for night, count in enumerate(appends, 1):
+        before, files = files, [*files, *[File(TARGET)] * count]
+        chosen = selected(files).rewrite.tolist()
+        rows = {each: sum(file.rows for file in before if file.generation == each) for each in range(1, night)}
+        newest_kept = max((file.generation for i, file in enumerate(files) if i not in chosen), default=0)
+        merged = [files[i].generation for i in chosen if files[i].generation >= 0]
+        assert all(generation > newest_kept for generation in merged)
+        gathered = sum(files[i].rows for i in chosen)
+        assert newest_kept == 0 or rows[newest_kept] > gathered
+        for generation in sorted(set(merged)):  # each was no larger than what was gathered before it
+            newer = sum(file.rows for file in files if file.generation > generation or file.generation < 0)
+            assert rows[generation] <= newer
+        files = rewritten(files, chosen, night)
+
+
+@given(FILES, st.integers(0, 9_000), st.data())
+def test_bins_hold_whole_partitions_once_each_and_no_two_that_follow_fit_together(
+    files: list[File], most: int, data: st.DataObject
+) -> None:
+    picked = data.draw(st.lists(st.integers(0, len(files) - 1), unique=True))
+    found = listed(files)
+    bins = [bin_.tolist() for bin_ in bins_of(found, np.array(sorted(picked), dtype=np.int64), most)]
+    assert sorted(i for bin_ in bins for i in bin_) == sorted(picked)
+    held = [{files[i].partition for i in bin_} for bin_ in bins]
+    assert sum(map(len, held)) == len(set().union(*held))
+    sizes = [int(found.bytes[bin_].sum()) for bin_ in bins]
+    for members, partitions, size in zip(bins, held, sizes, strict=True):
+        assert members == sorted(members)
+        assert size <= most or len(partitions) == 1
+    for now, following in zip(range(len(bins)), bins[1:], strict=False):
+        first = min(files[i].partition for i in following)
+        assert sizes[now] + sum(int(found.bytes[i]) for i in following if files[i].partition == first) > most
+
+
+def test_the_null_partition_is_the_first_of_the_bins() -> None:
+    files = listed([File(1, partition=each) for each in "ba"])
+    files = replace(files, partitions=(*files.partitions[:1], (None,)))
+    assert [bin_.tolist() for bin_ in bins_of(files, np.arange(2), 0)] == [[1], [0]]
 
 
 def refused(monkeypatch: pytest.MonkeyPatch, condition: str, told: str, **parameters: str) -> AnalysisException:
