@@ -12,7 +12,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
-from zorder_pipeline.reading.prune import FileTests, without_hulls
+from zorder_pipeline.reading.prune import MOST_LOOKED_UP, FileTests, without_hulls
 
 SCHEMA = TableSchema((Column("a", "int"), Column("b", "int", delta_stats=False)))
 ODD = Feature("a % 2 = 1", "predicate", "boolean", "", ("a",))
@@ -159,3 +159,49 @@ def test_predicates_that_differ_by_case_alone_do_not_answer_for_each_other() -> 
 def test_a_recorded_plan_and_a_statement_spell_the_same_predicate() -> None:
     feature = Feature("CONTAINS(c, 'x')", "predicate", "boolean", "", ("c",))
     assert isinstance(enriched(Opaque("like", ("c",), "c LIKE '%x%'"), {feature: "f"}), And)
+
+
+def test_alternatives_with_null_among_them_are_not_looked_up_as_single_values() -> None:
+    """So many are one range of single values and null: no filter holds null, and a file of it is needed."""
+    files: Files = [[(0, 5), (0, None)], [(0, 200), (0, 201)], [(0, 500)], [(0, None)]]
+    asked = Or((*(Comparison("b", "=", _literals(value)) for value in range(100, 199)), Comparison("b", "is_null")))
+    boxes = without_hulls(to_boxes(enriched(asked, NAMES), WIDE, solved=True))
+    assert len(boxes) == 1
+    tests = _tests(files, [True] * 4)
+    assert tests.matching(boxes).tolist() == [True, False, False, True]
+    without_null = without_hulls(to_boxes(enriched(Or(asked.children[:-1]), NAMES), WIDE, solved=True))
+    assert not tests.matching(without_null).any()
+
+
+def _texts(bounds: list[tuple[str, str]], exact: bool = False) -> FileTests:
+    low, high = (np.array(side, dtype=object) for side in zip(*bounds, strict=True))
+    known, count = np.ones(len(bounds), dtype=np.bool_), np.ones(len(bounds), dtype=np.int64)
+    return FileTests(ZoneMap(count, count, {"c": ColumnZones(low, high, known, count * 0, exact)}), {})
+
+
+def test_bounds_of_texts_that_the_log_cannot_hold_exclude_nothing() -> None:
+    """Bytes that are no UTF-8 are U+FFFD in the log, be it in the smallest or in the largest text of a file."""
+    schema = TableSchema((Column("c", "string"),))
+    boxes = to_boxes(Comparison("c", "=", (Literal("string", "z"),)), schema)
+    bounds = [("a", "b"), ("a\ufffd", "b"), ("a", "b\ufffd"), ("x", "zz")]
+    tests = _texts(bounds)
+    assert tests.matching(boxes).tolist() == [False, True, True, True]
+    assert [(item.kind, item.name, item.files) for item in tests.excluded(boxes)] == [("delta", "c", 1)]
+    clean = _texts([bounds[0], bounds[3]])
+    assert clean.matching(boxes).tolist() == [False, True]
+
+
+def test_the_value_of_a_partition_is_what_it_is_and_is_asked_first() -> None:
+    schema = TableSchema((Column("c", "string", partition=True),))
+    boxes = to_boxes(Comparison("c", "=", (Literal("string", "z"),)), schema)
+    tests = _texts([("a\ufffd", "a\ufffd"), ("z", "z")], exact=True)
+    assert tests.matching(boxes, own=False).tolist() == [False, True]
+    assert [(item.kind, item.name, item.files) for item in tests.excluded(boxes)] == [("partition", "c", 1)]
+
+
+def test_more_values_than_are_worth_it_are_not_looked_up() -> None:
+    files: Files = [[(0, -1), (0, 5_000)]]
+    for count, read in ((MOST_LOOKED_UP, False), (MOST_LOOKED_UP + 1, True)):
+        values = _literals(*range(count))
+        boxes = without_hulls(to_boxes(enriched(Comparison("b", "in", values), NAMES), WIDE, solved=True))
+        assert _tests(files, [True]).matching(boxes).tolist() == [read]
