@@ -67,3 +67,42 @@ def test_values_of_a_long_list_are_not_compared_one_by_one(kind: str, monkeypatc
     blocks = ZoneMap(np.full(200, 10), np.full(200, 10), {"a": zones})
     monkeypatch.delattr(zone_map, "_overlap")
     assert blocks.matching(((Range("a", kind, tuple(Interval(value, value) for value in values)),),)).any()
+
+
+def test_a_column_is_all_null_only_by_the_rows_that_the_statistics_were_taken_over() -> None:
+    """Of ten rows five are deleted; five were null, which may be the deleted ones or not."""
+    zones = ColumnZones(np.array([1, 1]), np.array([3, 3]), np.array([True, True]), np.array([5, 10]))
+    live, physical = np.array([5, 5]), np.array([10, 10])
+    for all_or_none in (False, True):
+        blocks = ZoneMap(live, live, {"a": zones}, physical, all_or_none)
+        for interval in (Interval(), Interval(2, 2), Interval(None, 2)):
+            assert blocks.matching(((Range("a", "bigint", (interval,)),),)).tolist() == [True, False]
+        many = tuple(Interval(value, value) for value in range(2 * MANY))
+        assert blocks.matching(((Range("a", "bigint", many),),)).tolist() == [True, False]
+
+
+def test_a_file_that_lacks_bounds_alone_is_read_where_they_are_asked_for_and_it_is_not_all_null() -> None:
+    """Delta keeps no largest value of some texts, and nulls all the same; an absent statistic is read whatever else."""
+    count, nowhere = np.full(4, 10), np.zeros(4, dtype=np.bool_)
+    small = ColumnZones(count * 0, count * 0, ~nowhere, count * 0)
+    texts = ColumnZones(np.full(4, "", object), np.full(4, "", object), nowhere, np.array([0, 3, 10, -1]))
+    blocks = ZoneMap(count, count, {"a": small, "s": texts}, all_or_none=True)
+    never = Range("a", "bigint", (Interval(5, 5),))
+    equal, present, null = (
+        Range("s", "string", (Interval("x", "x"),)),
+        Range("s", "string", (Interval(),)),
+        Range("s", "string", (), nulls=True),
+    )
+    assert blocks.matching(((never, equal),)).tolist() == [True, True, False, True]
+    assert blocks.matching(((never, present),)).tolist() == [False, False, False, True]
+    assert blocks.matching(((never, null),)).tolist() == [False, False, False, True]
+    both = Range("s", "string", (Interval(), Interval("x", "x")))
+    assert blocks.matching(((never, both),)).tolist() == [True, True, False, True]
+    assert blocks.matching(((never, Range("unknown", "int", (Interval(1, 1),))),)).tolist() == [False] * 4
+
+
+def test_partitions_of_any_type_are_told_apart() -> None:
+    count = np.full(2, 10)
+    zones = ColumnZones(np.array([0, 1]), np.array([0, 1]), np.array([True, True]), count * 0, exact=True)
+    blocks = ZoneMap(count, count, {"p": zones}, all_or_none=True)
+    assert blocks.matching(((Range("p", "boolean", (Interval(1, 1),)),),)).tolist() == [False, True]

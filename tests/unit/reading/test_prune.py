@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats, bloom_place, widened
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
-from zorder_pipeline.model.ranges import to_boxes
+from zorder_pipeline.model.ranges import Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.reading.prune import MOST_LOOKED_UP, FileTests, without_hulls
@@ -173,6 +176,63 @@ def test_alternatives_with_null_among_them_are_not_looked_up_as_single_values() 
     assert not tests.matching(without_null).any()
 
 
+def _interval(rng: np.random.Generator) -> Interval:
+    """One value, from one to another (which may be none), or without a lower or an upper bound."""
+    low, kind = int(rng.integers(-4, 8)), rng.integers(5)
+    high = low if kind < 2 else low + int(rng.integers(-1, 4))
+    return Interval(None if kind == 3 else low, None if kind == 4 else high, *(rng.random(2) < 0.2).tolist())
+
+
+def _inside(value: int | None, item: Range) -> bool:
+    if value is None:
+        return item.nulls
+    return any(
+        (each.low is None or (value > each.low if each.low_open else value >= each.low))
+        and (each.high is None or (value < each.high if each.high_open else value <= each.high))
+        for each in item.intervals
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_what_is_looked_up_is_found_whatever_a_range_asks_for(seed: int) -> None:
+    """Single values, longer intervals and null, in any mixture, of files with and without statistics and filters."""
+    rng = np.random.default_rng(seed)
+    for _ in range(40):
+        sizes = rng.integers(1, 4, 5).tolist()
+        files: Files = [
+            [(0, None if rng.random() < 0.2 else int(rng.integers(-4, 8))) for _ in range(n)] for n in sizes
+        ]
+        known = (rng.random(5) < 0.8).tolist()
+        item = Range("b", "int", tuple(_interval(rng) for _ in range(rng.integers(0, 4))), bool(rng.random() < 0.3))
+        read = _tests(files, known).matching(((item,),))
+        needed = np.array([any(_inside(b, item) for _, b in file) for file in files])
+        assert not (needed & ~read).any()
+        assert read[~np.array(known)].all() or not (item.intervals or item.nulls)
+        if not item.nulls and all(each.low == each.high is not None for each in item.intervals):
+            exact = replace(item, intervals=tuple(Interval(each.low, each.low) for each in item.intervals))
+            found = _tests(files, [True] * 5).matching(((exact,),))
+            assert found.tolist() == [any(_inside(b, exact) for _, b in file) for file in files], "by its filter alone"
+
+
+def test_values_of_a_list_are_asked_for_one_by_one_and_each_column_alone() -> None:
+    """Neither as the range from the smallest to the largest, nor only of files that have all statistics, as Delta."""
+    zones = ColumnZones(np.array([3, 1]), np.array([4, 1]), np.array([True, True]), np.array([0, 0]))
+    unknown = replace(zones, known=np.array([False, False]), null_count=np.array([-1, -1]))
+    delta = ZoneMap(np.array([9, 9]), np.array([9, 9]), {"a": zones, "b": unknown}, all_or_none=True)
+    asked = And((Comparison("a", "in", _literals(1, 9)), Comparison("b", "=", _literals(1))))
+    boxes = to_boxes(asked, TableSchema((Column("a", "int"), Column("b", "int"))))
+    assert delta.matching(boxes).tolist() == [True, True]
+    assert FileTests(delta, {}).matching(without_hulls(boxes)).tolist() == [False, True]
+
+
+def test_without_statistics_of_ours_those_of_delta_alone_are_asked() -> None:
+    files: Files = [[(1, 7)], [(1, 8)], [(2, 7)]]
+    boxes = to_boxes(And((Comparison("a", "=", _literals(1)), Comparison("b", "=", _literals(7)))), WIDE)
+    tests = _tests(files, [True] * 3)
+    assert tests.matching(boxes).tolist() == [True, False, False]
+    assert tests.matching(boxes, own=False).tolist() == [True, True, False]
+
+
 def _texts(bounds: list[tuple[str, str]], exact: bool = False) -> FileTests:
     low, high = (np.array(side, dtype=object) for side in zip(*bounds, strict=True))
     known, count = np.ones(len(bounds), dtype=np.bool_), np.ones(len(bounds), dtype=np.int64)
@@ -187,8 +247,18 @@ def test_bounds_of_texts_that_the_log_cannot_hold_exclude_nothing() -> None:
     tests = _texts(bounds)
     assert tests.matching(boxes).tolist() == [False, True, True, True]
     assert [(item.kind, item.name, item.files) for item in tests.excluded(boxes)] == [("delta", "c", 1)]
-    clean = _texts([bounds[0], bounds[3]])
-    assert clean.matching(boxes).tolist() == [False, True]
+    zones = replace(tests.delta.columns["c"], known=np.array([False, True, False, True]))
+    some = FileTests(replace(tests.delta, columns={"c": zones}), {})
+    assert some.matching(boxes).tolist() == [True] * 4, "what is not known does not become known"
+
+
+def test_wide_decimals_have_bounds_that_are_no_texts() -> None:
+    schema = TableSchema((Column("w", "decimal(38,0)"),))
+    boxes = to_boxes(Comparison("w", ">", (Literal("number", str(10**30)),)), schema)
+    side = np.array([10**25, 10**35], dtype=object)
+    known, count = np.ones(2, dtype=np.bool_), np.ones(2, dtype=np.int64)
+    tests = FileTests(ZoneMap(count, count, {"w": ColumnZones(side, side, known, count * 0)}), {})
+    assert tests.matching(boxes).tolist() == [False, True]
 
 
 def test_the_value_of_a_partition_is_what_it_is_and_is_asked_first() -> None:
