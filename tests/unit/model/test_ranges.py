@@ -1,7 +1,14 @@
 """Typing of literals and boxes: against Python evaluation of the same predicate on rows."""
 
 import math
+import operator
+import random
+from datetime import date
+from decimal import Decimal
+from itertools import product
+from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +29,7 @@ from zorder_pipeline.model.ranges import MAX_BOXES, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.workload import LoggedQuery, boxes_of
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 
 SCHEMA = TableSchema((Column("i", "int"), Column("s", "string"), Column("d", "double"), Column("dec", "decimal(10,2)")))
 
@@ -229,3 +237,134 @@ def test_conjuncts_are_those_of_all_levels_and_a_disjunction_is_one() -> None:
     assert list(conjuncts(And((one, And((either, And(()))), two)))) == [one, either, two]
     assert list(conjuncts(either)) == [either]
     assert list(conjuncts(And(()))) == []
+
+
+# Files of typed rows: what may be skipped of them, against the evaluation of each row.
+
+WIDE = TableSchema(
+    (
+        *(Column("i", "int"), Column("dec", "decimal(6,2)"), Column("s", "string"), Column("day", "date")),
+        *(Column("p", "string", partition=True), Column("n", "int", partition=True)),
+    )
+)
+TEXTS: dict[str, tuple[str, ...]] = {
+    "i": ("-2", "0", "1", "1.5", "3"),
+    "dec": ("-1", "0.5", "1.005", "2.25", "3"),
+    "s": ("", "a", "ab", "b"),
+    "day": ("2024-01-01", "2024-01-02", "2024-01-04"),
+    "p": ("", "a", "ab", "b"),
+    "n": ("0", "1", "1.5", "3"),
+}
+VALUES: dict[str, list[Any]] = {
+    "i": [-2, 0, 1, 2, 3],
+    "dec": [Decimal(text) for text in ("-1.00", "0.50", "1.00", "1.01", "2.25", "3.00")],
+    "s": ["", "a", "ab", "abc", "b", "c"],
+    "day": [date(2024, 1, day) for day in (1, 2, 3, 4)],
+    "p": ["a", "ab", "b", "c"],
+    "n": [0, 1, 2, 3],
+}
+LEAST = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "is_null", "is_not_null")
+
+
+def literal(column: str, text: str) -> Literal:
+    return Literal({"s": "string", "p": "string", "day": "date"}.get(column, "number"), text)
+
+
+def told(column: str, text: str) -> Any:
+    return text if column in "sp" else date.fromisoformat(text) if column == "day" else Decimal(text)
+
+
+def random_predicate(rng: random.Random, depth: int) -> Predicate:
+    if depth and rng.random() < 0.6:
+        children = tuple(random_predicate(rng, depth - 1) for _ in range(rng.choice((0, 1, 2, 2, 3, 9))))
+        return (And if rng.random() < 0.5 else Or)(children)
+    column = rng.choice(list(VALUES))
+    op = rng.choice([*LEAST, "in", "not_in", *(["starts_with"] if column in "sp" else [])])
+    count = {"between": 2, "in": rng.choice((1, 2, 3, 20)), "not_in": rng.choice((1, 2)), "is_null": 0}.get(op, 1)
+    texts = [rng.choice(TEXTS[column]) for _ in range(0 if op == "is_not_null" else count)]
+    literals = (Literal("null") if rng.random() < 0.05 else literal(column, text) for text in texts)
+    return Comparison(column, op, tuple(literals))
+
+
+def kept(predicate: Predicate, row: dict[str, Any]) -> bool | None:
+    """SQL's three-valued evaluation of a row with values of any type."""
+    if isinstance(predicate, And | Or):
+        decisive = isinstance(predicate, Or)
+        results = [kept(child, row) for child in predicate.children]
+        return decisive if decisive in results else None if None in results else not decisive
+    assert isinstance(predicate, Comparison)
+    value, column, op = row[predicate.column], predicate.column, predicate.op
+    bounds = [None if each.kind == "null" else told(column, each.text) for each in predicate.literals]
+    if op in ("is_null", "is_not_null"):
+        return (value is None) == (op == "is_null")
+    if op == "<=>":
+        return value == bounds[0]
+    if op in ("in", "not_in"):
+        equal = [None if value is None or bound is None else value == bound for bound in bounds]
+        found = True if True in equal else None if None in equal else False
+        return found if op == "in" or found is None else not found
+    if op == "between":
+        sides = (
+            kept(Comparison(column, sign, (each,)), row)
+            for sign, each in zip((">=", "<="), predicate.literals, strict=True)
+        )
+        both = list(sides)
+        return False if False in both else None if None in both else True
+    if value is None or None in bounds:
+        return None
+    if op == "starts_with":
+        return bool(value.startswith(bounds[0]))
+    compare = {"=": "eq", "<>": "ne", "<": "lt", "<=": "le", ">": "gt", ">=": "ge"}[op]
+    return bool(getattr(operator, compare)(value, bounds[0]))
+
+
+def canonical(value: Any) -> Any:
+    if isinstance(value, date):
+        return (value - date(1970, 1, 1)).days
+    return int(value.scaleb(2)) if isinstance(value, Decimal) else value
+
+
+def zone_map(files: list[list[dict[str, Any]]], all_or_none: bool) -> ZoneMap:
+    columns = {}
+    for column in WIDE.columns:
+        of_files = [[canonical(row[column.name]) for row in file] for file in files]
+        present = [[value for value in values if value is not None] for values in of_files]
+        dtype, blank = column.value_type.numpy_dtype, "" if column.type == "string" else 0
+        low, high = (np.array([pick(some, default=blank) for some in present], dtype) for pick in (min, max))
+        nulls = np.array([values.count(None) for values in of_files])
+        known = np.array([bool(some) for some in present])
+        columns[column.name] = ColumnZones(low, high, known, nulls, exact=column.partition)
+    rows = np.array([len(file) for file in files])
+    return ZoneMap(rows, rows, columns, all_or_none=all_or_none)
+
+
+def random_files(rng: random.Random, rows: int) -> list[list[dict[str, Any]]]:
+    def drawn(name: str) -> Any:
+        return None if rng.random() < 0.15 else rng.choice(VALUES[name])
+
+    partitions = [{name: drawn(name) for name in "pn"} for _ in range(12)]
+    return [[{name: drawn(name) for name in VALUES} | each for _ in range(rng.randint(1, rows))] for each in partitions]
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_no_file_with_a_row_that_a_predicate_keeps_is_skipped(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(50):
+        files, predicate = random_files(rng, 3), random_predicate(rng, 4)
+        needed = np.array([any(kept(predicate, row) for row in file) for file in files])
+        for solved, all_or_none in product((True, False), repeat=2):
+            read = zone_map(files, all_or_none).matching(to_boxes(predicate, WIDE, solved=solved))
+            assert not (needed & ~read).any(), predicate.to_sql()
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_files_of_one_row_a_comparison_reads_those_that_it_keeps(seed: int) -> None:
+    rng = random.Random(seed)
+    for _ in range(60):
+        files, comparison = random_files(rng, 1), random_predicate(rng, 0)
+        assert isinstance(comparison, Comparison)
+        partition = comparison.column in "pn"
+        if comparison.op in ("in", "not_in") and not partition:
+            continue
+        needed = [bool(kept(comparison, file[0])) for file in files]
+        assert zone_map(files, True).matching(to_boxes(comparison, WIDE)).tolist() == needed, comparison.to_sql()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import combinations_with_replacement, product
 from typing import Any
 
 import numpy as np
@@ -106,3 +107,18 @@ def test_partitions_of_any_type_are_told_apart() -> None:
     zones = ColumnZones(np.array([0, 1]), np.array([0, 1]), np.array([True, True]), count * 0, exact=True)
     blocks = ZoneMap(count, count, {"p": zones}, all_or_none=True)
     assert blocks.matching(((Range("p", "boolean", (Interval(1, 1),)),),)).tolist() == [False, True]
+
+
+def test_doubles_lie_between_bounds_by_the_total_order_in_which_nan_is_the_largest() -> None:
+    values = [-float("inf"), -1.0, 0.0, 2.5, float("inf"), NAN]
+    blocks = list(combinations_with_replacement(values, 2))
+    low, high = (np.array(side) for side in zip(*blocks, strict=True))
+    count = np.ones(len(blocks), dtype=np.int64)
+    found = ZoneMap(count, count, {"d": ColumnZones(low, high, count == 1, count * 0)})
+    place = {repr(value): i for i, value in enumerate(values)}
+    for bottom, top, low_open, high_open in product([*values, None], [*values, None], (False, True), (False, True)):
+        interval = Interval(bottom, top, low_open, high_open)
+        least = 0 if bottom is None else place[repr(bottom)] + low_open
+        most = len(values) - 1 if top is None else place[repr(top)] - high_open
+        expected = [place[repr(high)] >= least and place[repr(low)] <= most for low, high in blocks]
+        assert found.matching(((Range("d", "double", (interval,)),),)).tolist() == expected, interval
