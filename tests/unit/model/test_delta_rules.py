@@ -1,6 +1,7 @@
 """What Delta's file selection does and does not do with a condition; tests/spark/test_skipping.py asks Delta itself."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -111,6 +112,30 @@ def test_a_disjunction_is_parted_into_partition_columns_and_others() -> None:
     boxes = to_boxes(many, SCHEMA)
     assert len(boxes) <= MAX_BOXES
     assert {item.column for box in boxes for item in box} == {"p"}
+
+
+def test_only_scans_of_ours_use_solved_comparisons_and_leave_a_disjunction_whole() -> None:
+    """Of ``year(day) = 2024 AND i = 1`` Delta is asked for i alone, and of a disjunction for what both columns say."""
+    solved = Comparison("day", ">=", (Literal("date", "2024-01-01"),), derived=True, solved=True)
+    one, part = says("i", "=", 1), says("p", "=", "a", kind="string")
+    assert to_boxes(solved, SCHEMA) == to_boxes(Or((And((solved,)), one)), SCHEMA) == ((),)
+    assert to_boxes(And((solved, one)), SCHEMA) == to_boxes(one, SCHEMA)
+    assert [item.column for item in to_boxes(And((solved, one)), SCHEMA, solved=True)[0]] == ["day", "i"]
+    either = Or((And((solved, part)), one))
+    assert to_boxes(either, SCHEMA) == ((),)
+    assert [[item.column for item in box] for box in to_boxes(either, SCHEMA, solved=True)] == [["day", "p"], ["i"]]
+
+
+def test_a_solved_instant_is_used_only_where_the_clocks_keep_days_in_order() -> None:
+    """At St. John's, until 2011, clocks went back at one minute past midnight: to the day before."""
+    schema = TableSchema((Column("at", "timestamp"),))
+    for day, zone, used in (
+        ("2010-11-07", "America/St_Johns", False), ("2010-11-08", "America/St_Johns", True),
+        ("2010-11-07", "America/New_York", True), ("2010-11-07", "-03:30", True),
+    ):  # fmt: skip
+        since = Comparison("at", ">=", (Literal("date", day),), solved=True)
+        assert (to_boxes(since, schema, zone, solved=True) != ((),)) == used
+        assert to_boxes(replace(since, solved=False), schema, zone) != ((),)
 
 
 def zones(low: list[Any], high: list[Any], nulls: list[int], exact: bool = False) -> ColumnZones:
