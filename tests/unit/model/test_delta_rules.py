@@ -107,6 +107,11 @@ def test_a_disjunction_is_parted_into_partition_columns_and_others() -> None:
     assert to_boxes(Or((a, one)), SCHEMA) == ((),)
     boxes = to_boxes(Or((And((a, one)), And((b, two)))), SCHEMA)
     assert len(boxes) == 4  # p in (a, b) and i in (1, 2)
+    assert {tuple(item.column for item in box) for box in boxes} == {("p", "i")}
+    rows, values = np.full(6, 10), (["a", "b", "c", "a", "b", "a"], [1, 1, 1, 2, 2, 3])
+    columns = {"p": zones(values[0], values[0], [0] * 6, exact=True), "i": zones(values[1], values[1], [0] * 6)}
+    read = ZoneMap(rows, rows, columns, all_or_none=True).matching(boxes)
+    assert read.tolist() == [True, True, False, True, True, False]
     assert to_boxes(Or((And((a, one)), b)), SCHEMA) == to_boxes(Or((a, b)), SCHEMA)
     many = Or(tuple(And((says("p", "=", n, kind="string"), says("i", "=", n))) for n in range(20)))
     boxes = to_boxes(many, SCHEMA)
