@@ -59,6 +59,34 @@ def test_readers_with_enriched_statistics_count_by_their_share() -> None:
     assert half == pytest.approx((none + all_) / 2)
 
 
+def test_readers_that_skip_pages_are_credited_with_the_bytes_of_pages() -> None:
+    """As with a promise whose bytes are those of the pages, at every end of the interval."""
+    pages = RNG.uniform(2e8, 6e8, 80), RNG.uniform(1e8, 2e8, 80)
+    both = replace(VOLUMES, pages_before=pages[0], pages_after=pages[1])
+    alone = replace(VOLUMES, bytes_before=pages[0], bytes_after=pages[1])
+    told, expected = (promise(ONES, ONES * 0.2, ONES * 1e9, (100.0, "observed"), volumes=v) for v in (both, alone))
+    assert told.page_bytes_before == expected.bytes_before
+    assert told.page_bytes_saved_per_query == expected.bytes_saved_per_query
+    assert (told.page_bytes_low, told.page_bytes_high) == (expected.bytes_low, expected.bytes_high)
+    assert saving(told, COSTS, 10, pages=True) == saving(expected, COSTS, 10)
+    assert saving(told, COSTS, 10) == saving(PROMISE, COSTS, 10) == saving(PROMISE, COSTS, 10, pages=True)
+    assert saving(told, COSTS, 10, pages=True).expected < saving(told, COSTS, 10).expected
+
+
+def test_half_of_what_pages_need_is_not_told() -> None:
+    for one in ({"pages_before": ONES}, {"pages_after": ONES}):
+        told = promise(ONES, ONES * 0.2, ONES, (1.0, "observed"), volumes=replace(VOLUMES, **one))
+        assert (told.page_bytes_before, told.page_bytes_saved_per_query, told.page_bytes_low) == (None, None, None)
+
+
+def test_no_more_is_saved_than_was_read_of_any_measure() -> None:
+    """Of five observations the interval is wide; its upper ends are cut at what there was."""
+    few, after = np.ones(5), np.array([0.01, 0.01, 0.01, 0.01, 0.9])
+    volumes = ReadVolumes(few * 1e9, after * 1e9, few * 70, after * 70, few, after, None, None, few * 5e8, after * 5e8)
+    told = promise(few, after, few * 1e9, (1.0, "observed"), volumes=volumes)
+    assert (told.high, told.bytes_high, told.files_high, told.page_bytes_high) == (1.0, 1e9, 70.0, 5e8)
+
+
 def test_a_broken_promise_widens_the_interval_downwards_only() -> None:
     plain, trusted_less = saving(PROMISE, COSTS, 1), saving(PROMISE, COSTS, 1, widening=8.0)
     assert trusted_less.low == pytest.approx(plain.expected / 8)

@@ -1,0 +1,74 @@
+"""Monthly sums of what relayouts cost and saved, against a count of hours; when a promise counts as broken."""
+
+import random
+from collections import defaultdict
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, kept_share, monthly_savings, widening
+
+BEGIN = datetime(2025, 11, 20, 5, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+
+
+def micros(moment: datetime) -> int:
+    return int(moment.timestamp() * 1e6)
+
+
+def random_account(rng: random.Random) -> Account:
+    start = BEGIN + rng.randrange(100 * 24) * HOUR
+    until = start + rng.randrange(90 * 24) * HOUR if rng.random() < 0.5 else None
+    return Account(
+        table=rng.choice("ab"),
+        committed_at=micros(start),
+        cost=rng.choice([0.0, 50.0]),
+        saved_per_query=rng.choice([-1.0, 0.0, 2.0]),
+        queries_per_day=rng.choice([24.0, 240.0]),
+        days=float(rng.choice([0, 1, 30, 75])),
+        checked=rng.random() < 0.5,
+        until=None if until is None else micros(until),
+    )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(seed: int) -> None:
+    rng = random.Random(seed)
+    accounts, now = [random_account(rng) for _ in range(5)], BEGIN + 120 * 24 * HOUR
+    saved, sure, costs, relayouts = (defaultdict[tuple[str, str], float](float) for _ in range(4))
+    for one in accounts:
+        start = datetime.fromtimestamp(one.committed_at / 1e6, UTC)
+        costs[f"{start:%Y-%m}", one.table] += one.cost
+        relayouts[f"{start:%Y-%m}", one.table] += 1
+        for hour in range(int(one.days * 24)):
+            moment = start + hour * HOUR
+            if moment < now and (one.until is None or micros(moment) < one.until):
+                key = (f"{moment:%Y-%m}", one.table)
+                saved[key] += one.saved_per_query * one.queries_per_day / 24
+                sure[key] += one.saved_per_query * one.queries_per_day / 24 * one.checked
+    found = monthly_savings(accounts, now)
+    keys = [(row.month, row.table) for row in found]
+    assert keys == sorted(relayouts.keys() | saved.keys())
+    for key, row in zip(keys, found, strict=True):
+        assert (row.relayouts, row.cost) == (relayouts[key], costs[key])
+        assert row.saved == pytest.approx(saved[key])
+        assert row.net == pytest.approx(saved[key] - costs[key])
+        assert row.checked == pytest.approx(sure[key] / saved[key] if saved[key] else 0.0)
+
+
+def test_a_promise_is_broken_beyond_the_factor_and_the_worst_of_the_latest_five_counts() -> None:
+    assert widening([Kept(1 / BROKEN)]) == 1.0
+    assert widening([Kept(0.99 / BROKEN)]) == pytest.approx(BROKEN / 0.99)
+    assert widening([Kept(0.5), Kept(0.2), Kept(0.4)]) == pytest.approx(5.0)
+    assert widening([Kept(-3.0)]) == widening([Kept(0.0)]) == 10.0, "a loss, too, is trusted ten times less"
+    assert widening([Kept(0.1), *[Kept(1.0)] * 4]) == 10.0
+    assert widening([Kept(0.1), *[Kept(1.0)] * 5]) == 1.0
+    assert widening([]) == 1.0
+
+
+def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken() -> None:
+    assert kept_share(1.0, 5.0, 100.0) is None
+    assert kept_share(1.1, 0.0, 100.0) == 0.0
+    assert kept_share(1.1, -1.1, 100.0) == -1.0
+    assert kept_share(0.0, 5.0, 0.0) is None
+    assert kept_share(-2.0, 5.0, -1000.0) is None
