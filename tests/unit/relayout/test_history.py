@@ -1,13 +1,16 @@
-"""What a table's history says of our relayouts: whether a RESTORE took the newest back."""
+"""What a table's history says of our relayouts: whether a RESTORE took the newest back, or another job undoes them."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from zorder_pipeline.relayout.history import taken_back
+from zorder_pipeline.relayout import history as module
+from zorder_pipeline.relayout.history import taken_back, undone_by
 
 START = datetime(2026, 1, 1)  # the history's times have no zone
 
@@ -58,3 +61,51 @@ def test_it_says_who_did_it_and_when() -> None:
     assert found is not None
     assert found.why.startswith("version 3 (RESTORE by asha) took our relayout of version 2 back, so nothing is")
     assert datetime.fromtimestamp(found.moment / 1e6, UTC) == (START + timedelta(hours=3)).astimezone(UTC)
+
+
+def sentence(commits: str, share: float, monkeypatch: pytest.MonkeyPatch, auto: str = "false") -> str | None:
+    """What is said of a history: O and C are a relayout of 100 rows and a compaction of ours, P is another's OPTIMIZE.
+
+    Args:
+        share: of the table's 100 rows that lie by a layout of ours now.
+    """
+    made = [
+        commit(i, "WRITE" if each == "W" else "OPTIMIZE", labels.get(each), auto=auto)
+        | {"operationMetrics": {"numOutputRows": "100"}}
+        for i, each in enumerate(commits.split(), 1)
+        for labels in ({"O": f"zorder layout abc run{i}", "C": f"zorder compaction run{i}"},)
+    ]
+    monkeypatch.setattr(module, "history_of", lambda *_: [*reversed(made), commit(0, "WRITE")])
+    ours = round(100 * share)
+    files: Any = SimpleNamespace(rows=np.array([ours, 100 - ours]), lies_by=lambda _: np.array([False, True]))
+    snapshot: Any = SimpleNamespace(version=len(made), files=lambda: files)
+    return undone_by(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("commits", "share", "versions"),
+    [
+        ("O P O P", 0.0, "2, 4"),
+        ("O P O P", 0.49, "2, 4"),
+        ("O P O P", 0.5, None),  # enough of it stands
+        ("O P W W", 0.0, None),  # once is no habit
+        ("O P P P", 0.0, None),  # only the first of them undid anything
+        ("P P O P", 0.0, None),  # what came before a relayout of ours undid none
+        ("O P O W W P", 0.0, "2, 6"),
+        ("O P O P O P O P", 0.0, "4, 6, 8"),  # the latest three are named
+        ("O O O O", 0.0, None),
+    ],
+)
+def test_a_job_that_undid_two_relayouts_is_named(
+    commits: str, share: float, versions: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    found = sentence(commits, share, monkeypatch)
+    if versions is None:
+        assert found is None
+    else:
+        assert found is not None
+        assert f"OPTIMIZE of asha rewrote its files at versions {versions};" in found
+
+
+def test_auto_compaction_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert "auto-compaction rewrote" in (sentence("O P O P", 0.0, monkeypatch, auto="true") or "")

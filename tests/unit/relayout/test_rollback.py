@@ -1,4 +1,4 @@
-"""What a rollback says when there is nothing for it to take back."""
+"""Where a rollback goes, and what it says when there is nothing for it to take back, or something to lose."""
 
 from __future__ import annotations
 
@@ -40,6 +40,40 @@ def test_our_own_rollback_is_called_that(later: list[Any], sentence: str, monkey
     snapshot: Any = SimpleNamespace(location="/t", version=len(later) + 2)
     with pytest.raises(TableError, match=sentence):
         module._before_last_relayout(snapshot)
+
+
+@pytest.mark.parametrize(
+    ("commits", "expected"),
+    [
+        ("W O", 1),
+        ("L W O", 2),  # the write came before
+        ("W O O M M", 1),  # all bins of the run
+        ("W O M O", 1),
+        ("W O W O", None),  # between the bins, whose rows the first one's version does not have
+        ("W O W", None),
+        ("W O P", None),  # nor another relayout of another's
+        ("W P O", 2),
+        ("W O L", 2),  # a later run of ours is taken back alone
+        ("W P M", None),
+    ],
+)
+def test_a_rollback_goes_to_before_the_newest_relayout_and_loses_nobodys_commit(
+    commits: str, expected: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """W is a write, M maintenance, P another's OPTIMIZE, O and L bins of two relayouts of ours."""
+    labels = {"O": "zorder layout abc run", "L": "zorder layout abc later"}
+    operations = {"W": "WRITE", "M": "VACUUM START"}
+    made = [
+        commit(i, operations.get(each, "OPTIMIZE")) | {"userMetadata": labels.get(each)}
+        for i, each in enumerate(commits.split(), 1)
+    ]
+    monkeypatch.setattr(module, "history_of", lambda _: [*reversed(made), commit(0, "CREATE TABLE")])
+    snapshot: Any = SimpleNamespace(location="/t", version=len(made))
+    if expected is not None:
+        assert module._before_last_relayout(snapshot) == expected
+    else:
+        with pytest.raises(TableError, match=r"would be lost|has no relayout of ours"):
+            module._before_last_relayout(snapshot)
 
 
 @pytest.mark.parametrize("version", [3, 4, -1])
