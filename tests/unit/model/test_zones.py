@@ -1,6 +1,7 @@
-"""Time zones by names that logs write, of which many are none."""
+"""Time zones by names that logs write, of which many are none, and in which of them days follow each other."""
 
-from zoneinfo import ZoneInfoNotFoundError
+from datetime import UTC, date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import pytest
 
@@ -56,3 +57,34 @@ def test_a_folder_of_zones_in_a_call_or_of_a_session_costs_its_condition_alone(d
 
 def test_no_day_begins_in_a_zone_that_is_none() -> None:
     assert not any(divides(Literal("date", "2024-01-01"), zone) for zone in ("America", "PST"))
+
+
+FALLS_BACK = {
+    "America/St_Johns": 2009,  # at one minute past midnight, to the day before
+    "America/Asuncion": 2012,  # at midnight, to the day before
+    "America/Havana": 2012,  # at one, to midnight of the same day
+    "Atlantic/Azores": 2012,
+    "Asia/Beirut": 2012,
+    "Antarctica/Casey": 2010,  # by three hours, at two in the morning
+    "Pacific/Apia": 2011,  # without one day
+    "Europe/Berlin": 2012,
+}
+
+
+@pytest.mark.parametrize("zone", FALLS_BACK)
+def test_a_day_divides_instants_where_none_after_its_beginning_belongs_to_a_day_before(zone: str) -> None:
+    """Against a look at the wall every seven minutes, around each change of the clocks."""
+    own, year = ZoneInfo(zone), FALLS_BACK[zone]
+    days = [date(year, 1, 1) + timedelta(days=i) for i in range(3 * 365)]
+    offsets = [datetime.combine(day, time(12), own).utcoffset() for day in days]
+    changes = [i for i in range(1, len(days)) if offsets[i] != offsets[i - 1]]
+    assert changes
+    found = []
+    for day in (days[i + near] for i in changes for near in (-2, -1, 0, 1) if i + near < len(days)):
+        begin = datetime.combine(day, time(), own).astimezone(UTC)
+        walls = ((begin + timedelta(minutes=step)).astimezone(own).date() for step in range(1, 36 * 60, 7))
+        expected = all(wall >= day for wall in walls)
+        assert divides(Literal("date", day.isoformat()), zone) == expected, day
+        found.append(expected)
+    assert any(found)
+    assert all(found) == (zone not in ("America/St_Johns", "Antarctica/Casey"))
