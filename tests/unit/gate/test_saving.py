@@ -8,6 +8,7 @@ import pytest
 
 from zorder_pipeline.gate.benefit import ReadVolumes, promise, saving
 from zorder_pipeline.gate.cost import DOUBT, CostModel, ScanWork
+from zorder_pipeline.gate.regression import Estimate
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.plan import Promise
 
@@ -37,6 +38,33 @@ def test_an_interval_reaches_zero_only_where_the_queries_say_so() -> None:
     assert saving(replace(PROMISE, bytes_low=-1e6, files_low=-1.0), COSTS, 10).low < 0
 
 
+def told_of(size: float, low: float, high: float) -> Promise:
+    """A promise about bytes alone."""
+    own = {"bytes_saved_per_query": size, "bytes_low": low, "bytes_high": high}
+    return replace(PROMISE, **own, files_saved_per_query=0.0, files_low=0.0, files_high=0.0)
+
+
+def test_both_ends_are_as_far_off_as_the_doubts_about_queries_and_scans_together() -> None:
+    scans = COSTS.scans(ScanWork(1e9))
+    sure = saving(told_of(1e9, 1e9, 1e9), COSTS, 1)
+    assert (sure.low, sure.expected, sure.high) == pytest.approx((scans.low, scans.expected, scans.high))
+    wide = saving(told_of(1e9, 1e9 / 3, 3e9), COSTS, 1)
+    reach = np.exp(np.hypot(np.log(3), np.log(scans.high / scans.expected)))
+    assert (wide.expected / wide.low, wide.high / wide.expected) == pytest.approx((reach, reach))
+
+
+def test_a_loss_is_a_loss_at_what_scans_may_cost_at_most() -> None:
+    scans = COSTS.scans(ScanWork(1e9))
+    dearest = scans.high / scans.expected
+    lost = saving(told_of(-1e9, -2e9, -0.5e9), COSTS, 1, widening=2.0)
+    assert (lost.low, lost.expected) == pytest.approx((-2 * scans.high, -scans.expected))
+    assert lost.high == 0.0
+    unsure = saving(told_of(1e9, -1e9, 3e9), COSTS, 1)
+    assert (unsure.low, unsure.high) == pytest.approx((-scans.high, 3 * scans.expected * dearest))
+    none = saving(told_of(1e9, 0.0, 1e9), COSTS, 1)
+    assert none.low == 0.0, "what may be nothing is not proved"
+
+
 @pytest.mark.parametrize("files", [50.0, 0.0, -5.0, -20.0, -40.0])
 def test_fewer_bytes_for_more_files_are_less_sure_the_more_files(files: float) -> None:
     """Against draws of what a GB and a file may cost."""
@@ -57,6 +85,12 @@ def test_readers_with_enriched_statistics_count_by_their_share() -> None:
     assert none == saving(PROMISE, COSTS, 1).expected
     assert all_ - none == pytest.approx(0.1 * 10 + 5 * 0.1)
     assert half == pytest.approx((none + all_) / 2)
+    size, files = PROMISE.bytes_saved_per_query / 10, PROMISE.files_saved_per_query / 10
+    enriched = replace(PROMISE, enriched_bytes_per_query=size, enriched_files_per_query=files)
+    more = {name: getattr(PROMISE, name) + size for name in ("bytes_saved_per_query", "bytes_low", "bytes_high")}
+    more |= {name: getattr(PROMISE, name) + files for name in ("files_saved_per_query", "files_low", "files_high")}
+    told, same = saving(enriched, COSTS, 1, enriched_share=1.0), saving(replace(PROMISE, **more), COSTS, 1)
+    assert (told.low, told.expected, told.high) == pytest.approx((same.low, same.expected, same.high))
 
 
 def test_readers_that_skip_pages_are_credited_with_the_bytes_of_pages() -> None:
@@ -98,6 +132,10 @@ def test_a_promise_of_an_older_version_is_told_by_its_shares() -> None:
     told = saving(old, COSTS, 1)
     assert told.expected == pytest.approx(8.0)
     assert 0 < told.low < 7.0
+    now = saving(replace(old, bytes_low=7e8, bytes_high=9e8), COSTS, 1)
+    assert (told.low, told.high) == pytest.approx((now.low, now.high))
+    nothing = saving(Promise(40, 1.0, 1.0, 0.0, 0.0, 0.0, 100.0, "observed"), COSTS, 1)
+    assert nothing == Estimate(0.0, 0.0, 0.0)
 
 
 def asked(times: npt.NDArray[np.int64]) -> Asked:
