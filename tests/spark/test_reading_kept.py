@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +15,7 @@ from pyspark.sql import SparkSession
 
 import zorder_pipeline
 from tests.spark.gathering import asked_of, gathered, same_answer
+from zorder_pipeline import pipeline
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading.session import zone_of
@@ -151,3 +154,24 @@ def test_a_partition_told_without_a_time_zone_is_read(spark: SparkSession, tmp_p
         spark.conf.set("spark.sql.session.timeZone", other)
         gathered(spark, path, state, "c LIKE '%x%'")
         assert _same(spark, path, state, condition) == 1
+
+
+def test_a_partition_by_the_empty_text_is_read(spark: SparkSession, tmp_path: Path) -> None:
+    """Which the protocol calls null, and Spark reads as it stands."""
+    path, state = tmp_path / "t", str(tmp_path / "state")
+    rows = spark.range(20).selectExpr("id", "IF(id < 10, 'a', 'b') AS p", "concat('c', id) AS c")
+    rows.repartitionByRange(2, "id").write.format("delta").partitionBy("p").save(str(path))
+    actions = map(json.loads, (path / "_delta_log" / f"{0:020}.json").read_text().splitlines())
+    add = next(action["add"] for action in actions if "add" in action)
+    shutil.copy(path / add["path"], path / "foreign.parquet")
+    foreign = {"add": add | {"path": "foreign.parquet", "partitionValues": {"p": ""}}}
+    (path / "_delta_log" / f"{1:020}.json").write_text(json.dumps(foreign) + "\n")
+    gathered(spark, str(path), state, "c LIKE '%zz%'")
+    for condition in ("p = '' OR c LIKE '%zz%'", "p = '' AND NOT c LIKE '%zz%'"):
+        assert _same(spark, str(path), state, condition) == 10
+    assert _same(spark, str(path), state, "p IS NULL OR c LIKE '%zz%'") == 0
+    log = tmp_path / "log.jsonl"
+    log.write_text(json.dumps({"statement": "SELECT * FROM t WHERE p = ''"}) + "\n")
+    asked = pipeline.evaluate(spark, str(path), [str(log)], aliases=["t"])
+    assert asked.matched_per_query is not None
+    assert (asked.files_per_query.tolist(), asked.matched_per_query.tolist()) == ([1], [10])

@@ -255,7 +255,10 @@ def zones_of_batch(
 
 
 def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows: npt.NDArray[np.int64]) -> ColumnZones:
-    """Every file has exactly one value of a partition column; of an instant told without a zone it is not known."""
+    """Every file has exactly one value of a partition column; of an instant told without a zone it is not known.
+
+    Nor is that of the empty text: the protocol calls it null, and Spark reads it as it stands where the type has it.
+    """
     from pyspark.sql import functions as F
 
     texts = batch[f"p{snapshot.partition_columns.index(leaf.path[0])}"]
@@ -268,5 +271,8 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
     place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
     index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
     known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
-    nulls = np.where([text is None or text == "" for text in texts.to_pylist()], rows, 0)
+    nulls = np.where([text is None for text in texts.to_pylist()], rows, 0)
+    empty = np.array([text == "" for text in texts.to_pylist()], dtype=np.bool_)
+    doubtful = leaf.column.value_type.family in ("string", "binary")
+    known, nulls = known & ~empty, np.where(empty, -1 if doubtful else rows, nulls)
     return ColumnZones(values[index], values[index], known, nulls.astype(np.int64), exact=True)
