@@ -11,11 +11,12 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.model.workload import QueryLog, boxes_of
 from zorder_pipeline.pipeline.learning.keeping import present_plan
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout import renames
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.report.facts import Facts
 
 SETTINGS = pipeline.LearnSettings(trials=40, target_file_rows=500)
 GATE = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=CostModel(per_opened_file=0.0))
@@ -75,6 +76,21 @@ def test_a_layout_and_queries_go_by_the_new_name(spark: SparkSession, tmp_path: 
         for column in ("part", "`piece of it`")
     ]
     assert read[0] == read[1] < 0.3
+
+
+def test_a_report_asks_an_old_version_by_the_names_of_then(spark: SparkSession, tmp_path: Path) -> None:
+    path = str(tmp_path / "t")
+    frame = spark.range(2_000).selectExpr("id", "int(id * 5) AS part").repartitionByRange(4, "id")
+    frame.write.format("delta").option("delta.columnMapping.mode", "name").save(path)
+    before = open_table(spark, path)
+    rename(spark, path, "part", "piece")
+    now = open_table(spark, path)
+    queries = ingest([logged(tmp_path / "a.jsonl", "piece")], {now.location: (now, ("t",))}).queries
+    facts = Facts(now, before, queries, boxes_of(queries, now.schema), None, (), None, None, None)
+    read, then = facts.read_now(), facts.read_before()
+    assert then is not None
+    assert then.tolist() == read.tolist()
+    assert read.mean() < 0.3
 
 
 @pytest.mark.slow

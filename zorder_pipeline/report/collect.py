@@ -77,8 +77,7 @@ def collect(
     settings = replace(settings or LearnSettings(), redact_key=key)
     facts = gather(spark, snapshot, log, every, state, settings, say)
     say("drawing")
-    read = snapshot.files().zone_map().shares_read(facts.boxes)
-    then = facts.before.files().zone_map().shares_read(facts.boxes) if facts.before is not None else None
+    read, then = facts.read_now(), facts.read_before()
     sections = [
         _asked(facts, log, literals),
         *([_columns(facts.analysis)] if facts.analysis is not None else []),

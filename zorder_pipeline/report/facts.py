@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.layout.learn import Learned
@@ -14,7 +17,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
-from zorder_pipeline.pipeline.renames import queries_of
+from zorder_pipeline.pipeline.renames import as_called_then, queries_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.ledger import Entry, Ledger
 
@@ -47,6 +50,17 @@ class Facts:
     learned: Learned | None
     books: pipeline.Savings | None = None
     why_not: str = ""
+
+    def read_now(self) -> npt.NDArray[np.float64]:
+        """Share of the rows that each query reads, shape (queries,)."""
+        return self.now.files().zone_map().shares_read(self.boxes)
+
+    def read_before(self) -> npt.NDArray[np.float64] | None:
+        """The same before the last relayout, by the names that columns had; None where the log has that no more."""
+        if self.before is None:
+            return None
+        called = as_called_then(self.queries, self.now.leaves, self.before.leaves)
+        return self.before.files().zone_map().shares_read(boxes_of(called, self.before.schema))
 
 
 def gather(
