@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from zorder_pipeline import pictures
-from zorder_pipeline.pictures import blocks, canvas
+from zorder_pipeline.pictures import blocks, canvas, zones
 
 RNG = np.random.default_rng(0)
 SPANS = {"day": RNG.uniform(0, 1, 12), "part": np.full(12, np.nan)}
@@ -156,6 +156,15 @@ def test_a_file_spans_its_share_of_the_plane() -> None:
     assert blocks._area(blocks._boxes(x % 16, extents)) > 0.8
     half = blocks._extent(np.minimum(np.arange(100), 50))
     assert (half[0][99], half[1][99]) == (0.5, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("after", "area", "span"), [(0.4, "4.0 times larger", "more of"), (0.1, "as before", "before")]
+)
+def test_what_became_worse_is_said_to_be(after: float, area: str, span: str) -> None:
+    assert area in blocks._message({"before": 0.1, "after": after}, ["day", "part"])
+    spans = {panel: {"day": np.array([share, share])} for panel, share in (("before", 0.1), ("after", after))}
+    assert span in zones._zone_message(spans)
 
 
 def test_markdown_carries_the_picture() -> None:

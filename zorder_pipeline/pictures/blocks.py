@@ -122,7 +122,8 @@ def _message(areas: Mapping[str, float], names: list[str]) -> str:
     if len(areas) != 2:
         return f"Files in the plane of {plane}"
     before, after = areas.values()
-    if after > 0.95 * before:
+    if 0.95 * before <= after <= before / 0.95:
         return f"In the plane of {plane} files are as large as before"
-    times = before / max(after, 1e-9)
-    return f"In the plane of {plane} a file is {times:.{0 if times >= 10 else 1}f} times smaller"
+    times = max(before, after) / max(min(before, after), 1e-9)
+    word = "smaller" if after < before else "larger"
+    return f"In the plane of {plane} a file is {times:.{0 if times >= 10 else 1}f} times {word}"

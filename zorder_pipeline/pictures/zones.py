@@ -67,10 +67,12 @@ def _zone_message(panels: Mapping[str, Mapping[str, Floats]]) -> str:
         for name in before
         if name in after and np.isfinite(before[name]).any() and np.isfinite(after[name]).any()
     }
-    narrower = [name for name, gain in sorted(gains.items(), key=lambda item: -item[1]) if gain > 0.02]
-    if not narrower:
-        return "Files span as much of each column as before"
-    return f"Files now span far less of {_listed(narrower[:3])}"
+    ranked = sorted(gains, key=lambda name: -gains[name])
+    narrower = [name for name in ranked if gains[name] > 0.02]
+    wider = [name for name in reversed(ranked) if gains[name] < -0.02]
+    if narrower:
+        return f"Files now span far less of {_listed(narrower[:3])}"
+    return f"Files now span more of {_listed(wider[:3])}" if wider else "Files span as much of each column as before"
 
 
 def _listed(names: Sequence[str]) -> str:

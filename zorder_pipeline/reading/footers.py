@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -149,8 +149,35 @@ def places_of(metadata: pq.FileMetaData, columns: Mapping[str, Place]) -> dict[s
     Args:
         columns: see `row_groups`.
     """
-    there = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-    return {name: there.get(".".join(path)) for name, (path, _) in columns.items()}
+    there = {path: i for i, path in enumerate(_leaf_paths(metadata))}
+    return {name: there.get(path) for name, (path, _) in columns.items()}
+
+
+def _leaf_paths(metadata: pq.FileMetaData) -> list[tuple[str, ...]]:
+    """Where each column of a file stands: of a name with dots its path as a text is also that of a field."""
+    written = [metadata.schema.column(i).path for i in range(metadata.num_columns)]
+    if not any("." in path for path in written):
+        return [(path,) for path in written]
+    try:
+        found = [path for field in metadata.schema.to_arrow_schema() for path in _leaves(field)]
+    except (pa.ArrowException, ValueError):  # a type that Arrow does not have
+        found = []
+    known = len(found) == len(written) and all(
+        path == own[0] or path.startswith(f"{own[0]}.") for path, own in zip(written, found, strict=True)
+    )
+    return found if known else [tuple(path.split(".")) for path in written]
+
+
+def _leaves(field: pa.Field) -> Iterator[tuple[str, ...]]:
+    """The columns in which Parquet keeps a field, in their order."""
+    kind = field.type
+    inner = [kind.field(i) for i in range(kind.num_fields)] if pa.types.is_nested(kind) else []
+    if pa.types.is_map(kind):
+        inner = [kind.key_field, kind.item_field]
+    if not inner:
+        yield (field.name,)
+    for child in inner:
+        yield from ((field.name, *path) for path in _leaves(child))
 
 
 def _bounds(group: Any, place: int | None) -> Bounds:
@@ -194,13 +221,13 @@ def file_column_bytes(footers: Footers, names: Mapping[str, str]) -> dict[str, n
     """
     sizes: dict[str, npt.NDArray[np.float64]] = {}
     for number, metadata in enumerate(footers.metadata):
-        for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)) if metadata else ():
-            for i in range(group.num_columns):
-                chunk = group.column(i)
-                physical = chunk.path_in_schema.split(".", 1)[0]
-                name = names.get(physical, physical)
+        if metadata is None:
+            continue
+        tops = [names.get(path[0], path[0]) for path in _leaf_paths(metadata)]
+        for group in (metadata.row_group(i) for i in range(metadata.num_row_groups)):
+            for i, name in enumerate(tops):
                 found = sizes.setdefault(name, np.zeros(len(footers.metadata)))
-                found[number] += chunk.total_compressed_size
+                found[number] += group.column(i).total_compressed_size
     return sizes
 
 

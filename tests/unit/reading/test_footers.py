@@ -9,7 +9,7 @@ import pytest
 from pyarrow import fs
 
 from zorder_pipeline.reading import footers
-from zorder_pipeline.reading.footers import read_footers
+from zorder_pipeline.reading.footers import file_column_bytes, read_footers, row_groups
 from zorder_pipeline.reading.page_zones import page_zones
 
 PATHS = ["a%20b.parquet", "gone.parquet"]
@@ -54,3 +54,23 @@ def test_files_out_of_reach_are_asked_for_once(monkeypatch: pytest.MonkeyPatch, 
         assert read_footers(place, PATHS).metadata == (None,) * 2
     assert asked == ["dbfs:/t", "s3://other/t"], "neither footers nor pages are tried again"
     assert read_footers("s3a://other/t", []).metadata == ()
+
+
+def test_a_column_with_a_dot_in_its_name_is_no_field(tmp_path: Path) -> None:
+    inner = {"m": pa.map_(pa.string(), pa.int64()), "l": pa.list_(pa.struct({"e": pa.int64()}))}
+    struct = pa.struct({"b": pa.int64(), **inner, "c.d": pa.int64()})
+    values = [{"b": i, "m": [("k", i)], "l": [{"e": i}], "c.d": -i} for i in range(100)]
+    columns = {"a": pa.array(values, struct), "a.b": pa.array(range(1000, 1100)), "z": pa.array(range(100))}
+    pq.write_table(pa.table(columns), tmp_path / "x.parquet", write_page_index=True)
+    found = read_footers(str(tmp_path), ["x.parquet"])
+    asked = {"field": (("a", "b"), "bigint"), "dotted": (("a.b",), "bigint"), "both": (("a", "c.d"), "bigint")}
+    expected = {"field": (0, 99), "dotted": (1000, 1099), "both": (-99, 0)}
+    pages = page_zones(str(tmp_path), ["x.parquet"], asked)
+    assert pages is not None
+    for zones in (row_groups(found, asked)[0], pages[0]):
+        assert {name: (zone.low[0], zone.high[0]) for name, zone in zones.columns.items()} == expected
+    sizes = {name: size.tolist() for name, size in file_column_bytes(found, {"a.b": "dotted"}).items()}
+    assert found.metadata[0] is not None
+    group = found.metadata[0].row_group(0)
+    every = [group.column(i).total_compressed_size for i in range(group.num_columns)]
+    assert sizes == {"a": [sum(every[:-2])], "dotted": [every[-2]], "z": [every[-1]]}
