@@ -14,9 +14,10 @@ from .predicate import Literal
 from .values import Value, ValueType
 from .zones import zone_of
 
-__all__ = ["ZONE", "TypedLiteral", "cut_short", "divides", "type_literal"]
+__all__ = ["ZONE", "TypedLiteral", "cut_short", "day_begun", "divides", "type_literal"]
 
 _QUARTER, _QUARTERS = 900_000_000, 16
+_DAY = 96 * _QUARTER
 """Microseconds of a quarter of an hour; clocks go back by less than so many."""
 _EPOCH = datetime(1970, 1, 1)
 _FIRST, _LAST = datetime(1, 1, 2), datetime(9999, 12, 30)
@@ -171,9 +172,10 @@ def _moment(kind: str, text: str, family: str, zone: str) -> TypedLiteral | None
 
 
 def divides(literal: Literal, zone: str) -> bool:
-    """Whether all instants from the beginning of a day on belong to that day or later ones.
+    """Whether all instants from the beginning of a day on belong to that day or later ones, and no others.
 
     Where clocks go back just after midnight some that follow belong to the day before. Of what is no zone none do.
+    Nor is it told where clocks are put while a day begins.
 
     >>> divides(Literal("date", "2010-11-07"), "America/St_Johns"), divides(Literal("date", "2010-11-08"), "Asia/Tokyo")
     (False, True)
@@ -186,9 +188,36 @@ def divides(literal: Literal, zone: str) -> bool:
     midnight = int(typed.value)
     try:
         first = _instant(midnight, zone)
-        return all(_local(first + step * _QUARTER, zone) >= midnight for step in range(1, _QUARTERS))
+        around = _local(first + _QUARTER, zone) - _local(first - _QUARTER, zone)
+        return around == 2 * _QUARTER and all(
+            _local(first + step * _QUARTER, zone) >= midnight > _local(first - step * _QUARTER, zone)
+            for step in range(1, _QUARTERS)
+        )
     except (ValueError, OverflowError, KeyError):
         return False
+
+
+def day_begun(moment: int | date, zone: str, steady: bool = False) -> date | None:
+    """The day that begins at an instant, in microseconds since 1970 UTC, or the day itself.
+
+    None where none begins, where clocks skip its midnight, or where the zone was without the day before.
+
+    Args:
+        steady: also None where the zone changes its offset a day before or after: there local times are not in the
+            order of their instants.
+
+    >>> day_begun(1_704_063_600_000_000, "Europe/Berlin"), day_begun(date(2024, 4, 1), "Europe/Berlin", steady=True)
+    (datetime.date(2024, 1, 1), None)
+    """
+    try:
+        if isinstance(moment, date):
+            moment = _instant((moment - _EPOCH.date()).days * _DAY, zone)
+        local = _local(moment, zone)
+        if local % _DAY or _instant(local, zone) != moment or _instant(local - _DAY, zone) >= moment:
+            return None
+        return (_EPOCH + timedelta(microseconds=local)).date() if not steady or _steady(local, zone) else None
+    except (ValueError, OverflowError, KeyError):
+        return None
 
 
 def _steady(local: int, zone: str) -> bool:

@@ -18,6 +18,7 @@ from zorder_pipeline.model.file_stats import Feature, rounded
 from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
 
 from .meanings import Meaning, Meanings, Tree, all_of
+from .solving import solved
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -40,12 +41,13 @@ class Conditions:
         meanings: features of the table that the relation is.
         output: the relation's attributes.
         names: the table's column, and its type, at each path.
+        zone: the session's time zone.
     """
 
     def __init__(
-        self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]]
+        self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]], zone: str
     ) -> None:
-        self.meanings, self.names = meanings, names
+        self.meanings, self.names, self.zone = meanings, names, zone
         self._attributes = meanings.attributes(output)
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
         self._seen = 0
@@ -124,7 +126,7 @@ class Conditions:
     def _other_than(self, tree: Tree) -> Predicate | None:
         """The contrary of an equality of a column."""
         found = self._compared(tree, class_name(tree))
-        if not isinstance(found, Comparison) or found.column not in self._columns:
+        if not isinstance(found, Comparison) or found.column not in self._columns or found.solved:
             return None
         if found.op == "in":
             whole = class_name(tree) == "In" and tree.list().size() == len(found.literals)  # without a null
@@ -158,26 +160,13 @@ class Conditions:
             return None
         if (name := self._column(subject)) is not None:
             return Comparison(name[0], op, literals) if name[1] == own else None
-        if class_name(subject) == "Year" and op in _OPS.values():
-            return self._in_years(subject.child(), op, int(literals[0].text))
+        told = solved(subject, op, values, self._column, self.zone)
         feature = self.meanings.of(self._meaning(subject), "expression")
         wide = feature is not None and feature.type == "double" and own.startswith("decimal")
         if feature is None or (feature.type != own and not wide):
-            return None
-        return Comparison(self.meanings.columns[feature], rounded(op, feature.type), literals)
-
-    def _in_years(self, day: Tree, op: str, year: int) -> Predicate | None:
-        """A comparison of the year of a date, solved for the date, which Delta does not do."""
-        name = self._column(day)
-        if name is None or name[1] != "date" or not 1 <= year < dt.MAXYEAR:
-            return None
-
-        def beside(op: str, first_of: int) -> Comparison:
-            return Comparison(name[0], op, (Literal("date", dt.date(first_of, 1, 1).isoformat()),), solved=True)
-
-        if op == "=":
-            return And((beside(">=", year), beside("<", year + 1)))
-        return beside("<" if op in ("<", "<=") else ">=", year if op in ("<", ">=") else year + 1)
+            return told
+        compared = Comparison(self.meanings.columns[feature], rounded(op, feature.type), literals)
+        return compared if told is None else And((told, compared))
 
     def _column(self, tree: Tree) -> tuple[str, str] | None:
         """Name and type of the table's column, or of the field of one, that an expression is."""

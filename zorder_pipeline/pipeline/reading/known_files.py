@@ -18,6 +18,7 @@ from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.reading.aligned import aligned
 from zorder_pipeline.reading.file_stats import FileStats, Gathered
+from zorder_pipeline.reading.generated import is_partitioned_by_generated
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
@@ -61,6 +62,11 @@ class KnownFiles:
     chosen: ChosenFiles
     zone: str
     gathered: Gathered | None
+
+    @property
+    def generated(self) -> bool:
+        """Whether conditions on other columns may say something of those that the table is partitioned by."""
+        return is_partitioned_by_generated(self.snapshot.struct, self.snapshot.partition_columns)
 
     def boxes(self, predicate: Predicate) -> Boxes:
         """What the predicate asks of columns, expressions and predicates."""

@@ -19,6 +19,7 @@ from zorder_pipeline.model.predicate import And, Predicate
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.catalyst import Conditions
+from zorder_pipeline.reading.generated import derived_conditions, wholly_read
 from zorder_pipeline.reading.prune import Excluded
 from zorder_pipeline.reading.rebuilding import pinned, reading
 from zorder_pipeline.reading.relations import (
@@ -251,7 +252,13 @@ def _conditions(
                 return {}
         if alike:
             known = tables[alike[0]][1]
-            predicate = Conditions(known.meanings, scan.node.output(), known.names).all_of(scan.conditions)
+            conditions = Conditions(known.meanings, scan.node.output(), known.names, known.zone)
+            predicate = conditions.all_of(scan.conditions)
+            if known.generated:
+                derived = conditions.all_of(derived_conditions(spark, known.snapshot.jsnapshot, scan))
+                if not wholly_read(derived):  # Delta may read less
+                    scanned = [other for other in scanned if other.number not in alike]
+                predicate = And((predicate, derived))
             for number in alike:
                 found.setdefault(number, []).append(predicate)
     own = {scan.number for scan in scanned}  # which scan stands for a relation that is not there, nobody knows

@@ -1,0 +1,159 @@
+"""Functions of a column against constants in Spark's plans, solved for the column, as the reader of logs solves them.
+
+``year(ts) = 2024`` says of ``ts`` from where to where it lies. Neither Delta nor Parquet sees that, so the comparisons
+are marked ``solved``; of instants they count where the session's time zone divides them by days.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
+
+from zorder_pipeline.java import class_name
+from zorder_pipeline.model.literals import day_begun
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+
+from .meanings import Tree
+
+__all__ = ["solved"]
+
+Find: TypeAlias = Callable[[Tree], tuple[str, str] | None]
+"""Name and type of the table's column that an expression is."""
+_UNITS = {
+    "YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MON": 1, "MM": 1, "WEEK": 0, "DAY": -1, "DD": -1,
+}  # fmt: skip
+"""Months of what dates are cut to; weeks and days have none."""
+_DAY, _EPOCH = dt.timedelta(days=1), dt.date(1970, 1, 1)
+MOST = 1_000
+"""Values of one IN that are solved."""
+
+_Span: TypeAlias = tuple[dt.date, dt.date]
+"""First day of what a value stands for, and the first one after it."""
+
+
+def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, zone: str) -> Predicate | None:
+    """``subject op values`` as ranges of the column in ``subject``; None where it is none that can be solved.
+
+    Args:
+        values: as Catalyst keeps them.
+        zone: the session's time zone.
+    """
+    kind = class_name(subject)
+    if kind == "Substring":
+        return _prefix(subject, op, values, find)
+    months, steady = _UNITS.get("YEAR"), False
+    if kind == "Year":
+        name = _day_of(subject.child(), find, zone)
+    elif kind == "TruncDate":
+        name, months = _day_of(subject.date(), find, zone), _unit(subject.format())
+    elif kind == "TruncTimestamp":
+        months = _unit(subject.format())
+        name, steady = _moment_of(subject, find, zone)
+        steady |= months == _UNITS["DAY"]  # of a midnight that comes twice each is one
+    else:
+        return None
+    if name is None or months is None or len(values) > MOST or (kind == "TruncDate" and months < 0):
+        return None
+    try:
+        spans = [_span(kind, value, months, zone, steady) for value in values]
+    except (OverflowError, ValueError):  # days that Python does not have
+        return None
+    known = sorted({span for span in spans if span is not None})
+    if len(known) < len(set(values)) or not known:
+        return None
+    return Or(tuple(_within(name, "=", span) for span in _joined(known))) if op == "in" else _within(name, op, known[0])
+
+
+def _day_of(tree: Tree, find: Find, zone: str) -> str | None:
+    """The column whose days an expression is."""
+    if (own := find(tree)) is not None:
+        return own[0] if own[1] == "date" else None
+    if class_name(tree) != "Cast" or str(tree.dataType().catalogString()) != "date":
+        return None
+    own = find(tree.child())
+    if own is None or own[1] not in ("timestamp", "timestamp_ntz"):
+        return None
+    return own[0] if own[1] == "timestamp_ntz" or _zone(tree) == zone else None
+
+
+def _moment_of(tree: Tree, find: Find, zone: str) -> tuple[str | None, bool]:
+    """The column that ``date_trunc`` cuts in the session's time zone, and whether it has local times."""
+    inner = tree.timestamp()
+    if _zone(tree) != zone:
+        return None, False
+    if (own := find(inner)) is not None:
+        return own[0] if own[1] == "timestamp" else None, False
+    own = find(inner.child()) if class_name(inner) == "Cast" and _zone(inner) == zone else None
+    return (own[0], own[1] != "date") if own is not None and own[1] in ("date", "timestamp_ntz") else (None, False)
+
+
+def _zone(tree: Tree) -> str | None:
+    """The time zone in which an expression is evaluated."""
+    named = tree.timeZoneId()
+    return str(named.get()) if named.isDefined() else None
+
+
+def _unit(tree: Tree) -> int | None:
+    return _UNITS.get(str(tree.value()).upper()) if class_name(tree) == "Literal" else None
+
+
+def _span(kind: str, value: Any, months: int, zone: str, steady: bool) -> _Span | None:
+    """The days that are cut to a value; None where none are, or where the time zone makes that doubtful."""
+    if kind == "Year":
+        return (dt.date(value, 1, 1), dt.date(value + 1, 1, 1)) if 1 <= value < dt.MAXYEAR else None
+    start = _EPOCH + value * _DAY if kind == "TruncDate" else day_begun(value, zone, steady)
+    if start is None:
+        return None
+    if months > 0:
+        after = start.year * 12 + start.month - 1 + months
+        end, begins = dt.date(after // 12, after % 12 + 1, 1), start.day == 1 and (start.month - 1) % months == 0
+    else:
+        end, begins = start + (1 if months else 7) * _DAY, bool(months) or start.weekday() == 0
+    if kind == "TruncTimestamp" and day_begun(end, zone, steady) is None:
+        return None
+    return (start, end) if begins else None
+
+
+def _joined(spans: Sequence[_Span]) -> list[_Span]:
+    """Ascending spans, those that follow each other as one."""
+    found = [spans[0]]
+    for start, end in spans[1:]:
+        if start == found[-1][1]:
+            found[-1] = found[-1][0], end
+        else:
+            found.append((start, end))
+    return found
+
+
+def _within(name: str, op: str, span: _Span) -> Predicate:
+    """``f(column) op v`` where f cuts the days of ``span``, and no others, to v."""
+
+    def beside(op: str, day: dt.date) -> Comparison:
+        return Comparison(name, op, (Literal("date", day.isoformat()),), solved=True)
+
+    if op == "=":
+        return And((beside(">=", span[0]), beside("<", span[1])))
+    return beside("<" if op in ("<", "<=") else ">=", span[op in ("<=", ">")])
+
+
+def _prefix(subject: Tree, op: str, values: Sequence[Any], find: Find) -> Predicate | None:
+    """``left(column, n) = 'text'`` and what else takes a text's first characters."""
+    own = find(subject.str())
+    sizes = [part.value() for part in (subject.pos(), subject.len()) if class_name(part) == "Literal"]
+    if own is None or own[1] != "string" or op not in ("=", "in") or len(sizes) < 2 or len(values) > MOST:
+        return None
+    if sizes[0] not in (0, 1) or sizes[1] is None or sizes[1] < 1:
+        return None
+    found: list[Predicate] = []
+    for value in values:
+        try:
+            text = bytes(value.getBytes()).decode()
+        except UnicodeDecodeError:  # Java has a sign of its own for what is no UTF-8
+            return None
+        if not text:
+            return None
+        if len(text) <= sizes[1]:
+            how = "starts_with" if len(text) == sizes[1] else "="
+            found.append(Comparison(own[0], how, (Literal("string", text),), solved=True))
+    return found[0] if len(found) == 1 else Or(tuple(found))
