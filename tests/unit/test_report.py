@@ -8,6 +8,8 @@ import pytest
 
 from zorder_pipeline import pictures
 from zorder_pipeline.report import Card, Picture, Report, Section, Table, page
+from zorder_pipeline.report.collect import _lead
+from zorder_pipeline.report.facts import Facts
 
 ODD = '<script src="http://x/y.js">&"\''
 PNG = pictures.condition_forms({"column = value": 3})
@@ -59,3 +61,9 @@ def test_figures_are_flush_right_and_readable() -> None:
     text = page(REPORT)
     assert '<td class="number">1,200</td>' in text
     assert '<th class="number">n</th>' in text
+
+
+@pytest.mark.parametrize(("why", "said"), [("it is a liquid table", "it is a liquid table"), ("", "no layout reads")])
+def test_a_search_that_could_not_be_made_says_why(why: str, said: str) -> None:
+    facts = Facts(None, None, (), (), None, (), None, None, None, why_not=why)  # type: ignore[arg-type]
+    assert said in _lead(facts, 0.5, None)

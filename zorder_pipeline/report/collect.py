@@ -117,6 +117,8 @@ def _lead(facts: Facts, now: float | None, before: float | None) -> str:
     if learned is not None and learned.spec is not None and learned.select < 0.8 * learned.stored_select:
         then = learned.select / learned.stored_select * now
         return f"Queries read {now:.1%} of the rows; a learned layout would read about {then:.1%}"
+    if learned is None and facts.why_not:
+        return f"Queries read {now:.1%} of the rows; no layout was sought: {facts.why_not}"
     return f"Queries read {now:.1%} of the rows, and no layout reads clearly less"
 
 

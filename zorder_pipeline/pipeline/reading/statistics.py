@@ -255,7 +255,7 @@ def keep_statistics(
         wanted = [feature for feature in current(usable, snapshot) if feature.sql]
         new = sorted({*map(str, files.path)} - {*map(str, before.files().path)})
         return gather_statistics(before.spark, snapshot, wanted, state, paths=new, progress=say)
-    except (ZorderError, Py4JError, PySparkException) as error:
+    except (ZorderError, Py4JError, PySparkException, pa.ArrowException, AssertionError) as error:
         again = shlex.join(("zorder", "stats", "--table", before.location, "--state", state))
         told = f"run {again} with --log or --plan, which say what to keep, to try again"
         say(f"statistics of the new files could not be kept ({reason_of(error)}); {told}")
