@@ -118,7 +118,10 @@ def _one(
             read[own], labels[own] = shares, label
     read[HINDSIGHT] = whole.rows_read(_in_hindsight(loaded, sampled, chosen), unseen)
     ours = stored if learned.spec is None else applied(loaded, learned.spec, files, unseen)
-    figures = _kept(loaded, learned, files) | {"layout": learned.name, "matched by statistics": _matched_by_statistics(loaded)}
+    figures = _kept(loaded, learned, files) | {
+        "layout": learned.name,
+        "matched by statistics": _matched_by_statistics(loaded),
+    }
     progress(f"{name}, seed {seed}: {learned.name} reads {ours.mean():.4f}, promise kept {figures['promise']:.3f}")
     yield Outcome(OURS, "ours", seed, {"share": ours}, {"learn": learned.seconds}, figures, name)
     for own, shares in read.items():
