@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import partial
 from itertools import combinations
 
-from zorder_pipeline.layout.baselines import BASELINES, Baseline, Training, ranged
+from zorder_pipeline.layout.baselines import BASELINES, Z_ORDER, Baseline, Training, ranged
 from zorder_pipeline.layout.draft import Draft
 
 __all__ = ["CHOSEN", "CONTENDERS"]
@@ -26,7 +26,7 @@ def _best_columns(curve: str, training: Training) -> Draft | None:
 
 CHOSEN: tuple[Baseline, ...] = tuple(
     Baseline(f"{name}-chosen", partial(_best_columns, curve), searched=True)
-    for name, curve in (("zorder", "interleave"), ("liquid", "hilbert"))
+    for name, curve in (("zorder", Z_ORDER), ("liquid", "hilbert"))
 )
 CONTENDERS: tuple[Baseline, ...] = (*BASELINES, *CHOSEN)
 """Whom ours is simulated beside."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import date
 from typing import Any, TypeAlias
 
 __all__ = ["FALSE", "FLIPPED", "REPEATED_GROUP", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or"]
-__all__ += ["Predicate", "comparison_sql", "comparisons", "conjuncts", "predicate_from_json", "predicate_to_json"]
+__all__ += ["Predicate", "begins_as", "comparison_sql", "comparisons", "conjuncts", "lies_in", "predicate_from_json"]
+__all__ += ["predicate_to_json"]
 
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -154,6 +156,36 @@ class Or:
 
 
 Predicate: TypeAlias = And | Or | Comparison | Opaque
+
+
+def lies_in(column: str, op: str, start: date, end: date, *, derived: bool, solved: bool) -> Predicate:
+    """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v, the others in their order.
+
+    Args:
+        op: one of `FLIPPED`.
+        derived, solved: see `Comparison`.
+
+    >>> lies_in("d", "<=", date(2024, 1, 1), date(2025, 1, 1), derived=True, solved=True).to_sql()
+    "d < DATE '2025-01-01'"
+    """
+
+    def beside(op: str, day: date) -> Comparison:
+        return Comparison(column, op, (Literal("date", day.isoformat()),), derived, solved)
+
+    match op:
+        case "=" | "<=>":
+            return And((beside(">=", start), beside("<", end)))
+        case "<>":
+            return Or((beside("<", start), beside(">=", end)))
+    return beside("<" if op in ("<", "<=") else ">=", start if op in ("<", ">=") else end)
+
+
+def begins_as(column: str, text: str, size: int, *, derived: bool) -> Predicate:
+    """Where the first ``size`` characters of a column are ``text``: what is shorter than they is all of the value."""
+    if len(text) > size:
+        return Or(())
+    op = "starts_with" if len(text) == size else "="
+    return Comparison(column, op, (Literal("string", text),), derived, solved=True)
 
 
 def _nested(child: Predicate, other: type, redact: bool) -> str:

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 from zorder_pipeline.java import class_name
 from zorder_pipeline.model.literals import day_begun
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.moments import moved, truncated
+from zorder_pipeline.model.predicate import Or, Predicate, begins_as, lies_in
 
 from .meanings import Tree
 
@@ -21,9 +22,10 @@ __all__ = ["solved"]
 Find: TypeAlias = Callable[[Tree], tuple[str, str] | None]
 """Name and type of the table's column that an expression is."""
 _UNITS = {
-    "YEAR": 12, "YYYY": 12, "YY": 12, "QUARTER": 3, "MONTH": 1, "MON": 1, "MM": 1, "WEEK": 0, "DAY": -1, "DD": -1,
+    "YEAR": "YEAR", "YYYY": "YEAR", "YY": "YEAR", "QUARTER": "QUARTER", "MONTH": "MONTH", "MON": "MONTH", "MM": "MONTH",
+    "WEEK": "WEEK", "DAY": "DAY", "DD": "DAY",
 }  # fmt: skip
-"""Months of what dates are cut to; weeks and days have none."""
+"""What dates are cut to, by Spark's names for it."""
 _DAY, _EPOCH = dt.timedelta(days=1), dt.date(1970, 1, 1)
 MOST = 1_000
 """Values of one IN that are solved."""
@@ -42,27 +44,30 @@ def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, zone: str)
     kind = class_name(subject)
     if kind == "Substring":
         return _prefix(subject, op, values, find)
-    months, steady = _UNITS.get("YEAR"), False
+    unit: str | None = "YEAR"
+    steady = False
     if kind == "Year":
         name = _day_of(subject.child(), find, zone)
     elif kind == "TruncDate":
-        name, months = _day_of(subject.date(), find, zone), _unit(subject.format())
+        name, unit = _day_of(subject.date(), find, zone), _unit(subject.format())
     elif kind == "TruncTimestamp":
-        months = _unit(subject.format())
+        unit = _unit(subject.format())
         name, steady = _moment_of(subject, find, zone)
-        steady |= months == _UNITS["DAY"]  # of a midnight that comes twice each is one
+        steady |= unit == "DAY"  # of a midnight that comes twice each is one
     else:
         return None
-    if name is None or months is None or len(values) > MOST or (kind == "TruncDate" and months < 0):
+    if name is None or unit is None or len(values) > MOST or (kind == "TruncDate" and unit == "DAY"):
         return None
     try:
-        spans = [_span(kind, value, months, zone, steady) for value in values]
+        spans = [_span(kind, value, unit, zone, steady) for value in values]
     except (OverflowError, ValueError):  # days that Python does not have
         return None
     known = sorted({span for span in spans if span is not None})
     if len(known) < len(set(values)) or not known:
         return None
-    return Or(tuple(_within(name, "=", span) for span in _joined(known))) if op == "in" else _within(name, op, known[0])
+    if op == "in":
+        return Or(tuple(lies_in(name, "=", *span, derived=False, solved=True) for span in _joined(known)))
+    return lies_in(name, op, *known[0], derived=False, solved=True)
 
 
 def _day_of(tree: Tree, find: Find, zone: str) -> str | None:
@@ -94,25 +99,21 @@ def _zone(tree: Tree) -> str | None:
     return str(named.get()) if named.isDefined() else None
 
 
-def _unit(tree: Tree) -> int | None:
+def _unit(tree: Tree) -> str | None:
     return _UNITS.get(str(tree.value()).upper()) if class_name(tree) == "Literal" else None
 
 
-def _span(kind: str, value: Any, months: int, zone: str, steady: bool) -> _Span | None:
+def _span(kind: str, value: Any, unit: str, zone: str, steady: bool) -> _Span | None:
     """The days that are cut to a value; None where none are, or where the time zone makes that doubtful."""
     if kind == "Year":
         return (dt.date(value, 1, 1), dt.date(value + 1, 1, 1)) if 1 <= value < dt.MAXYEAR else None
     start = _EPOCH + value * _DAY if kind == "TruncDate" else day_begun(value, zone, steady)
-    if start is None:
+    if start is None or truncated(start, unit) != start:
         return None
-    if months > 0:
-        after = start.year * 12 + start.month - 1 + months
-        end, begins = dt.date(after // 12, after % 12 + 1, 1), start.day == 1 and (start.month - 1) % months == 0
-    else:
-        end, begins = start + (1 if months else 7) * _DAY, bool(months) or start.weekday() == 0
-    if kind == "TruncTimestamp" and day_begun(end, zone, steady) is None:
+    end = moved(start, 1, unit, zone)
+    if end is None or (kind == "TruncTimestamp" and day_begun(end, zone, steady) is None):
         return None
-    return (start, end) if begins else None
+    return start, end
 
 
 def _joined(spans: Sequence[_Span]) -> list[_Span]:
@@ -124,17 +125,6 @@ def _joined(spans: Sequence[_Span]) -> list[_Span]:
         else:
             found.append((start, end))
     return found
-
-
-def _within(name: str, op: str, span: _Span) -> Predicate:
-    """``f(column) op v`` where f cuts the days of ``span``, and no others, to v."""
-
-    def beside(op: str, day: dt.date) -> Comparison:
-        return Comparison(name, op, (Literal("date", day.isoformat()),), solved=True)
-
-    if op == "=":
-        return And((beside(">=", span[0]), beside("<", span[1])))
-    return beside("<" if op in ("<", "<=") else ">=", span[op in ("<=", ">")])
 
 
 def _prefix(subject: Tree, op: str, values: Sequence[Any], find: Find) -> Predicate | None:
@@ -153,7 +143,5 @@ def _prefix(subject: Tree, op: str, values: Sequence[Any], find: Find) -> Predic
             return None
         if not text:
             return None
-        if len(text) <= sizes[1]:
-            how = "starts_with" if len(text) == sizes[1] else "="
-            found.append(Comparison(own[0], how, (Literal("string", text),), solved=True))
+        found.append(begins_as(own[0], text, sizes[1], derived=False))
     return found[0] if len(found) == 1 else Or(tuple(found))

@@ -85,9 +85,8 @@ class PromiseCheck:
     @property
     def drawn(self) -> KeptPromise:
         """The line of it in a picture."""
-        from zorder_pipeline.pictures import (
-            KeptPromise,
-        )  # Matplotlib loads for a second, and most commands draw nothing
+        # here, as Matplotlib takes a second to load and most commands draw nothing
+        from zorder_pipeline.pictures import KeptPromise
 
         name = f"{self.table.rstrip('/').rpartition('/')[2]} v{self.version}"
         known = self.cost_expected is not None and self.cost_low is not None and self.cost_high is not None

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from zorder_pipeline.query_log.statements.moments import asked_at
+from zorder_pipeline.model.moments import asked_at
 
 from .plan_scans import CHOSEN_FILES, PlanScan, counters_of, scans_of
 

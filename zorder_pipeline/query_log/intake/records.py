@@ -12,9 +12,9 @@ from typing import Any
 
 import pandas as pd
 
+from zorder_pipeline.model.moments import asked_at
 from zorder_pipeline.model.zones import zone_of
 from zorder_pipeline.query_log.events.spark_events import Execution
-from zorder_pipeline.query_log.statements.moments import asked_at
 
 __all__ = ["RAW", "LogLine", "line_of"]
 

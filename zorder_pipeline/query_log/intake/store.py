@@ -14,12 +14,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.moments import latest as latest_moment
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
-from zorder_pipeline.query_log.statements.moments import latest as latest_moment
 from zorder_pipeline.state.conflicts import lost_races
 from zorder_pipeline.state.delta_tables import is_delta_table
 from zorder_pipeline.state.state_table import newer_version

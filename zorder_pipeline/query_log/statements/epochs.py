@@ -6,11 +6,12 @@ import datetime as dt
 
 from sqlglot import exp
 
+from zorder_pipeline.model.moments import instant
+
 from .clock import SPARKS, Clock
 from .dialects import dialect_of
 from .formats import read
 from .literals import MOMENT_TYPES, WIDTHS, plain
-from .moments import instant
 from .relative import called, moment
 
 __all__ = ["with_epochs"]

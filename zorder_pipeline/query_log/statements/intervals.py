@@ -7,8 +7,9 @@ import re
 
 from sqlglot import exp
 
+from zorder_pipeline.model.moments import MONTHS, SPANS, moved
+
 from .literals import computed, plain
-from .moments import MONTHS, SPANS, moved
 
 __all__ = ["interval_of", "is_text", "shifted", "whole_number"]
 

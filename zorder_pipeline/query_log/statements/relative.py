@@ -7,13 +7,13 @@ import re
 
 from sqlglot import exp
 
+from zorder_pipeline.model.moments import SPANS, moved, truncated
 from zorder_pipeline.model.zones import zone_of
 
 from .clock import SPARKS, Clock
 from .formats import DATE_FORMAT, FORMAT, python_form, read
 from .intervals import interval_of, is_text, shifted, whole_number
 from .literals import DATE_TYPES, MOMENT_TYPES, computed, plain
-from .moments import SPANS, moved, truncated
 
 __all__ = ["NOW", "called", "moment", "unit_of", "with_moments"]
 

@@ -16,13 +16,13 @@ from functools import partial
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Or, Predicate
+from zorder_pipeline.model.moments import SPANS, moved, truncated
+from zorder_pipeline.model.predicate import FLIPPED, Comparison, Literal, Or, Predicate, begins_as, lies_in
 from zorder_pipeline.model.schema import Column
 
 from .clock import SPARKS, Clock
 from .constants import fold
 from .literals import DATE_TYPES, DOUBLES, MOMENT_TYPES
-from .moments import SPANS, moved, truncated
 from .relative import unit_of
 
 __all__ = ["Find", "column_behind_cast", "solved"]
@@ -100,7 +100,7 @@ def _year(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | 
     if found is None or not literal.text.isdecimal() or not 1 <= int(literal.text) < 9999 or not _temporal(found[1]):
         return None
     year = int(literal.text)
-    return _period(found[0], op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1))
+    return lies_in(found[0], op, dt.date(year, 1, 1), dt.date(year + 1, 1, 1), derived=True, solved=True)
 
 
 def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -123,7 +123,7 @@ def _trunc(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate |
         end = moved(start, 1, unit, "UTC")
     except (OverflowError, ValueError):  # the last unit that dates can tell
         return None
-    return _period(found[0], op, start, end) if end is not None else None
+    return lies_in(found[0], op, start, end, derived=True, solved=True) if end is not None else None
 
 
 def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -132,7 +132,8 @@ def _day_of(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate 
     found, day = _temporal_column(inner, find), _day(literal)
     if found is None or day is None or day >= dt.date(9999, 12, 31) or not _temporal(found[1]):
         return None
-    return _period(found[0], op, day, day + dt.timedelta(days=1), solved=False)  # Spark does so itself
+    after = day + dt.timedelta(days=1)
+    return lies_in(found[0], op, day, after, derived=True, solved=False)  # Spark does so itself
 
 
 def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str) -> Predicate | None:
@@ -145,10 +146,7 @@ def _prefix(left: exp.Expr, op: str, literal: Literal, find: Find, dialect: str)
     size = int(length.this) if isinstance(length, exp.Literal) and length.this.isdecimal() else None
     if found is None or not whole or size is None or (found[1] is not None and found[1].value_type.family != "string"):
         return None
-    if len(literal.text) > size:
-        return Or(())
-    op = "starts_with" if len(literal.text) == size else "="
-    return Comparison(found[0], op, (literal,), derived=True, solved=True)
+    return begins_as(found[0], literal.text, size, derived=True)
 
 
 def _linear(left: exp.Expr, op: str, literal: Literal, find: Find) -> Predicate | None:
@@ -232,19 +230,6 @@ def _bounded(name: str, op: str, target: Fraction, whole: bool) -> Predicate | N
     if op in (">", ">="):
         return Comparison(name, ">", (Literal("number", str(math.floor(target))),), derived=True, solved=True)
     return Comparison(name, "<", (Literal("number", str(math.ceil(target))),), derived=True, solved=True)
-
-
-def _period(name: str, op: str, start: dt.date, end: dt.date, solved: bool = True) -> Predicate | None:
-    """``f(column) op v`` where f maps exactly the days from ``start`` up to ``end`` to v."""
-    first, after = Literal("date", start.isoformat()), Literal("date", end.isoformat())
-    match op:
-        case "=" | "<=>":
-            return And((Comparison(name, ">=", (first,), True, solved), Comparison(name, "<", (after,), True, solved)))
-        case "<>":
-            return Or((Comparison(name, "<", (first,), True, solved), Comparison(name, ">=", (after,), True, solved)))
-    chosen = {"<": ("<", first), "<=": ("<", after), ">": (">=", after), ">=": (">=", first)}
-    written, literal = chosen[op]
-    return Comparison(name, written, (literal,), True, solved)
 
 
 def _day(literal: Literal) -> dt.date | None:

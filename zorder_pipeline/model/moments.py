@@ -6,7 +6,7 @@ import calendar
 import datetime as dt
 import time
 
-from zorder_pipeline.model.zones import zone_of
+from .zones import zone_of
 
 __all__ = ["MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
