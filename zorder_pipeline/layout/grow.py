@@ -17,6 +17,7 @@ unevenly, are read up to a third less so; of even ones nothing is gained.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -228,7 +229,11 @@ def _grown(
         largest=largest * ground.rows_per_file,
         most_cuts=MOST_CUTS,
     )
-    nodes, inside, rows = grown(ground.fine, _asked(ground.estimator, weights, ground.partition), how)
+    # not in the main thread: numba runs Python to hand its arrays over, and a signal that comes meanwhile is handled
+    # there, and ends as a SystemError or as nothing at all
+    with ThreadPoolExecutor(1) as apart:
+        asked = _asked(ground.estimator, weights, ground.partition)
+        nodes, inside, rows = apart.submit(grown, ground.fine, asked, how).result()
     feature, cut, low, high, rank = (nodes[row] for row in (FEATURE, CUT, LOW, HIGH, RANK))
     draft = TreeDraft(feature, cut, low, high, rank, inside)
     return replace(draft, size=_file_sizes(draft, rows / ground.rows_per_file, largest)) if largest else draft

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -190,7 +191,8 @@ class _Learning:
         found = search(sample, train.estimator, train.weights, [*warm, *warm_starts(sample)], settings, progress)
         growers = _growers(sample, train)
         drafts: dict[str, AnyDraft] = {LEARNED: found.draft}
-        drafts |= {kind: grower.tree() for kind, grower in growers.items()}
+        with ThreadPoolExecutor(settings.workers) as pool:
+            drafts |= zip(growers, pool.map(Grower.tree, growers.values()), strict=True)
         less = replace(settings, trials=max(1, settings.trials // SEARCHED_SHARE))
         training = Training(sample, train.estimator, train.boxes, train.weights, less)
         baselines: dict[str, Floats] = {}

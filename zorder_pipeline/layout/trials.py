@@ -94,7 +94,7 @@ class Trials(AbstractContextManager["Trials"]):
     ) -> None:
         self._table, self._estimator, self._weights = table, estimator, weights / weights.sum()
         self._space, self.limit, self._seconds, self._progress = space, max(1, limit), seconds, progress
-        self._pool = ThreadPoolExecutor(workers) if workers > 1 else None
+        self._pool = ThreadPoolExecutor(workers)  # of one thread, too: a signal would be lost in compiled code
         self._store: StudyStore | None = None
         self._started = time.monotonic()
         self.known: dict[Draft, float] = {}
@@ -140,7 +140,7 @@ class Trials(AbstractContextManager["Trials"]):
         new = [draft for draft in dict.fromkeys(drafts) if draft not in self.known]
         new = [] if self.spent else new[: self.limit - len(self.history)]
         started = time.perf_counter()
-        costs = list(self._pool.map(self._cost, new) if self._pool else map(self._cost, new))
+        costs = list(self._pool.map(self._cost, new))
         self.evaluation_seconds += time.perf_counter() - started
         for draft, cost in zip(new, costs, strict=True):
             self._record(draft, cost, phase)
@@ -178,8 +178,7 @@ class Trials(AbstractContextManager["Trials"]):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._pool:
-            self._pool.shutdown()
+        self._pool.shutdown()
         if self._store:
             self._store.close()
         told = len(self.history) % PROGRESS_TRIALS == 0

@@ -1,6 +1,7 @@
 """Trees of cuts: sizes, keys, agreement of draft and key, gains over bit orders where regions differ."""
 
 import json
+import signal
 
 import numpy as np
 import pytest
@@ -64,6 +65,27 @@ def test_a_tree_divides_each_region_its_own_way() -> None:
     best = min(table.rows_read(order, unseen).mean() for order in orders)
     assert tree.feature[0] == 0
     assert table.rows_read(tree, unseen).mean() < 0.6 * best
+
+
+def test_an_interruption_while_a_tree_grows_is_one() -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    def grow(times: int) -> None:
+        for _ in range(times):
+            grow_tree(table.fine, estimator, np.ones(80), table.rows_per_file)
+
+    table, estimator = prepared(sample(0), queries(1))
+    grow(1)  # now it is compiled
+    kept = signal.signal(signal.SIGVTALRM, interrupt)
+    try:
+        for _ in range(5):
+            signal.setitimer(signal.ITIMER_VIRTUAL, 0.02)
+            with pytest.raises(KeyboardInterrupt):
+                grow(1_000)
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
+        signal.signal(signal.SIGVTALRM, kept)
 
 
 @settings(max_examples=25)
