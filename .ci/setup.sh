@@ -79,7 +79,7 @@ fi
 .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 echo "$java_home" >.venv/java_home
 
-say "resolving Delta's jars and archiving Spark's classes with the Java in $java_home (one to two minutes)"
+say "resolving Delta's jars, archiving Spark's classes with the Java in $java_home and compiling the search (one to two minutes)"
 JAVA_HOME=$java_home .venv/bin/python -m zorder_pipeline.installing ||
     fail "Delta's jars could not be resolved (the reason is above)."
 

@@ -7,13 +7,24 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import numpy as np
+
 from .errors import ZorderError
+from .layout.blocks import split_log
+from .layout.draft import SampledTable
+from .layout.evidence import KnownTable, WeighedLog
+from .layout.learn import learn_layout
+from .layout.search import SearchSettings
+from .model.predicate import And, Comparison, Literal
+from .model.ranges import to_boxes
+from .model.schema import Column, TableSchema
 from .spark import VARIABLE, class_archive, jar_folder, java_home, session
 from .versions import delta_package
 
-__all__ = ["archive_classes", "resolve_jars", "train"]
+__all__ = ["archive_classes", "compile_kernels", "resolve_jars", "train"]
 
 FOREIGN = ("HADOOP_CONF_DIR", "YARN_CONF_DIR", "SPARK_CONF_DIR", "SPARK_DIST_CLASSPATH", "SPARK_SUBMIT_OPTS")
 """Variables that put more on Java's class path, of which an archive can hold no folders, or that give it options."""
@@ -119,14 +130,36 @@ def train(folder: str, archive: str) -> None:
     gateway.proc.wait()
 
 
+def compile_kernels() -> None:
+    """Learn a layout of made-up rows: what numba compiles for it is kept, and the first real one need not wait.
+
+    See `zorder_pipeline.model.kernel` for where it is kept.
+    """
+    rows, files, statements = 2_000, 8, 60
+    rng = np.random.default_rng(0)
+    schema = TableSchema((Column("a", "int"), Column("b", "int")))
+    columns = {column.name: (rng.integers(0, 1_000, rows), np.ones(rows, dtype=bool)) for column in schema.columns}
+    queries = [
+        to_boxes(And(tuple(Comparison(name, "<", (Literal("number", str(limit)),)) for name in columns)), schema)
+        for limit in rng.integers(20, 400, statements)
+    ]
+    log = WeighedLog(queries, np.ones(statements), split_log([str(i) for i in range(statements)], [None] * statements))
+    stored = np.arange(rows, dtype=np.int32) * files // rows
+    sample = SampledTable.build(columns, dict.fromkeys(columns, "int"), list(columns), stored, files)
+    learn_layout(KnownTable(sample, columns, schema), log, SearchSettings(50, 1))
+
+
 def main() -> None:
-    """Fetch the jars, make the archive, and say what was done; jars are needed, the archive saves time."""
+    """Fetch the jars, make the archive, compile, and say what was done; jars are needed, the rest saves time."""
     try:
         print(f"{resolve_jars()} jars of {delta_package()} are in {jar_folder()}", flush=True)
     except ZorderError as error:
         sys.exit(str(error))
     try:
-        archive = archive_classes()
+        with ThreadPoolExecutor(1) as apart:  # Java works for a minute
+            archived = apart.submit(archive_classes)
+            compile_kernels()
+        archive = archived.result()
         print(f"Spark's classes are in {archive}, {archive.stat().st_size >> 20} MB")
     except ZorderError as error:
         print(f"Spark's classes are not archived ({error}): Spark starts slower, all else is the same")

@@ -9,10 +9,11 @@ from math import sqrt
 from typing import Any, Literal, TypeAlias, TypeVar
 
 import networkx as nx
-import numba
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+
+from zorder_pipeline.model.kernel import kernel
 
 from .sample import SampleColumn
 
@@ -49,7 +50,7 @@ def ranks(values: npt.NDArray[Any]) -> Codes:
     return np.asarray(place[found], dtype=np.int64)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _inversions(values: Codes) -> int:
     """Pairs i < j with values[i] > values[j], by merging runs of doubling length."""
     n = len(values)
@@ -78,7 +79,7 @@ def _tied(codes: Codes) -> int:
     return int((counts * (counts - 1) // 2).sum())
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _tied_neighbours(values: Codes) -> int:
     """Pairs of equal values among sorted ones."""
     count = run = 0

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from zorder_pipeline.model.kernel import kernel
 
 from .partition_counts import follows
 from .rows_asked import hit, widened
@@ -16,7 +17,7 @@ from .rows_asked import hit, widened
 __all__ = ["best_cut"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def best_cut(
     rows: Any, group: Any, places: Any, boxes: Any, own: Any, base: float, asked: Any, scratch: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -82,7 +83,7 @@ def best_cut(
     return best, best_place
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _read_in_divided(filled: Any, bucket: int, own: Any, base: float) -> float:  # pragma: no cover - compiled
     """What is read in the partitions that a cut before ``bucket`` divides; in all of them if it follows none.
 
@@ -91,7 +92,9 @@ def _read_in_divided(filled: Any, bucket: int, own: Any, base: float) -> float: 
         own: what is read in each partition.
         base: what is read in all of them.
     """
-    left, right = filled[:, :bucket].sum(axis=1), filled[:, bucket:].sum(axis=1)
+    left, right = np.zeros(len(own), dtype=np.int64), np.zeros(len(own), dtype=np.int64)
+    for g in range(len(own)):  # numpy's sum along an axis would take two seconds to compile
+        left[g], right[g] = filled[g, :bucket].sum(), filled[g, bucket:].sum()
     if not follows(left, right):
         return base
     read = 0.0

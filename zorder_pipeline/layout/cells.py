@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.kernel import kernel
 from zorder_pipeline.model.key_spec import KeySpec
 
 __all__ = ["TOLERANCE", "Cuts", "cell_sizes", "cut_cells", "file_count"]
@@ -99,7 +99,7 @@ def cell_sizes(spec: KeySpec, cells: npt.NDArray[np.int64]) -> npt.NDArray[np.fl
     return np.array(spec.tree.leaf_sizes)[leaf]
 
 
-@numba.njit(cache=True)
+@kernel
 def _level(a: np.int64, b: np.int64) -> int:  # pragma: no cover - compiled
     """Position of the highest bit in which two keys differ: the coarser the boundary between them, the higher."""
     difference = a ^ b
@@ -110,7 +110,7 @@ def _level(a: np.int64, b: np.int64) -> int:  # pragma: no cover - compiled
     return level
 
 
-@numba.njit(cache=True)
+@kernel
 def cut_positions(
     cells: npt.NDArray[np.int64], counts: npt.NDArray[np.float64], target_rows: float, tolerance: float
 ) -> tuple[Any, Any]:  # pragma: no cover - compiled

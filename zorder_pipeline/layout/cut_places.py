@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from zorder_pipeline.model.kernel import kernel
 
 from .partition_counts import follows, typical_rows
 
@@ -20,7 +21,7 @@ MOST_LITERALS = 64
 """Literals tried per column and node at most, evenly chosen."""
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def positions(
     codes: Any, files: int, inside: bool, tolerance: float, quantiles: int, literals: Any, least: int
 ) -> Any:  # pragma: no cover - compiled
@@ -57,7 +58,7 @@ def positions(
     return np.unique(found[:count])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def positions_in_partitions(
     codes: Any, group: Any, counts: Any, rows_per_file: float, files: int, tolerance: float, quantiles: int,
     literals: Any, least: int,
@@ -102,7 +103,7 @@ def positions_in_partitions(
     return places[kept]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _borders(codes: Any, group: Any, groups: int) -> Any:  # pragma: no cover - compiled
     """Places where the first row of a partition is, before which all rows are of lower codes."""
     known = np.zeros(groups, dtype=np.bool_)
@@ -119,7 +120,7 @@ def _borders(codes: Any, group: Any, groups: int) -> Any:  # pragma: no cover - 
     return found[:count]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _off(left: Any, right: Any, rows_per_file: float) -> float:  # pragma: no cover - compiled
     """By which share files of the rows on both sides are too large or too small, on average over all rows."""
     off, total = 0.0, 0.0

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.kernel import kernel
 from zorder_pipeline.model.key_spec import KeySpec
 
 from .cells import TOLERANCE, cut_positions
@@ -198,7 +198,7 @@ class SampledTable:
         return KeySpec(features, order, draft.curve)  # sorted by the key alone: Spark then sorts by radix
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _keys(fine: Any, order: Any, gray: bool) -> Any:  # pragma: no cover - compiled
     features, rows = fine.shape
     key = np.zeros(rows, dtype=np.int64)
@@ -222,7 +222,7 @@ def _keys(fine: Any, order: Any, gray: bool) -> Any:  # pragma: no cover - compi
     return key
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _blocks_by_partition(
     keys: Any, counted: Any, members: Any, starts: Any, rows_per_file: float, tolerance: float
 ) -> Any:  # pragma: no cover - compiled
@@ -251,7 +251,7 @@ def _blocks_by_partition(
     return block, number
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _dense_blocks(keys: Any, cells: int, rows_per_file: float, tolerance: float) -> Any:  # pragma: no cover - compiled
     histogram = np.zeros(cells, dtype=np.float64)  # as the counts that `cut_positions` is compiled for
     for i in range(len(keys)):

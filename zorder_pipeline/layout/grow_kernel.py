@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from zorder_pipeline.model.kernel import kernel
 
 from .best_cut import best_cut
 from .cut_places import positions, positions_in_partitions
@@ -57,7 +58,7 @@ class Growth(NamedTuple):
     most_cuts: int
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compiled
     """Nodes, whether each lies inside one file, and how many rows each leaf has in the partition of a typical one.
 
@@ -120,7 +121,7 @@ def grown(fine: Any, asked: Any, how: Any) -> Any:  # pragma: no cover - compile
     return nodes[:, :count], inside[:count], typical[:count]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _changed(how: Any, tolerance: float, literals: Any, starts: Any, least: int) -> Any:  # pragma: no cover - compiled
     """How to grow, with other bounds and further cuts."""
     return Growth(
@@ -129,13 +130,13 @@ def _changed(how: Any, tolerance: float, literals: Any, starts: Any, least: int)
     )  # fmt: skip
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _files_of(rows: Any, partition: Any, rows_per_file: float) -> int:  # pragma: no cover - compiled
     """Files that the table partition of a typical one of ``rows`` makes of them."""
     return max(1, int(np.round(typical_rows(counts_of(rows, partition)) / rows_per_file)))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cover - compiled
     """Whether those ``upwards`` are told from other ``rows`` by a column that follows the table partitions."""
     if partition[rows[0]] == partition[rows[-1]]:
@@ -145,7 +146,7 @@ def _follows(rows: Any, upwards: Any, partition: Any) -> bool:  # pragma: no cov
     return follows(every - right, right)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _best_first(
     fine: Any, asked: Any, how: Any, nodes: Any, expected: Any, perm: Any, matching: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -190,14 +191,14 @@ def _best_first(
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _files(rows: Any, partition: Any, largest: float) -> float:  # pragma: no cover - compiled
     """Files that a leaf of ``rows`` is at least, in all its table partitions."""
     counts = counts_of(rows, partition)
     return float(np.ceil(typical_rows(counts) / largest) * typical_number(counts))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _look(
     fine: Any, asked: Any, how: Any, rows: Any, matched: Any, files: int, one_file: bool, expected: Any, root: bool
 ) -> Any:  # pragma: no cover - compiled
@@ -244,7 +245,7 @@ def _look(
     return best, base, typical_number(counts), best_feature, best_place, best_code
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _divide(
     fine: Any, asked: Any, nodes: Any, expected: Any, perm: Any, matching: Any, node: int, child: int, cut: Any,
     rank: int,

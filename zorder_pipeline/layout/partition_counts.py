@@ -7,13 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
+
+from zorder_pipeline.model.kernel import kernel
 
 __all__ = ["counts_of", "follows", "numbered", "typical_number", "typical_rows"]
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def numbered(rows: Any, partition: Any) -> Any:  # pragma: no cover - compiled
     """Number of the table partition of each row, from 0 among ``rows``, which lie partition after partition."""
     found = np.zeros(len(rows), dtype=np.int64)
@@ -22,7 +23,7 @@ def numbered(rows: Any, partition: Any) -> Any:  # pragma: no cover - compiled
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def counts_of(rows: Any, partition: Any) -> Any:  # pragma: no cover - compiled
     """Rows by table partition of ``rows``, which lie partition after partition."""
     if partition[rows[0]] == partition[rows[-1]]:
@@ -30,7 +31,7 @@ def counts_of(rows: Any, partition: Any) -> Any:  # pragma: no cover - compiled
     return np.bincount(numbered(rows, partition))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def typical_rows(counts: Any) -> float:  # pragma: no cover - compiled
     """Rows in the partition of a typical row."""
     total, squares = 0.0, 0.0
@@ -40,13 +41,13 @@ def typical_rows(counts: Any) -> float:  # pragma: no cover - compiled
     return squares / total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def typical_number(counts: Any) -> float:  # pragma: no cover - compiled
     """Partitions there would be of as many rows each as the partition of a typical row has."""
     return float(counts.sum() / typical_rows(counts))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def follows(left: Any, right: Any) -> bool:  # pragma: no cover - compiled
     """Whether a cut by a column that follows the partitions made these: of too many all rows are on one side."""
     divided, total = 0, 0

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+
+from zorder_pipeline.model.kernel import kernel
 
 __all__ = ["RowsAsked", "asked_of", "by_partition", "hit", "hits_of", "weight", "widened"]
 
@@ -36,7 +37,7 @@ class RowsAsked(NamedTuple):
     partition: Any
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _hits(lows: Any, highs: Any, boxes: Any, asked: Any, found: Any) -> int:  # pragma: no cover - compiled
     """Writes to ``found`` which of ``boxes`` a zone map matches; returns how many."""
     ends, column, first, last = asked.ends, asked.column, asked.first, asked.last
@@ -48,7 +49,7 @@ def _hits(lows: Any, highs: Any, boxes: Any, asked: Any, found: Any) -> int:  # 
     return count
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def hit(
     lows: Any, highs: Any, box: int, ends: Any, column: Any, first: Any, last: Any
 ) -> bool:  # pragma: no cover - compiled
@@ -59,7 +60,7 @@ def hit(
     return bool(i == ends[box + 1])
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def hits_of(rows: Any, boxes: Any, asked: Any, found: Any) -> int:  # pragma: no cover - compiled
     """Writes to ``found`` which of ``boxes`` a file of ``rows`` matches; returns how many."""
     low, high = asked.low, asked.high
@@ -70,7 +71,7 @@ def hits_of(rows: Any, boxes: Any, asked: Any, found: Any) -> int:  # pragma: no
     return _hits(some_low, some_high, boxes, asked, found)
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def weight(boxes: Any, count: int, asked: Any) -> float:  # pragma: no cover - compiled
     """Weight of the queries of ``boxes[:count]``, each counted once."""
     box_query, weights = asked.box_query, asked.weights
@@ -83,7 +84,7 @@ def weight(boxes: Any, count: int, asked: Any) -> float:  # pragma: no cover - c
     return total
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def widened(lows: Any, highs: Any, low: Any, high: Any) -> Any:  # pragma: no cover - compiled
     """A zone map that takes in another one; the first one itself, changed."""
     for c in range(len(lows)):
@@ -92,7 +93,7 @@ def widened(lows: Any, highs: Any, low: Any, high: Any) -> Any:  # pragma: no co
     return lows, highs
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def by_partition(rows: Any, matched: Any, asked: Any) -> Any:  # pragma: no cover - compiled
     """The table partition of each row, numbered from 0 among ``rows``, and which of the boxes its rows match."""
     partition = asked.partition
@@ -113,7 +114,7 @@ def by_partition(rows: Any, matched: Any, asked: Any) -> Any:  # pragma: no cove
     return group, boxes
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def asked_of(members: Any, starts: Any, asked: Any) -> Any:  # pragma: no cover - compiled
     """Weight of the queries that match each table partition.
 

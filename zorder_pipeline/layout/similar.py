@@ -14,9 +14,10 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
+
+from zorder_pipeline.model.kernel import kernel
 
 from .skipping import UNBOUNDED, Estimator
 
@@ -181,7 +182,7 @@ def _to_next(points: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
     return np.asarray(apart.min(axis=1))
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _anchors(
     low: Any, high: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any, order: Any, start: Any, copies: int
 ) -> Any:  # pragma: no cover - compiled
@@ -221,7 +222,7 @@ def _spans(values: npt.NDArray[np.int32], starts: Ints, column: Ints, first: Any
     return below, upto
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _middles(
     starts: Any, boxes: Any, ends: Any, column: Any, below: Any, upto: Any
 ) -> Any:  # pragma: no cover - compiled
@@ -236,7 +237,7 @@ def _middles(
     return found
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _moved(
     place: Any, values: Any, starts: Any, moving: Any, boxes: Any, ends: Any, column: Any, first: Any, last: Any,
     below: Any, upto: Any, anchors: Any, middles: Any, among: Any, rng: Any,

@@ -12,12 +12,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from zorder_pipeline.model.kernel import kernel
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType, sort_unique
@@ -242,7 +242,7 @@ def _simple_boxes(box: Box) -> list[list[tuple[Range, Interval, bool]]]:
     return result
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def _rows_read(
     low: Any, high: Any, block: Any, blocks: int, owner: Any, column: Any, first: Any, last: Any, box_query: Any,
     queries: int,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
+from zorder_pipeline.model.kernel import kernel
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 
 from .encoding import Encoding, has_nan
@@ -68,7 +68,7 @@ class TreeDraft:
         return key
 
 
-@numba.njit(cache=True, nogil=True)
+@kernel
 def leaf_of(fine: Any, feature: Any, cut: Any, low: Any, high: Any) -> Any:  # pragma: no cover - compiled
     """Leaf node of every row; ``fine`` are its codes, shape (features, rows)."""
     rows = fine.shape[1]
