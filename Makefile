@@ -4,7 +4,7 @@
 RUN = JAVA_HOME="$$(cat .venv/java_home)" .venv/bin/
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-full test-versions check licences ui bench lock clean
+.PHONY: help setup demo test test-matrix test-full test-versions check licences ui bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -18,10 +18,13 @@ demo: setup ## the main job end to end on TPC-H lineitem
 	@$(RUN)zorder demo $(ARGS)
 
 # Two processes, each with a Spark session of its own: most tests wait for the driver, not for the cores.
-test: setup ## the tests that every change has to pass, doctests included
-	$(RUN)python -m pytest -m "not slow and not browser" -n 2 --dist loadfile $(ARGS)
+test: setup ## the tests of every part, doctests included, in less than a quarter of an hour
+	$(RUN)python -m pytest -m "not matrix and not slow and not browser" -n 2 --dist loadfile $(ARGS)
 
-test-full: setup ## all tests: also the long matrix, races, kills, peers and the browser
+test-matrix: setup ## further cases of the same, as many minutes again; CI runs both
+	$(RUN)python -m pytest -m "matrix and not slow and not browser" -n 2 --dist loadfile $(ARGS)
+
+test-full: setup ## all tests: also those of minutes, races, kills, peers and the browser
 	@.ci/chromium.sh
 	@.ci/postgres.sh
 	$(RUN)python -m pytest $(ARGS)

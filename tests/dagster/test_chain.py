@@ -135,6 +135,7 @@ def test_only_the_missing_table_fails_and_says_so(night: Night) -> None:
     assert sentence.startswith(f"missing: {night.folder}/nowhere is no Delta table")
 
 
+@pytest.mark.matrix
 def test_one_asset_can_be_made_again_and_nothing_is_left_to_do(night: Night) -> None:
     """From the values that the night left under the state folder, as the UI does it."""
     keys = [AssetKey(["sales", "cost_benefit"]), AssetKey(["sales", "clustered_table"])]
@@ -146,6 +147,7 @@ def test_one_asset_can_be_made_again_and_nothing_is_left_to_do(night: Night) -> 
     assert version(night, "sales") == 16
 
 
+@pytest.mark.matrix
 def test_the_command_line_hears_of_every_table(night: Night) -> None:
     chosen = ["seldom", "unasked", "missing"]
     said: list[str] = []

@@ -13,7 +13,7 @@ from zorder_pipeline.relayout.add_files import AddFiles
 from zorder_pipeline.relayout.commit import Transaction
 from zorder_pipeline.relayout.snapshot import TableSnapshot, forget_snapshots, open_table
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.matrix]
 
 SPEC = spec_for("k")
 

@@ -11,6 +11,8 @@ from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.pipeline.rewriting import calibration
 from zorder_pipeline.relayout.snapshot import open_table
 
+pytestmark = pytest.mark.matrix
+
 
 @pytest.fixture
 def table(spark: SparkSession, tmp_path: Path) -> str:

@@ -24,6 +24,8 @@ from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
 from zorder_pipeline.relayout.file_list import LAYOUT_TAG
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+pytestmark = pytest.mark.matrix
+
 CONF = {  # many small plans: compiling them would take longer than running them
     **INTERPRETED,
     "spark.sql.adaptive.enabled": "false",

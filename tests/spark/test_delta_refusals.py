@@ -15,6 +15,8 @@ from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.snapshot import open_table
 
+pytestmark = pytest.mark.matrix
+
 ROWS = "SELECT /*+ REPARTITION(4) */ (id * 7919) % 400 AS k"
 
 

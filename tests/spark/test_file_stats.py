@@ -37,6 +37,7 @@ def test_what_is_held_of_the_state_is_what_lies_there(spark: SparkSession, tmp_p
         assert sorted(map(str, held.rows.to_pylist())) == sorted(map(str, read.rows.to_pylist()))
 
 
+@pytest.mark.matrix
 def test_a_damaged_folder_of_statistics_is_told_in_one_sentence(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), tmp_path / "state"
     spark.sql("SELECT 1 AS id, 'c7' AS c").coalesce(1).write.format("delta").save(path)
@@ -52,6 +53,7 @@ def test_a_damaged_folder_of_statistics_is_told_in_one_sentence(spark: SparkSess
     assert len(FileStats(spark, str(state)).load(open_table(spark, path).table_id))
 
 
+@pytest.mark.matrix
 def test_what_others_write_to_the_state_is_seen(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     spark.range(9).selectExpr("id", "concat('c', id) AS c").coalesce(1).write.format("delta").save(path)

@@ -15,7 +15,7 @@ from zorder_pipeline import pipeline
 from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
 from zorder_pipeline.relayout.snapshot import open_table
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.matrix]
 
 NULL = "__HIVE_DEFAULT_PARTITION__"
 

@@ -45,6 +45,7 @@ def test_only_new_files_are_rewritten_and_generations_merge_like_a_counter(spark
     assert generations == [(1000, 2), (2000, 2), (1000, 3), (4000, 2)]
 
 
+@pytest.mark.matrix
 def test_days_beyond_the_learned_range_are_divided(spark: SparkSession, tmp_path: Path) -> None:
     path, values = str(tmp_path / "days"), np.arange(100)
     feature = rank_encoding("day", "bigint", values, np.ones(100, bool)).feature(4)
@@ -88,6 +89,7 @@ def partitioned(spark: SparkSession, path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.matrix
 def test_bins_of_partitions_are_committed_one_by_one_and_a_stopped_run_goes_on(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

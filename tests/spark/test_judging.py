@@ -266,6 +266,7 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     assert month.saved > 0
 
 
+@pytest.mark.matrix
 def test_a_plan_is_approved_by_the_id_that_it_was_asked_by(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -62,6 +62,7 @@ def test_only_what_is_new_is_added(store: LogStore, tmp_path: Path) -> None:
     assert [(row["position"], row["reason"]) for row in rows] == [(5, "malformed_json"), (6, "truncated")]
 
 
+@pytest.mark.matrix
 def test_a_file_that_cannot_be_read_is_named_each_night_until_it_can(store: LogStore, tmp_path: Path) -> None:
     folder, told = tmp_path / "logs", list[str]()
     folder.mkdir()
@@ -80,6 +81,7 @@ def test_a_file_that_cannot_be_read_is_named_each_night_until_it_can(store: LogS
     assert len(_values(store)) == 5
 
 
+@pytest.mark.matrix
 def test_a_log_that_is_gone_when_it_is_to_be_read_is_named(store: LogStore, tmp_path: Path) -> None:
     """Else a night would know of no statement, and nobody why."""
     log, told = tmp_path / "log.jsonl", list[str]()
@@ -117,6 +119,7 @@ def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     assert len(_values(store)) == 5
 
 
+@pytest.mark.matrix
 def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "log.jsonl").write_text(_lines(0, 5))
     other = LogStore(store.spark, store.state)
@@ -330,6 +333,7 @@ def test_sensors_count_the_same_runs_without_spark(spark: SparkSession) -> None:
     assert 100 < len(counted) < len(rows)
 
 
+@pytest.mark.matrix
 def test_names_without_literals_are_made_from_what_only_the_state_knows(store: LogStore, tmp_path: Path) -> None:
     assert redact_key(store.spark, store.state) != redact_key(store.spark, store.state), "no log was stored"
     (tmp_path / "log.jsonl").write_text(_lines(0, 3))

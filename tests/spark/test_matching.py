@@ -17,6 +17,8 @@ from zorder_pipeline.reading import matching
 from zorder_pipeline.reading.matching import matching_rows
 from zorder_pipeline.relayout.snapshot import open_table
 
+pytestmark = pytest.mark.matrix
+
 CONDITIONS = (
     *("a < 10", "a = 5 OR b = 'x'", "b IS NULL", "b IN ('x', 'y') AND a >= 50", "a > 1000", "true", "a < 10"),
     "NOT (a < 10)",

@@ -13,6 +13,8 @@ from zorder_pipeline.pipeline.learning.volumes import present_volumes
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.snapshot import open_table
 
+pytestmark = pytest.mark.matrix
+
 CONDITIONS = (
     *("id BETWEEN 100 AND 30000", "t < TIMESTAMP '1970-01-01 10:00:00'", "n < TIMESTAMP_NTZ '2020-01-01 00:01:00'"),
     *(

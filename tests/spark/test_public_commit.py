@@ -178,6 +178,7 @@ def test_settings_of_the_table_leave_the_files_as_they_were_given(spark: SparkSe
 # ---------------------------------------------------------------------------------------------------------- races
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("partitioned", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_others_append_before_and_while_it_writes_is_there_once(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, partitioned: bool
@@ -437,6 +438,7 @@ def test_a_rollback_brings_back_what_others_commit_meanwhile(
     assert rollback(spark, path, 0).version == 5
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("step", "error", "told"),
     [
@@ -501,6 +503,7 @@ def test_a_property_that_it_cannot_keep_is_refused(spark: SparkSession, tmp_path
     assert opened(spark, path).version == 0
 
 
+@pytest.mark.matrix
 def test_a_property_that_is_set_after_the_plan_in_any_writing_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     path = create(spark, tmp_path / "t")
     planned = opened(spark, path)
@@ -510,6 +513,7 @@ def test_a_property_that_is_set_after_the_plan_in_any_writing_is_refused(spark: 
     assert opened(spark, path).version == 1
 
 
+@pytest.mark.matrix
 def test_identity_columns_and_liquid_clustering_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     path, liquid = f"{tmp_path}/t", f"{tmp_path}/liquid"
     spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT, i BIGINT GENERATED ALWAYS AS IDENTITY) USING delta")
@@ -591,6 +595,7 @@ def test_generated_columns_beside_a_timestamp_partition_are_written_in_the_sessi
         assert (done.committed, done.rows) == (True, 1)
 
 
+@pytest.mark.matrix
 def test_merging_alone_and_unknown_committers_are_refused(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -606,6 +611,7 @@ def test_merging_alone_and_unknown_committers_are_refused(
         ChosenFiles(open_table(spark, path)).index([])
 
 
+@pytest.mark.matrix
 def test_an_untested_delta_is_refused_but_by_public_api(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,7 +11,7 @@ from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.reading.quick_forms import contained, predicate_bits, quick_decimals
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [pytest.mark.usefixtures("compiled"), pytest.mark.matrix]
 
 TEXTS = (
     "",

@@ -29,7 +29,10 @@ from tests.spark.writers import (
     spec_for,
 )
 
-pytestmark = pytest.mark.usefixtures("interpreted")  # a thousand commits of plans that are new each time
+pytestmark = [
+    pytest.mark.usefixtures("interpreted"),  # a thousand commits of plans that are new each time
+    pytest.mark.matrix,
+]
 ROOT = str(Path(__file__).resolve().parents[2])
 PLAIN: dict[str, str] = {}
 VECTORS = {"delta.enableDeletionVectors": "true"}

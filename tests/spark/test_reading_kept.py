@@ -22,6 +22,8 @@ from zorder_pipeline.reading.session import zone_of
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
 
+pytestmark = pytest.mark.matrix
+
 
 def _same(spark: SparkSession, path: str, state: str, condition: str) -> int:
     """How many rows a scan gives, which are those of a plain read."""

@@ -32,6 +32,7 @@ def table(spark: SparkSession, tmp_path: Path) -> Iterator[tuple[str, str]]:
         spark.catalog.dropTempView("ids")
 
 
+@pytest.mark.matrix
 def test_a_view_of_a_frame_is_read_as_it_is_now(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
     spark.read.format("delta").load(path).createOrReplaceTempView("v")
@@ -45,6 +46,7 @@ def test_a_view_of_a_frame_is_read_as_it_is_now(spark: SparkSession, table: tupl
     assert [one.collect() for one in found] == [[(20, 20, 10)], [(6, 20, 10)]]
 
 
+@pytest.mark.matrix
 def test_a_view_of_another_schema_is_left_to_spark(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
     spark.read.format("delta").load(path).createOrReplaceTempView("v")
@@ -94,6 +96,7 @@ def test_files_are_chosen_by_the_clock_that_rows_are(spark: SparkSession, table:
         assert files_of(zorder_pipeline.sql(spark, filled[0], state=state)) < 5  # still through statistics
 
 
+@pytest.mark.matrix
 def test_what_a_query_asks_of_the_session_is_asked_when_it_runs(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
     condition = f"c = current_schema() OR (id > 5 AND {LATE})"
@@ -125,6 +128,7 @@ PLACES = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("place", [*PLACES[:3], *(pytest.param(place, marks=pytest.mark.slow) for place in PLACES[3:])])
 def test_every_place_of_a_query_sees_the_same_version(
     spark: SparkSession, table: tuple[str, str], tmp_path: Path, place: str

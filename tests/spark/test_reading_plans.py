@@ -150,6 +150,7 @@ SMALLER = [
 BOUNDS = "a.id > (SELECT min(id) FROM planes) AND b.id < (SELECT max(id) FROM planes)"
 
 
+@pytest.mark.matrix
 def test_a_copied_relation_s_condition_is_none_of_a_merged_subquery(
     spark: SparkSession, table: tuple[str, str]
 ) -> None:
@@ -159,6 +160,7 @@ def test_a_copied_relation_s_condition_is_none_of_a_merged_subquery(
         assert len(same_answer(spark, statement, table[1])) == 20
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("statement", SMALLER)
 def test_tables_behind_names_and_in_subqueries_are_read_in_part(
     spark: SparkSession, table: tuple[str, str], statement: str
@@ -217,6 +219,7 @@ def sums(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple
     return path, state
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("kept", "condition", "files"), FOUND)
 def test_expressions_are_found_again_where_they_mean_the_same(
     spark: SparkSession, sums: tuple[str, str], kept: str, condition: str, files: int
@@ -225,6 +228,7 @@ def test_expressions_are_found_again_where_they_mean_the_same(
         assert read_alike(spark, *sums, condition) == files, kept
 
 
+@pytest.mark.matrix
 def test_fields_are_found_whatever_else_is_read_of_their_struct(spark: SparkSession, sums: tuple[str, str]) -> None:
     path, state = sums
     with session_conf(spark, UTC):
@@ -234,6 +238,7 @@ def test_fields_are_found_whatever_else_is_read_of_their_struct(spark: SparkSess
             assert files_of(zorder_pipeline.sql(spark, statement, state=state)) == 1
 
 
+@pytest.mark.matrix
 def test_what_is_cached_has_its_meaning_too(spark: SparkSession, sums: tuple[str, str], tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     with session_conf(spark, UTC):
@@ -247,6 +252,7 @@ def test_what_is_cached_has_its_meaning_too(spark: SparkSession, sums: tuple[str
         assert zorder_pipeline.explain(spark, path, "s.l LIKE '%at%'", state=state).files_read == 1
 
 
+@pytest.mark.matrix
 def test_a_folder_that_is_put_back_is_looked_at_anew(spark: SparkSession, tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     spark.range(10).coalesce(1).write.format("delta").save(path)
@@ -260,6 +266,7 @@ def test_a_folder_that_is_put_back_is_looked_at_anew(spark: SparkSession, tmp_pa
         time.sleep(0.01)
 
 
+@pytest.mark.matrix
 def test_another_meaning_of_casts_has_no_statistics(spark: SparkSession, table: tuple[str, str]) -> None:
     path, state = table
     with session_conf(spark, UTC):
@@ -268,6 +275,7 @@ def test_another_meaning_of_casts_has_no_statistics(spark: SparkSession, table: 
             assert _read(spark, table, "CAST(arr AS STRING) = '[1,]'") == 4
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(
     ("zone", "moment", "condition"),
     [

@@ -107,6 +107,7 @@ def test_statements_of_every_shape_give_what_spark_gives(
         same_answer(spark, statement, table[1])
 
 
+@pytest.mark.matrix
 def test_a_table_of_the_same_last_name_is_another(spark: SparkSession, table: tuple[str, str], tmp_path: Path) -> None:
     other = f"parquet.`{tmp_path}/shapes`"
     spark.sql("SELECT CAST(id AS STRING) id, 'late' c FROM range(0, 40)").write.parquet(f"{tmp_path}/shapes")
@@ -131,6 +132,7 @@ CONSTANTS = [
 ]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize(("conf", "condition"), CONSTANTS)
 @pytest.mark.parametrize("also", [pytest.param("", marks=pytest.mark.slow), f" AND {LATE}"])
 def test_constants_are_what_spark_makes_of_them(
@@ -140,6 +142,7 @@ def test_constants_are_what_spark_makes_of_them(
         read_alike(spark, *table, condition + also, "shapes")
 
 
+@pytest.mark.matrix
 def test_days_that_begin_twice_are_no_ranges_of_instants(spark: SparkSession, tmp_path: Path) -> None:
     with session_conf(spark, {"spark.sql.session.timeZone": "America/St_Johns"}):
         for place, moment, condition in (
@@ -151,6 +154,7 @@ def test_days_that_begin_twice_are_no_ranges_of_instants(spark: SparkSession, tm
             assert zorder_pipeline.scan(spark, path, condition).count() == 1
 
 
+@pytest.mark.matrix
 def test_statistics_of_another_kind_of_timestamp_do_not_count(spark: SparkSession, tmp_path: Path) -> None:
     path, state, condition = f"{tmp_path}/t", f"{tmp_path}/s", "CAST(s AS TIMESTAMP) >= '2024-01-01 00:00:00'"
     with session_conf(spark, UTC):
@@ -161,6 +165,7 @@ def test_statistics_of_another_kind_of_timestamp_do_not_count(spark: SparkSessio
             assert zorder_pipeline.scan(spark, path, condition, state=state).count() == 1
 
 
+@pytest.mark.matrix
 def test_a_state_that_cannot_be_read_leaves_delta_s_own_statistics(
     spark: SparkSession, table: tuple[str, str], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -172,6 +177,7 @@ def test_a_state_that_cannot_be_read_leaves_delta_s_own_statistics(
     assert "cannot be read, so Delta's own statistics have to do" in caplog.text
 
 
+@pytest.mark.matrix
 def test_a_text_that_is_no_utf8_has_no_statistics_and_its_neighbours_do(spark: SparkSession, tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     with session_conf(spark, UTC):
@@ -181,6 +187,7 @@ def test_a_text_that_is_no_utf8_has_no_statistics_and_its_neighbours_do(spark: S
         assert zorder_pipeline.scan(spark, path, LATE, state=state).count() == 1
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("name", ["length", "min"])
 def test_functions_in_the_place_of_spark_s_own_are_not_taken_for_them(
     spark: SparkSession, table: tuple[str, str], name: str
@@ -200,6 +207,7 @@ def test_functions_in_the_place_of_spark_s_own_are_not_taken_for_them(
         catalog.dropTempFunction(name, True)
 
 
+@pytest.mark.matrix
 def test_a_path_that_looks_for_a_session_s_functions_first_is_such_a_session(
     spark: SparkSession, table: tuple[str, str]
 ) -> None:
@@ -218,6 +226,7 @@ def test_a_path_that_looks_for_a_session_s_functions_first_is_such_a_session(
             spark.sql("SET PATH = DEFAULT_PATH")
 
 
+@pytest.mark.matrix
 def test_what_fails_on_a_row_is_gathered_once(spark: SparkSession, tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     with session_conf(spark, UTC | {"spark.sql.ansi.enabled": "true"}):
@@ -233,6 +242,7 @@ def test_what_fails_on_a_row_is_gathered_once(spark: SparkSession, tmp_path: Pat
             assert zorder_pipeline.scan(spark, path, condition, state=state).count() == 1
 
 
+@pytest.mark.matrix
 def test_files_that_cannot_be_read_are_an_error_and_not_without_statistics(spark: SparkSession, tmp_path: Path) -> None:
     path, state = f"{tmp_path}/t", f"{tmp_path}/s"
     with session_conf(spark, UTC):
@@ -245,6 +255,7 @@ def test_files_that_cannot_be_read_are_an_error_and_not_without_statistics(spark
             gather_statistics(spark, snapshot, features, state)
 
 
+@pytest.mark.matrix
 def test_a_session_that_tells_char_from_string_is_told_so(spark: SparkSession, tmp_path: Path) -> None:
     spark.sql(f"CREATE TABLE delta.`{tmp_path}/t` (c CHAR(5), i INT) USING delta")
     spark.sql(f"INSERT INTO delta.`{tmp_path}/t` VALUES ('a', 1)")

@@ -20,6 +20,8 @@ from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+pytestmark = pytest.mark.matrix
+
 ROWS = """SELECT id, date_add(DATE'2018-01-01', CAST(id AS INT)) d, timestamp_seconds(1514764800 + id * 86400) ts,
  TIMESTAMP_NTZ'2018-01-01 00:00:00' + make_dt_interval(CAST(id AS INT)) n, lpad(id, 4, '0') s FROM range(1600)"""
 UNITS = {"YEAR": 12, "QUARTER": 3, "MM": 1}

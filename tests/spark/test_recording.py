@@ -48,6 +48,7 @@ def test_executions_become_queries_of_the_state(
     assert not list((tmp_path / "spool").iterdir())
 
 
+@pytest.mark.matrix
 def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: SparkSession, tmp_path: Path) -> None:
     path, state, late = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%late%'"
     rows = spark.range(20).selectExpr("id", "IF(id < 5, 'late', 'x') AS c").repartitionByRange(4, "id")
@@ -64,6 +65,7 @@ def test_scans_by_statistics_of_ours_are_queries_and_rewrites_are_none(spark: Sp
     ]
 
 
+@pytest.mark.matrix
 def test_a_recording_of_other_tables_takes_nothing_of_another(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -95,6 +97,7 @@ def test_what_an_ended_process_left_is_taken_up(spark: SparkSession, tmp_path: P
     assert [query.predicate.to_sql() for query in stored_log(spark, state).queries] == ["id = 1"]
 
 
+@pytest.mark.matrix
 def test_what_cannot_be_written_waits_and_costs_the_work_nothing(spark: SparkSession, tmp_path: Path) -> None:
     state, spool = str(tmp_path / "state"), tmp_path / "spool"
     path = str(tmp_path / "state_of_the_art" / "t")  # is not in the state, and so is recorded

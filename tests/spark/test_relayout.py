@@ -143,6 +143,7 @@ def test_partitions_where_and_new_files(spark: SparkSession, tmp_path: Path) -> 
         relayout(spark, make(spark, tmp_path / "plain"), spec, where="p = 1")
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("committer", ["transaction", "public"])
 def test_a_condition_that_asks_for_more_than_the_partition_columns_is_refused(
     spark: SparkSession, tmp_path: Path, committer: str
@@ -170,6 +171,7 @@ def test_a_condition_that_asks_for_more_than_the_partition_columns_is_refused(
         assert {files.partitions[i] for i in np.flatnonzero(found)} == {("1",), ("2",)}
 
 
+@pytest.mark.matrix
 def test_half_of_the_rows_in_one_key_are_dealt_out_evenly(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "skew")
     spark.range(6000).selectExpr("IF(id < 3000, 77, id - 3000) AS k", "id").repartition(5).write.format("delta").save(
@@ -246,6 +248,7 @@ def test_row_ids_change_feed_and_streams_do_not_notice(spark: SparkSession, tmp_
     assert stream() == 3000
 
 
+@pytest.mark.matrix
 def test_generated_columns(spark: SparkSession, tmp_path: Path) -> None:
     from delta.tables import DeltaTable
 
@@ -265,6 +268,7 @@ def test_a_liquid_table_is_refused_with_advice(spark: SparkSession, tmp_path: Pa
     assert open_table(spark, make(spark, tmp_path / "plain")).unsupported() is None
 
 
+@pytest.mark.matrix
 def test_a_table_of_delta_rs(spark: SparkSession, tmp_path: Path) -> None:
     path = str(tmp_path / "rs")
     table = pa.table(
@@ -353,6 +357,7 @@ relayout(spark, {path!r}, spec_for("k"), progress=progress)
 """
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("moment", ["writing", pytest.param("committed", marks=pytest.mark.slow)])
 def test_a_killed_relayout_leaves_a_whole_table(spark: SparkSession, tmp_path: Path, moment: str) -> None:
     path = make(spark, tmp_path / "t")

@@ -18,6 +18,8 @@ from zorder_pipeline.relayout import renames
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.report.facts import Facts
 
+pytestmark = pytest.mark.matrix
+
 SETTINGS = pipeline.LearnSettings(trials=40, target_file_rows=500)
 GATE = GateSettings(queries_per_day=1e6, min_new_data_bytes=0, costs=CostModel(per_opened_file=0.0))
 

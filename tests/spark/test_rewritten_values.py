@@ -24,6 +24,8 @@ from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import PUBLIC, forget_snapshots, open_table
 from zorder_pipeline.relayout.verify import content_hash
 
+pytestmark = pytest.mark.matrix
+
 SPEC = spec_for("k")
 COMMITTERS = ("auto", pytest.param(PUBLIC, marks=pytest.mark.slow))
 

@@ -17,6 +17,8 @@ from zorder_pipeline.reading.relations import analysed, optimized, scans
 from zorder_pipeline.reading.unprepared import unprepared
 from zorder_pipeline.relayout.session_conf import set_for_a_while
 
+pytestmark = pytest.mark.matrix
+
 NAME, OTHER = "spark.sql.files.maxRecordsPerFile", "spark.sql.parquet.filterPushdown"
 
 

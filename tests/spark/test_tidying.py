@@ -16,6 +16,8 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.rewriting import tidying
 from zorder_pipeline.state.ledger import Ledger
 
+pytestmark = pytest.mark.matrix
+
 DONE = {"files_removed": 3, "files_added": 1, "bytes_rewritten": 10, "rows": 5, "seconds": 2.0}
 
 

@@ -11,6 +11,8 @@ from pyspark.sql import functions as F
 
 from zorder_pipeline.reading.wide_decimals import as_double, wide_decimal
 
+pytestmark = pytest.mark.matrix
+
 QUICK = (
     *("price / amount", "price * rate", "price * (1 - rate)", "price * amount", "-price / (amount + 3)"),
     *("tiny / long", "long * long", "tiny * tiny", "long / tiny2", "amount / price", "s.`in side` / amount"),

@@ -43,6 +43,7 @@ def db(rows: pa.Table) -> Iterator[duckdb.DuckDBPyConnection]:
         yield db
 
 
+@pytest.mark.matrix
 def test_every_line_item_is_there_once_with_what_belongs_to_it(
     rows: pa.Table, db: duckdb.DuckDBPyConnection, lineitem: duckdb.DuckDBPyConnection
 ) -> None:
