@@ -107,10 +107,15 @@ class DeltaSparkResource(LazyPySparkResource):
 
 @dataclass(frozen=True)
 class Shelf:
-    """One table's place among the assets: its configuration and the keys of its stages."""
+    """One table's place among the assets: its configuration and the keys of its stages.
+
+    Attributes:
+        gone: it was taken out of the configuration after a run of its stages was planned, see `planned_jobs`.
+    """
 
     config: PipelineConfig
     table: TableConfig
+    gone: bool = False
 
     def key(self, stage: str) -> AssetKey:
         """``[table, stage]``."""

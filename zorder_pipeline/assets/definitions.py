@@ -21,7 +21,7 @@ from dagster import (
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
 
-from zorder_pipeline.config import PipelineConfig, ScheduleConfig, config_file, load_config
+from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig, config_file, load_config
 from zorder_pipeline.model.places import local_path
 
 from .approval import APPROVAL_JOB, approval_job
@@ -34,9 +34,10 @@ from .gate import cost_benefit
 from .history import history
 from .layout import bit_allocation
 from .partitions import PARTITIONS, clustered_partitions
+from .planned import NIGHTLY_JOB, planned_jobs
 from .query_log import query_log
 from .relayout import clustered_table
-from .sensors import chain_job, sensors, triggered
+from .sensors import chain_job, sensors
 from .source import data_table
 from .stored_values import StoredValues
 from .upstream import has_partitions
@@ -52,7 +53,6 @@ STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
 )
 """The chain of one table, in order; `query_log` comes before it and the nightly budget before its last, for all."""
 
-NIGHTLY_JOB = "nightly_relayout"
 UNSCHEDULED = ScheduleConfig(cron="0 2 * * *")
 
 
@@ -74,9 +74,12 @@ def build_definitions(config: PipelineConfig) -> Definitions:
 
 
 def _build(config: PipelineConfig) -> Definitions:
+    planned = planned_jobs(config)
     shelves = [Shelf(config, table) for table in config.tables]
-    nightly = [shelf for shelf in shelves if shelf.table.schedule is None]
-    own = [shelf for shelf in shelves if shelf.table.schedule is not None or triggered(shelf.table)]
+    gone = {name for names in planned.values() for name in names} - {table.name for table in config.tables}
+    shelves += [Shelf(config, TableConfig(name=name, catalog=name), gone=True) for name in sorted(gone)]
+    nightly = [shelf for shelf in shelves if shelf.table.name in planned[NIGHTLY_JOB]]
+    own = [shelf for shelf in shelves if chain_job(shelf.table.name) in planned]
     own_jobs = [_own_job(shelf) for shelf in own]
     jobs, schedules = list(own_jobs), []
     for shelf, job in zip(own, own_jobs, strict=True):

@@ -21,6 +21,11 @@ if TYPE_CHECKING:
 
 __all__ = ["correlation_graph", "feature_candidates"]
 
+GONE = (
+    "is no longer in tables.yaml and stays as it is; press Reload in Dagster's UI (Deployment), so that no run is "
+    "planned for it"
+)
+
 
 def feature_candidates(shelf: Shelf) -> AssetsDefinition:
     """The asset ``feature_candidates``: an `AnalysedTable`, or nothing when no query can be used."""
@@ -48,6 +53,9 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline.pipeline.renames import queries_of
         from zorder_pipeline.relayout.snapshot import open_table
 
+        if shelf.gone:
+            _skipped(context, shelf, f"{table.name} {GONE}", {})
+            return
         with told(context, table.name):
             snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
             queries = queries_of(log, [table.name], snapshot)
