@@ -254,6 +254,8 @@ def test_figures_for_alerting(night: Night) -> None:
     figures = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
     assert float(figures["zorder_log_statements"]) == 331
     assert float(figures['zorder_check_passed{table="sales",check="row_count_unchanged"}']) == 1
+    checked = float(figures['zorder_check_timestamp_seconds{table="sales",check="row_count_unchanged"}'])
+    assert checked >= float(figures['zorder_relaid_timestamp_seconds{table="sales"}'])  # not when it was planned
     assert float(figures['zorder_decision{table="seldom",decision="declined"}']) == 1
     assert float(figures['zorder_decision{table="unasked",decision="not_asked"}']) == 1
     assert float(figures['zorder_relaid_timestamp_seconds{table="sales"}']) > 1.7e9

@@ -96,6 +96,16 @@ def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSess
     assert undone.decision.reasons[0].startswith("another job keeps undoing the layout: OPTIMIZE")
 
 
+def test_what_is_carried_out_a_second_time_says_that_it_is_done(spark: SparkSession, tmp_path: Path) -> None:
+    """As by Materialize on `clustered_table` alone; it told that the rewrite is worth it, and why."""
+    path = make(spark, tmp_path / "t")
+    judged = pipeline.judge_table(spark, path, promising(spark, path), gate=BUSY)
+    assert pipeline.carry_out(spark, judged).decision == "applied"
+    again = pipeline.carry_out(spark, judged)
+    assert (again.decision, again.gate["cause"]) == ("nothing_to_do", "nothing_new")
+    assert again.reasons == ("what was approved is done already: no file is left that it would rewrite",)
+
+
 @pytest.mark.slow
 def test_small_files_are_merged_where_no_layout_helps_and_that_pays(spark: SparkSession, tmp_path: Path) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")

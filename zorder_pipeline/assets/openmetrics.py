@@ -147,12 +147,12 @@ def _check(seen: _Seen, key: AssetKey, name: str, label: dict[str, str]) -> Iter
     if found is not None and found.status not in EVALUATED:  # only planned, by a run that declined or failed
         older = seen.instance.event_log_storage.get_asset_check_execution_history(check, 1, status=EVALUATED)
         found = older[0] if older else None
-    event = found.event.dagster_event if found is not None and found.event is not None else None
-    if found is None or event is None:
+    entry = found.event if found is not None else None
+    if entry is None or entry.dagster_event is None:
         return
-    passed = event.asset_check_evaluation_data.passed
+    passed = entry.dagster_event.asset_check_evaluation_data.passed
     yield _Sample("zorder_check_passed", label | {"check": name}, float(passed))
-    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, found.create_timestamp)
+    yield _Sample("zorder_check_timestamp_seconds", label | {"check": name}, entry.timestamp)
 
 
 def _facts(note: Any) -> dict[str, Any]:

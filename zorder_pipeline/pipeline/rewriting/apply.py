@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["applied", "apply", "carry_out", "dry_result"]
 
+DONE_BEFORE = "what was approved is done already: no file is left that it would rewrite"
+
 
 def apply(
     spark: SparkSession,
@@ -143,9 +145,11 @@ def carry_out(
         if done.committed:
             _entered(books, judged, done)
         books.close()
+    if not done.committed and not done.held:
+        decision = replace(decision, cause="nothing_new")
+        return replace(result_of(done, "nothing_to_do", (DONE_BEFORE,)), gate=decision.to_json())
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
-    became = "applied" if done.committed else "postponed" if done.held else "nothing_to_do"
-    return replace(result_of(done, became, reasons), gate=said)
+    return replace(result_of(done, "applied" if done.committed else "postponed", reasons), gate=said)
 
 
 def _entered(books: Booking, judged: Judgement, done: RelayoutResult) -> None:
