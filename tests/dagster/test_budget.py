@@ -23,7 +23,7 @@ from dagster import (
 
 from zorder_pipeline.assets import budget
 from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, nightly_budget, offers
-from zorder_pipeline.assets.common import POOL, QUERY_LOG, Shelf
+from zorder_pipeline.assets.common import POOL, QUERY_LOG, VALUES, Shelf
 from zorder_pipeline.assets.records import Judged
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.decision import APPROVE, Decision
@@ -61,7 +61,7 @@ def definitions(
     def stages(shelf: Shelf) -> list[Any]:
         name = shelf.table.name
 
-        @asset(key=shelf.key("cost_benefit"), deps=[QUERY_LOG], op_tags=BEFORE, pool=POOL)
+        @asset(key=shelf.key("cost_benefit"), deps=[QUERY_LOG], op_tags=BEFORE, pool=POOL, io_manager_key=VALUES)
         def judge() -> Judged:
             if name == "broken":
                 raise Failure("no such table")
@@ -70,15 +70,15 @@ def definitions(
         judged = AssetIn(key=shelf.key("cost_benefit"))
 
         @asset(key=shelf.key("clustered_table"), deps=[BUDGET], ins={"judged": judged}, op_tags=AFTER, pool=POOL)
-        def relay(context, io_manager: ResourceParam[IOManager], judged: Judged) -> None:  # type: ignore[no-untyped-def]
-            seen[name] = granted(context, io_manager, shelf, judged.judgement).outcome
+        def relay(context, zorder_values: ResourceParam[IOManager], judged: Judged) -> None:  # type: ignore[no-untyped-def]
+            seen[name] = granted(context, zorder_values, shelf, judged.judgement).outcome
 
         return [judge, relay]
 
     chains = [made for shelf in shelves for made in stages(shelf)]
     return Definitions(
         assets=[log, *chains, offers(shelves), nightly_budget(config, shelves)],
-        resources={"io_manager": FilesystemIOManager(base_dir=str(folder))},
+        resources={VALUES: FilesystemIOManager(base_dir=str(folder))},
         executor=in_process_executor,
     )
 

@@ -25,11 +25,15 @@ from dagster._core.definitions.observe import observe
 from dagster._core.instance.config import PoolGranularity
 from dagster.components.testing import create_defs_folder_sandbox
 from deltalake import write_deltalake
+from pyspark.errors import AnalysisException
 
+from zorder_pipeline import pipeline
 from zorder_pipeline.assets import STAGES, build_definitions, config_file, load_definitions
 from zorder_pipeline.assets.budget import BUDGET
+from zorder_pipeline.assets.common import DeltaSparkResource
 from zorder_pipeline.assets.component import ZorderTables
 from zorder_pipeline.assets.definitions import storage_folder
+from zorder_pipeline.assets.events import sentence_of
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, ScheduleConfig, TableConfig
 from zorder_pipeline.errors import ConfigError
 
@@ -122,6 +126,21 @@ def test_a_plan_can_be_approved_in_the_launchpad(two_tables: Definitions) -> Non
             two_tables.resolve_job_def("answer_approval").execute_in_process(run_config=wrong, instance=instance)
 
 
+def test_an_answer_that_spark_fails_is_one_sentence(two_tables: Definitions, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise AnalysisException("[DELTA_TABLE_NOT_FOUND] the state's approvals are gone")
+
+    monkeypatch.setattr(DeltaSparkResource, "session", None)
+    monkeypatch.setattr(pipeline, "answer_request", fail)
+    answer = {"ops": {"answer": {"config": {"table": "sales"}}}}
+    with DagsterInstance.ephemeral() as instance:
+        ended = two_tables.resolve_job_def("answer_approval").execute_in_process(
+            run_config=answer, instance=instance, raise_on_error=False
+        )
+    (failed,) = (event for event in ended.all_events if event.is_step_failure)
+    assert sentence_of(failed).startswith("sales: ")
+
+
 def test_the_component_is_scaffolded_and_makes_the_definitions() -> None:
     with create_defs_folder_sandbox() as sandbox:
         folder = sandbox.scaffold_component(component_cls=ZorderTables, scaffold_params={})
@@ -130,6 +149,31 @@ def test_the_component_is_scaffolded_and_makes_the_definitions() -> None:
             assert isinstance(component, ZorderTables)
             keys = made.resolve_asset_graph().materializable_asset_keys
             assert AssetKey(["my_table", "clustered_table"]) in keys
+
+
+def test_a_project_s_own_resources_stand_beside_the_component_s() -> None:
+    """Of one name they were refused: "Definitions objects 0 and 1 have different resources with same key 'spark'"."""
+    with create_defs_folder_sandbox() as sandbox:
+        sandbox.scaffold_component(component_cls=ZorderTables, scaffold_params={}, defs_path="lake")
+        (sandbox.defs_folder_path / "own.py").write_text(OWN)
+        with sandbox.build_all_defs() as made:
+            Definitions.validate_loadable(made)
+            keys = made.resolve_asset_graph().materializable_asset_keys
+            assert {AssetKey("mine"), AssetKey(["my_table", "clustered_table"])} <= keys
+
+
+OWN = """
+import dagster
+
+@dagster.asset(required_resource_keys={"spark"})
+def mine():
+    return 1
+
+@dagster.definitions
+def defs():
+    own = {"spark": dagster.ResourceDefinition.none_resource(), "io_manager": dagster.mem_io_manager}
+    return dagster.Definitions([mine], resources=own)
+"""
 
 
 def test_correctness_checks_block_and_the_promise_warns(two_tables: Definitions) -> None:

@@ -7,11 +7,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from dagster import DagsterInstance, materialize
+from dagster import DagsterInstance, materialize, mem_io_manager
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.assets import query_log as logs_asset
-from zorder_pipeline.assets.common import DeltaSparkResource
+from zorder_pipeline.assets.common import VALUES, DeltaSparkResource
 from zorder_pipeline.assets.query_log import query_log, read_logs
 from zorder_pipeline.config import PipelineConfig, TableConfig, load_config
 from zorder_pipeline.errors import LogError
@@ -64,7 +64,8 @@ def test_two_configurations_with_one_instance_are_told(monkeypatch: pytest.Monke
 
     def warned(state: str, instance: DagsterInstance) -> list[str]:
         asset = query_log(PipelineConfig(tables=(TableConfig(name="t", location="/nowhere"),), state=state))
-        done = materialize([asset], instance=instance, resources={"spark": DeltaSparkResource(spark_config={})})
+        resources = {"zorder_spark": DeltaSparkResource(spark_config={}), VALUES: mem_io_manager}
+        done = materialize([asset], instance=instance, resources=resources)
         messages = (entry.user_message for entry in instance.all_logs(done.run_id) if not entry.is_dagster_event)
         return [message for message in messages if "configurations share" in message]
 

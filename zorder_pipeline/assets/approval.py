@@ -1,12 +1,11 @@
 """Manual approval from the UI: a job whose launchpad takes the table and yes or no."""
 
-from dagster import Config, Failure, JobDefinition, OpExecutionContext, in_process_executor, job, op
+from dagster import Config, JobDefinition, OpExecutionContext, in_process_executor, job, op
 from pydantic import Field
 
 from zorder_pipeline.config import PipelineConfig
-from zorder_pipeline.errors import ZorderError
 
-from .common import POOL, DeltaSparkResource
+from .common import POOL, DeltaSparkResource, told
 
 __all__ = ["APPROVAL_JOB", "HOW", "Answer", "approval_job"]
 
@@ -31,22 +30,20 @@ def approval_job(settings: PipelineConfig) -> JobDefinition:
         pool=POOL,
         description="Approves or rejects the plan that waits for a table, as zorder approve does.",
     )
-    def _answer(context: OpExecutionContext, config: Answer, spark: DeltaSparkResource) -> None:
+    def _answer(context: OpExecutionContext, config: Answer, zorder_spark: DeltaSparkResource) -> None:
         from zorder_pipeline import pipeline
 
-        try:
-            told = pipeline.answer_request(
-                spark.session,
+        with told(context, config.table):
+            answered = pipeline.answer_request(
+                zorder_spark.session,
                 settings.state,
                 config.table,
                 config.plan_id or None,
                 reject=not config.approve,
                 by=config.by or "the Dagster UI",
             )
-        except ZorderError as error:
-            raise Failure(f"{config.table}: {error}", allow_retries=False) from error
-        context.log.info(f"{told.table}: plan {told.plan_id} is {told.status}; the table's next run acts on it")
-        context.add_output_metadata({"table": told.table, "plan": told.plan_id, "status": told.status})
+        context.log.info(f"{answered.table}: plan {answered.plan_id} is {answered.status}; its next run acts on it")
+        context.add_output_metadata({"table": answered.table, "plan": answered.plan_id, "status": answered.status})
 
     @job(
         name=APPROVAL_JOB,

@@ -20,7 +20,7 @@ from dagster import (
 from zorder_pipeline import __version__
 from zorder_pipeline.config import PipelineConfig
 
-from .common import QUERY_LOG, Shelf, backoff, code_reference
+from .common import QUERY_LOG, VALUES, Shelf, backoff, code_reference
 from .events import spoken
 from .metadata import md, md_table
 from .records import Night
@@ -64,7 +64,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
     """The asset ``nightly_budget``: the tables' judgements after the budget was shared out, by table."""
 
     def _nightly_budget(
-        context: AssetExecutionContext, io_manager: ResourceParam[IOManager]
+        context: AssetExecutionContext, zorder_values: ResourceParam[IOManager]
     ) -> Iterator[Output[Night]]:
         from zorder_pipeline import pipeline
 
@@ -72,7 +72,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
             context.log.info(f"waiting for the judgement of {', '.join(left)}")
             wait = backoff(*WAITS, context.retry_number)
             raise RetryRequested(max_retries=context.retry_number + 1, seconds_to_wait=wait)
-        judged = _judgements(context, io_manager, shelves)
+        judged = _judgements(context, zorder_values, shelves)
         shared = pipeline.share_budget(list(judged.values()), config.budget_core_hours)
         found = dict(zip(judged, shared, strict=True))
         for one in shared:
@@ -84,6 +84,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
         deps=[OFFERS, QUERY_LOG],
         group_name=GROUP,
         kinds={"python"},
+        io_manager_key=VALUES,
         op_tags=NOW,
         code_version=__version__,
         metadata=code_reference(_nightly_budget),

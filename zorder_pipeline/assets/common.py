@@ -22,6 +22,7 @@ from dagster import (
     FreshnessPolicy,
     InitResourceContext,
     LocalFileCodeReference,
+    OpExecutionContext,
     RetryRequested,
     RunRecord,
     RunsFilter,
@@ -46,6 +47,7 @@ __all__ = [
     "QUERY_LOG",
     "REQUEST",
     "TABLES",
+    "VALUES",
     "DeltaSparkResource",
     "Shelf",
     "backoff",
@@ -60,6 +62,9 @@ __all__ = [
 QUERY_LOG = AssetKey("query_log")
 POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
+VALUES = "zorder_values"
+"""The resource that keeps assets' values; this and `zorder_spark` are called so that a project's own resources, which
+often are `spark` and `io_manager`, can stand beside them."""
 REQUEST = "zorder/request"
 """Tag of the runs that a sensor's request led to."""
 TABLES = "zorder/tables"
@@ -151,6 +156,7 @@ def stage_asset(
             tags=shelf.tags(stage),
             code_version=f"{__version__}-{settings}",
             pool=POOL,
+            io_manager_key=VALUES,
             backfill_policy=BackfillPolicy.single_run(),
             metadata=metadata | code_reference(function),
             **options,
@@ -194,7 +200,7 @@ def newest_observation(instance: DagsterInstance, key: AssetKey) -> EventLogReco
 
 
 @contextlib.contextmanager
-def told(context: AssetExecutionContext, about: str) -> Iterator[None]:
+def told(context: AssetExecutionContext | OpExecutionContext, about: str) -> Iterator[None]:
     """Turn an expected error, or one of Spark's, into the run's failure sentence; only a lost race is tried again.
 
     Args:

@@ -27,7 +27,7 @@ from zorder_pipeline.model.places import local_path
 from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
-from .common import QUERY_LOG, TABLES, DeltaSparkResource, Shelf
+from .common import QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf
 from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
@@ -108,8 +108,8 @@ def _build(config: PipelineConfig) -> Definitions:
         schedules=schedules,
         sensors=watching,
         resources={
-            "spark": DeltaSparkResource(spark_config=config.spark.settings),
-            "io_manager": StoredValues(base_dir=storage_folder(config), state=config.state),
+            "zorder_spark": DeltaSparkResource(spark_config=config.spark.settings),
+            VALUES: StoredValues(base_dir=storage_folder(config), state=config.state),
         },
         executor=in_process_executor,
     )

@@ -46,7 +46,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         ),
     )
     def _feature_candidates(
-        context: AssetExecutionContext, spark: DeltaSparkResource, log: QueryLog
+        context: AssetExecutionContext, zorder_spark: DeltaSparkResource, log: QueryLog
     ) -> Iterator[Output[AnalysedTable]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.pipeline.learning import drawing
@@ -57,20 +57,24 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             _skipped(context, shelf, f"{table.name} {GONE}", {})
             return
         with told(context, table.name):
-            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
+            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
             queries = queries_of(log, [table.name], snapshot)
-            settings = learn_settings(table, redact_key(spark.session, config))
+            settings = learn_settings(table, redact_key(zorder_spark.session, config))
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, queries)
                 return
             try:
                 if snapshot.unsupported() is not None:
-                    _advised(context, shelf, pipeline.advise(spark.session, table.table, snapshot, log, table.name))
+                    _advised(
+                        context, shelf, pipeline.advise(zorder_spark.session, table.table, snapshot, log, table.name)
+                    )
                     return
                 say = shelf.saying(context)
-                layouts = pipeline.layouts_in_use(spark.session, snapshot, config.state, say)
-                analysis = pipeline.analyse(spark.session, snapshot, log, [table.name], settings, layouts=layouts)
+                layouts = pipeline.layouts_in_use(zorder_spark.session, snapshot, config.state, say)
+                analysis = pipeline.analyse(
+                    zorder_spark.session, snapshot, log, [table.name], settings, layouts=layouts
+                )
             except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
                 why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()
                 facts = _emptiness(snapshot.version) if empty else _asked(log, len(queries))

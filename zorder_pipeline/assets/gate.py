@@ -42,13 +42,13 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
         ),
     )
     def _cost_benefit(
-        context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
+        context: AssetExecutionContext, zorder_spark: DeltaSparkResource, plan: Plan
     ) -> Iterator[Output[Judged]]:
         from zorder_pipeline import pipeline
 
         with told(context, table.name):
             judged = pipeline.judge_table(
-                spark.session,
+                zorder_spark.session,
                 table.table,
                 plan,
                 name=table.name,

@@ -45,19 +45,22 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         ),
     )
     def _bit_allocation(
-        context: AssetExecutionContext, spark: DeltaSparkResource, analysed: AnalysedTable, features: SelectedFeatures
+        context: AssetExecutionContext,
+        zorder_spark: DeltaSparkResource,
+        analysed: AnalysedTable,
+        features: SelectedFeatures,
     ) -> Iterator[Output[Plan]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
-            key = redact_key(spark.session, shelf.config)
+            key = redact_key(zorder_spark.session, shelf.config)
             settings = learn_settings(table, key)
-            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
+            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
             if bits := table.layout.pinned_bits:
-                present = pipeline.present_plan(spark.session, snapshot, shelf.config.state)
+                present = pipeline.present_plan(zorder_spark.session, snapshot, shelf.config.state)
                 plan = pipeline.layout_by_hand(
-                    spark.session,
+                    zorder_spark.session,
                     table.table,
                     bits,
                     settings=settings,
@@ -77,7 +80,7 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 found = replace(analysed, features=features.analysis).analysis(snapshot)
                 earlier = _earlier(context, shelf)
                 plan, learned = pipeline.learn_tonight(
-                    spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
+                    zorder_spark.session, found, shelf.config.state, settings, progress, earlier, gate_settings(table)
                 )
                 facts = _plan_facts(plan, key) | _plane_facts(found, plan, learned, key)
                 facts |= _search_facts(plan, learned)

@@ -63,17 +63,17 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
         ),
     )
     def _clustered_partitions(
-        context: AssetExecutionContext, spark: DeltaSparkResource, plan: Plan
+        context: AssetExecutionContext, zorder_spark: DeltaSparkResource, plan: Plan
     ) -> Iterator[AssetMaterialization]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
-            snapshot = open_table(spark.session, table.table, committer=table.layout.committer)
+            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
             rows = pipeline.rows_by_partition(snapshot)
 
             outcomes = pipeline.apply_partitions(
-                spark.session,
+                zorder_spark.session,
                 table.table,
                 plan,
                 list(context.partition_keys),

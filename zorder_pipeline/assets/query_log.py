@@ -24,7 +24,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.stored import StoredLog
 
-from .common import POOL, QUERY_LOG, DeltaSparkResource, code_reference, freshness, told
+from .common import POOL, QUERY_LOG, VALUES, DeltaSparkResource, code_reference, freshness, told
 from .metadata import log_facts, percent
 from .source import observations
 
@@ -40,7 +40,9 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
 
     parsing = AssetCheckSpec(PARSE_RATE, asset=QUERY_LOG, description=check_parse_rate.__doc__)
 
-    def _query_log(context: AssetExecutionContext, spark: DeltaSparkResource) -> Iterator[Output[QueryLog] | Any]:
+    def _query_log(
+        context: AssetExecutionContext, zorder_spark: DeltaSparkResource
+    ) -> Iterator[Output[QueryLog] | Any]:
         from zorder_pipeline import pipeline
 
         if (other := _other_state(context.instance, config.state)) is not None:
@@ -51,8 +53,8 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         for seen in observations(config):  # before the tables' own assets start, whose data versions they are
             context.log_event(seen)
         with told(context, "query_log"):
-            added, log = read_logs(context, spark, config)
-            for name, count in pipeline.tidy_state(spark.session, config.state).items():
+            added, log = read_logs(context, zorder_spark, config)
+            for name, count in pipeline.tidy_state(zorder_spark.session, config.state).items():
                 context.log.info(f"merged {count:,} small files of the state's table {name}")
         new = {"new statements": added.log.lines, "new log files": added.files}
         facts = log_facts(log, config) | new | {STATE: config.state}
@@ -64,6 +66,7 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         group_name="query_log",
         kinds={"pyspark"},
         pool=POOL,
+        io_manager_key=VALUES,
         code_version=__version__,
         check_specs=[parsing],
         freshness_policy=freshness(config),
@@ -101,7 +104,7 @@ def check_parse_rate(log: QueryLog, least: float) -> AssetCheckResult:
 
 
 def read_logs(
-    context: AssetExecutionContext, spark: DeltaSparkResource, config: PipelineConfig
+    context: AssetExecutionContext, zorder_spark: DeltaSparkResource, config: PipelineConfig
 ) -> tuple[StoredLog, QueryLog]:
     """Add what is new in the configured logs to the state; returns that, and the queries of the retention time.
 
@@ -118,13 +121,13 @@ def read_logs(
         raise ConfigError("no query log is configured: name one under query_logs: in tables.yaml")
     there = f"{counted(len(config.tables), 'table')} and {counted(len(config.query_logs), 'query log')}"
     context.log.info(f"opening {there} in Spark")
-    known = pipeline.configured_tables(spark.session, config, context.log.warning)
+    known = pipeline.configured_tables(zorder_spark.session, config, context.log.warning)
     added, unread, places = [], [], [log.path for log in config.query_logs]
     for log in config.query_logs:
         source = pipeline.LogSource(log.path, log.format, log.dialect, log.time_zone)
         try:
             new = pipeline.ingest_into(
-                spark.session, config.state, [source], known, config.views, context.log.info, places
+                zorder_spark.session, config.state, [source], known, config.views, context.log.info, places
             )
             added.append(new)
         except LogError as error:
@@ -133,7 +136,9 @@ def read_logs(
     if unread and not added:
         raise unread[0]
     names = [table.name for table in config.tables]
-    return StoredLog.merged(added), pipeline.stored_log(spark.session, config.state, names, config.retention_days)
+    return StoredLog.merged(added), pipeline.stored_log(
+        zorder_spark.session, config.state, names, config.retention_days
+    )
 
 
 def _version(log: QueryLog) -> str:

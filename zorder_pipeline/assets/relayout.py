@@ -71,33 +71,35 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
     )
     def _clustered_table(
         context: AssetExecutionContext,
-        spark: DeltaSparkResource,
-        io_manager: ResourceParam[IOManager],
+        zorder_spark: DeltaSparkResource,
+        zorder_values: ResourceParam[IOManager],
         judged: Judged,
         analysed: AnalysedTable,
     ) -> Iterator[AssetMaterialization | Output[Relayout]]:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
-        tonight = granted(context, io_manager, shelf, judged.judgement)
+        tonight = granted(context, zorder_values, shelf, judged.judgement)
         with told(context, table.name):
-            earlier = _promises(context, spark.session, shelf, analysed.queries)
+            earlier = _promises(context, zorder_spark.session, shelf, analysed.queries)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return
         with told(context, table.name):
-            before = open_table(spark.session, table.table, committer=table.layout.committer)
-            result = yield from _carried_out(context, shelf, spark.session, tonight, bool(before.partition_columns))
+            before = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            result = yield from _carried_out(
+                context, shelf, zorder_spark.session, tonight, bool(before.partition_columns)
+            )
             if result.decision != "applied":
                 _declined(context, shelf, result, earlier)
                 return
-            after = open_table(spark.session, table.table, committer=table.layout.committer)
+            after = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
             yield from noted_changes(context, shelf, result, before, after)
             unseen, hashed = analysed.unseen, table.layout.verify == "hash"
             done = _measured(tonight, result, before, after, unseen, unseen.each(analysed.boxes), hashed)
             facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
             asked = [analysed.queries[i] for i in unseen.queries]
-            facts |= _promises(context, spark.session, shelf, asked, result.version)
+            facts |= _promises(context, zorder_spark.session, shelf, asked, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
             {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
         )
