@@ -6,6 +6,7 @@ Commands run here with what they would have found put in the place of Spark's wo
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -146,9 +147,16 @@ def test_the_ui_says_where_it_will_be_before_it_becomes_dagster(
     monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
     monkeypatch.setattr("os.execve", lambda *words: became.append(words))
     monkeypatch.setattr("os.dup2", lambda *ends: became.append(ends))
-    done = CliRunner().invoke(zorder, ["ui", "--port", "3210", "--json"])
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        refused = CliRunner().invoke(zorder, ["ui", "--port", str(port)])
+        assert not became
+        assert f"port {port} cannot be used (Address already in use)" in str(refused.exception or refused.output)
+    done = CliRunner().invoke(zorder, ["ui", "--port", str(port), "--json"])
     assert done.exception is None, done.output
-    assert json_printed("ui", done.stdout)["url"] == "http://127.0.0.1:3210"
+    assert json_printed("ui", done.stdout)["url"] == f"http://127.0.0.1:{port}"
     output_to_stderr, (program, words, environment) = became
     assert output_to_stderr == (2, 1)
     assert (Path(program).name, words[1]) == ("dagster", "dev")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -223,6 +224,7 @@ def ui(workdir: str, port: int, as_json: bool) -> None:
         raise ZorderError(
             f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
         )
+    _free(port)
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     program = Path(sys.executable).with_name("dagster")
     words = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
@@ -232,3 +234,20 @@ def ui(workdir: str, port: int, as_json: bool) -> None:
         print(json.dumps({"url": address, "dagster_home": str(home), "pid": os.getpid()}), flush=True)
         os.dup2(2, 1)  # Dagster's own lines go where other commands print theirs
     os.execve(words[0], words, environment)
+
+
+def _free(port: int) -> None:
+    """Refuse a port that is in use, before Dagster does: its daemon would go on without the UI, beside the first one.
+
+    Raises:
+        ZorderError: something listens there.
+    """
+    with socket.socket() as tried:
+        tried.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as the UI does: one that just ended is no reason
+        try:
+            tried.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise ZorderError(
+                f"port {port} cannot be used ({error.strerror}): open http://127.0.0.1:{port} if that is this UI, or "
+                "give another with --port"
+            ) from error
