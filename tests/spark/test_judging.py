@@ -308,6 +308,11 @@ def test_an_approved_merge_is_left_to_sessions_that_can_merge_files(spark: Spark
     assert (public.decision.cause, public.plan) == ("awaiting_approval", plan)
 
 
+def test_an_answer_where_no_plan_waits_says_so(spark: SparkSession, tmp_path: Path) -> None:
+    with pytest.raises(ZorderError, match="no plan of sales waits for approval, nor one of any other table"):
+        pipeline.answer_request(spark, str(tmp_path / "state"), "sales")
+
+
 @pytest.mark.slow
 def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark: SparkSession, tmp_path: Path) -> None:
     path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")

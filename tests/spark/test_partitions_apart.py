@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pytest
 from tests.spark.test_accidents import plain
 from zorder_pipeline import pipeline
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.relayout.snapshot import open_table
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,3 +31,19 @@ def test_a_partition_that_is_gone_fails_in_a_sentence_and_leaves_the_others_done
     assert done.result is not None
     assert done.result.decision == "applied"
     assert str(other.error) == "q=1 is no partition of a table that is partitioned by p; write p=..."
+
+
+def test_a_plan_from_before_the_newest_data_lays_them_out_by_the_layout_there_is(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """As a night learns it that finds the table in good order: a backfill of what came later did nothing."""
+    path, state = plain(spark, tmp_path / "t", "p"), str(tmp_path / "state")
+    plan = pipeline.layout_by_hand(spark, path, {"k": 3})
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+    spark.read.format("delta").load(path).where("p = 0").write.format("delta").mode("append").save(path)
+    staying = replace(plan, spec=None, unsought="the present layout can have lost too little")
+    settings, gate = pipeline.RelayoutSettings(state=state), GateSettings(enabled=False)
+    new, old = pipeline.apply_partitions(spark, path, staying, ["p=0", "p=1"], settings, gate=gate)
+    assert [part.result.decision for part in (new, old) if part.result is not None] == ["applied", "nothing_to_do"]
+    assert plan.spec is not None
+    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}

@@ -71,8 +71,9 @@ class Approvals:
         waiting = self.waiting()
         mine = [request for request in waiting if {table.rstrip("/"), *_places(table)} & _names(request)]
         if not mine:
-            listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting) or "no plan waits at all"
-            raise ZorderError(f"no plan of {table} waits for approval; waiting: {listed}")
+            listed = ", ".join(f"{request.table} ({request.plan_id})" for request in waiting)
+            others = f"; waiting: {listed}" if listed else ", nor one of any other table"
+            raise ZorderError(f"no plan of {table} waits for approval{others}")
         request = mine[-1]
         if plan_id is not None and plan_id != request.plan_id:
             raise ZorderError(

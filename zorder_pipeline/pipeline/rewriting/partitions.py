@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
-from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.plan import INCREMENTAL, Candidate, Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement
+from zorder_pipeline.pipeline.learning.keeping import present_plan
 from zorder_pipeline.relayout.select import in_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
@@ -51,6 +52,8 @@ def apply_partitions(
 ) -> Iterator[PartitionOutcome]:
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
 
+    A plan to leave the table as it lies lays out what is new by the layout that it lies by.
+
     Args:
         keys: the partitions; one that the table does not have fails like any other.
         gate: what it assumes and demands.
@@ -62,6 +65,7 @@ def apply_partitions(
         TableError: there is no such table.
     """
     snapshot = open_table(spark, table, committer=settings.committer)
+    plan = _with_the_present_layout(spark, snapshot, plan, settings.state)
     types = snapshot.partition_types
     known = set(snapshot.files().partitions)
 
@@ -72,6 +76,17 @@ def apply_partitions(
         return applied(spark, table, plan, settings, where=where, gate=gate)
 
     return _each(keys, one, settings.progress)
+
+
+def _with_the_present_layout(spark: SparkSession, snapshot: TableSnapshot, plan: Plan, state: str | None) -> Plan:
+    """A plan that holds no layout is older than what is new in the table, else it would offer to lay that out."""
+    if state is None or any(spec is not None for spec in (plan.spec, *(one.spec for one in plan.candidates))):
+        return plan
+    present = present_plan(spark, snapshot, state)
+    if present is None or present.spec is None:
+        return plan
+    onward = Candidate(INCREMENTAL, present.spec, present.target_file_rows, present.promise)
+    return replace(plan.choosing(onward), candidates=(), unsought="")
 
 
 def carry_out_partitions(
