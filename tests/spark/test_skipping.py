@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import islice
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from tests.conftest import INTERPRETED
+from tests.spark.gathering import files_of as files_under
 from tests.spark.skipping_cases import FIXED, KINDS, Case, Conditions, make_table
 from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.java import class_name, items
@@ -31,7 +33,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.values import canonical_array
 from zorder_pipeline.model.zone_map import ZoneMap
-from zorder_pipeline.query_log.statements.sql import parse_statement
+from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 REASONS = {
@@ -309,3 +311,17 @@ def test_a_thousand_more_conditions(spark: SparkSession, table: Table, seed: int
     print(counts)
     assert counts["equal"] > 0.7 * len(cases), counts
     assert counts[LACKING] < 0.01 * len(cases), counts
+
+
+def test_no_file_is_left_out_by_a_padded_column(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark pads a CHAR while it reads, and tests what it made of it."""
+    path = str(tmp_path / "t")
+    spark.sql(f"CREATE TABLE delta.`{path}` (c CHAR(6), v VARCHAR(6), p CHAR(2)) USING delta PARTITIONED BY (p)")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES ('a', 'a', 'de')")
+    spark.sql(f"INSERT INTO delta.`{path}` VALUES ('b', 'b', 'fr')")
+    snapshot = open_table(spark, path)
+    for condition in ("c = 'a'", "c = 'a     '", "c < 'a'", "c IS NULL", "v = 'a'", "p = 'de'", "p = 'de' AND c = 'a'"):
+        scan = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
+        assert not isinstance(scan, Unusable)
+        read = snapshot.files().zone_map().matching(to_boxes(scan[0].predicate, snapshot.schema))
+        assert read.sum() == files_under(spark.read.format("delta").load(path).where(condition)), condition

@@ -71,7 +71,10 @@ def type_literal(literal: Literal, value_type: ValueType, zone: str = "UTC") -> 
         case "integer" | "decimal" | "float":
             if literal.kind not in ("number", "string") or _compared_as_double(literal, value_type):
                 return None
-            return _number(text, value_type)
+            typed = _number(text, value_type)
+            if typed is not None and not typed.exact and family == "integer" and literal.kind == "string":
+                return None  # of '5.5' Spark without ANSI mode makes 5, others 6
+            return typed
         case "date" | "timestamp" | "timestamp_ntz":
             if literal.kind not in ("string", "date", "timestamp", "timestamp_ntz"):
                 return None
@@ -119,7 +122,7 @@ def _number(text: str, value_type: ValueType) -> TypedLiteral | None:
             value = float(text) + 0.0
             narrow = value_type.name == "float" and not math.isnan(value)
             return TypedLiteral(value, exact=not narrow or _is_single(value))
-        number = Decimal(text)
+        number = Decimal(float(text) if "e" in text.lower() else text)
     except (InvalidOperation, ValueError):
         return None
     if not number.is_finite() or number.adjusted() > 60:

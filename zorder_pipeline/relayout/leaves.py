@@ -18,6 +18,9 @@ __all__ = ["Leaf", "distinct_names", "indexed_paths", "leaves_of", "physical_nam
 
 FIRST = 32
 """Leaves that Delta keeps statistics of unless the table says otherwise."""
+TYPE_TEXT = "__CHAR_VARCHAR_TYPE_STRING"
+"""In a column's metadata: its type as it was declared, where that has a CHAR or VARCHAR."""
+_CHAR = re.compile(r"(?<!var)char\(")
 
 
 @dataclass(frozen=True)
@@ -30,6 +33,7 @@ class Leaf:
         column: its schema entry.
         stored: where files keep it and as what, as text: of a column with the same text the same values are read.
         from_float: whether a FLOAT was widened to this DOUBLE.
+        padded: whether it is a CHAR, which Spark pads while it reads, as it does what a CHAR is compared with.
     """
 
     path: tuple[str, ...]
@@ -37,6 +41,7 @@ class Leaf:
     column: Column
     stored: str
     from_float: bool = False
+    padded: bool = False
 
 
 def leaves_of(
@@ -45,35 +50,42 @@ def leaves_of(
     indexed: set[tuple[str, ...]],
     path: tuple[str, ...] = (),
     physical: tuple[str, ...] = (),
+    padded: bool = False,
 ) -> Iterator[Leaf]:
     """Every leaf column of a schema, in its order.
+
+    Of type CHAR only those that partition the table have an order: Delta tests no statistics by what is asked of a
+    column that is padded while it is read.
 
     Args:
         partitions: names of the partition columns.
         indexed: physical paths of the leaves that have min/max statistics.
         path, physical: where ``struct`` itself is.
+        padded: whether the column that it lies in has a CHAR somewhere, which Spark notes of the whole alone.
     """
     from pyspark.sql.types import StructType
 
     for item in struct.fields:
         here, under = (*path, item.name), (*physical, physical_name(item))
+        char = padded or _CHAR.search((item.metadata or {}).get(TYPE_TEXT, "")) is not None
         if isinstance(item.dataType, StructType):
-            yield from leaves_of(item.dataType, partitions, indexed, here, under)
+            yield from leaves_of(item.dataType, partitions, indexed, here, under, char)
             continue
         name = item.dataType.simpleString()
         partition = not path and item.name in partitions
-        stats = partition or (under in indexed and ValueType.parse(name).delta_min_max)
-        column = Column(".".join(here), ValueType.parse(name).name, partition, stats)
+        kind = ValueType("char") if char and not partition else ValueType.parse(name)
+        stats = partition or (under in indexed and kind.delta_min_max)
+        column = Column(".".join(here), kind.name, partition, stats)
         changes = (item.metadata or {}).get("delta.typeChanges", ())
         from_float = name == "double" and any(change.get("fromType") == "float" for change in changes)
-        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}", from_float)
+        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}", from_float, char)
 
 
 def _whole_type(item: StructField) -> str:
     """The type with what its text does not say: the length of a CHAR, where an array's structs keep their fields."""
     from pyspark.sql.types import ArrayType, MapType
 
-    told = [item.dataType.simpleString(), (item.metadata or {}).get("__CHAR_VARCHAR_TYPE_STRING", "")]
+    told = [item.dataType.simpleString(), (item.metadata or {}).get(TYPE_TEXT, "")]
     if isinstance(item.dataType, ArrayType | MapType):
         told.append(item.dataType.json())
     return " ".join(filter(None, told))

@@ -39,6 +39,9 @@ SCHEMA = TableSchema((Column("i", "int"), Column("s", "string"), Column("d", "do
     [
         (("number", "5"), "int", TypedLiteral(5)),
         (("number", "-5.5"), "bigint", TypedLiteral(-6, exact=False)),
+        (("string", "5.5"), "int", None),
+        (("string", "5.0"), "int", TypedLiteral(5)),
+        (("number", "4.99999999999999999999e0"), "int", TypedLiteral(5)),
         (("string", "7"), "smallint", TypedLiteral(7)),
         (("string", "seven"), "int", None),
         (("number", "1e999"), "int", None),

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import re
 import threading
 from collections import OrderedDict
 from dataclasses import dataclass, replace
@@ -34,7 +32,6 @@ __all__ = ["STATE_CONF", "KnownFiles", "comparable", "current", "known_files", "
 
 STATE_CONF = "spark.zorder.state"
 """Session setting that names the state's folder."""
-_CHAR = re.compile(r"(?<!var)char\(")
 KEPT = 16
 """Table versions kept in memory, those used last."""
 
@@ -142,9 +139,8 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
 
 def comparable(snapshot: TableSnapshot) -> TableSchema:
     """The table's columns, those of type CHAR without an order: Spark pads what they are compared with."""
-    padded = {field.name for field in snapshot.struct.fields if _CHAR.search(json.dumps(field.metadata or {}))}
     columns = zip(snapshot.schema.columns, snapshot.leaves, strict=True)
-    return TableSchema(tuple(replace(c, type="char") if leaf.path[0] in padded else c for c, leaf in columns))
+    return TableSchema(tuple(replace(c, type="char") if leaf.padded else c for c, leaf in columns))
 
 
 def current(features: tuple[Feature, ...], snapshot: TableSnapshot) -> tuple[Feature, ...]:

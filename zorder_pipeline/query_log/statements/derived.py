@@ -43,6 +43,8 @@ class Derived:
         name, fields = path[0].lower(), path[1:]
         item = self._item(name)
         starred = bool(self._stars)
+        if not self.renamed and len(self._named.get(name, ())) > 1:
+            return None
         if self.source.set_operation_scopes:
             if item is not None:  # its branches are told by the name, so that has to be the only one
                 alone = item.alias_or_name and len(self._named[item.alias_or_name.lower()]) == 1
@@ -93,7 +95,7 @@ class Derived:
                 return None
             return self._items[self.renamed.index(name.lower())] if self.renamed.count(name.lower()) == 1 else None
         named = self._named.get(name.lower())
-        return named[-1] if named else None
+        return named[0] if named else None
 
     def _behind_star(self, name: str, fields: tuple[str, ...]) -> exp.Expr | None:
         stars = self._stars

@@ -184,7 +184,9 @@ def _of_its_kind(literal: Literal, column: Column) -> bool:
     """Whether Spark compares without a detour by doubles or strings."""
     if re.search(r"[eE]", literal.text):
         return column.type in ("tinyint", "smallint", "int")
-    return literal.kind == "number" or column.value_type.family == "integer"
+    if literal.kind != "number":  # of '5.5' Spark without ANSI mode makes 5
+        return column.value_type.family == "integer" and re.fullmatch(r"\s*[+-]?\d+\s*", literal.text) is not None
+    return True
 
 
 def _step(node: exp.Expr, clock: Clock) -> tuple[exp.Expr, Fraction, Fraction] | None:

@@ -56,6 +56,9 @@ CASES = [
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o AS p (amount, c) WHERE amount = 5", ["x = 5"]),
     ("SELECT * FROM t AS o (x, id) WHERE id = 5", ["TRUE"]),
+    # two outputs of one name: DuckDB takes the first, others refuse it
+    ("SELECT q.x FROM (SELECT id AS x, x FROM t) q WHERE x < 3", ["TRUE"]),
+    ("SELECT q.x FROM (SELECT id AS x, amount AS x, * FROM t) q WHERE q.x < 3", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM t) AS o (x, id) WHERE id = 5", ["TRUE"]),
     ("SELECT * FROM (SELECT x, id FROM t UNION ALL SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5", "x = 5"]),
     ("SELECT * FROM v SEMI JOIN flights AS o (x, id) ON v.id = o.id AND o.x = 3", ["TRUE"]),
