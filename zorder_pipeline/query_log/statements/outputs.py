@@ -16,7 +16,7 @@ __all__ += ["substituted"]
 
 FOREIGN = "__foreign__"
 MOST_NODES = 5_000
-BLOCKING = ("limit", "offset", "windows", "pivots", "match", "sample")
+BLOCKING = ("limit", "offset", "windows", "pivots", "match", "connect", "sample")
 
 
 def sources_of(scope: Scope) -> dict[str, exp.Expr | Scope]:

@@ -20,6 +20,8 @@ from .recipe import Recipe
 
 __all__ = ["Select"]
 
+PATTERNS = ("match", "connect")
+"""Clauses that make rows of many, before WHERE looks at them."""
 PLAIN = (exp.EQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 COMPARED = (exp.EQ, exp.LT, exp.LTE, exp.GT, exp.GTE, exp.NEQ, exp.Between, exp.In, exp.Like, exp.StartsWith)
 NULL_OF_NULLS = (
@@ -80,7 +82,7 @@ class Select:
     def conditions(self, alias: str) -> list[exp.Expr]:
         """Conditions that hold for every row that is needed from ``alias``."""
         where = self.where
-        if alias in self.joins.whole:
+        if alias in self.joins.whole or any(map(self.scope.expression.args.get, PATTERNS)):
             return []
         if alias in self.joins.hidden:  # WHERE cannot name it: what has no qualifier is another source's
             where = self._of_others(where, alias)

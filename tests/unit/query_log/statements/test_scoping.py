@@ -51,6 +51,8 @@ CASES = [
     ("WITH s AS (SELECT * FROM t) SELECT * FROM s PIVOT (sum(x) FOR c IN ('a' AS amount)) WHERE amount > 1", ["TRUE"]),
     ("SELECT * FROM (SELECT * FROM t WHERE x = 1) TABLESAMPLE (5 ROWS) WHERE amount > 100", ["x = 1"]),
     ("SELECT * FROM t TABLESAMPLE (10 PERCENT) WHERE x = 1", ["TRUE"]),
+    ("SELECT * FROM t WHERE c = 'x' START WITH x = 1 CONNECT BY PRIOR x = id", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM t START WITH x = 1 CONNECT BY PRIOR x = id) WHERE c = 'x'", ["TRUE"]),
     # names that an alias gives
     ("SELECT * FROM (SELECT x, id FROM t) AS o (id, x) WHERE id = 5", ["x = 5"]),
     ("WITH o (id, x) AS (SELECT x, id FROM t) SELECT * FROM o WHERE o.id = 5", ["x = 5"]),
@@ -252,3 +254,10 @@ def test_earlier_statements_call_a_renamed_column_as_it_was_called(statement: st
     assert not isinstance(found, Unusable)
     (scan,) = (scan for scan in found if scan.table == "F")
     assert (scan.predicate.to_sql(), scan.partial) == (told, False)
+
+
+def test_a_condition_on_matched_patterns_is_none_on_the_rows_that_they_are_found_in() -> None:
+    pattern = "MATCH_RECOGNIZE (ORDER BY day MEASURES FIRST(x) AS x PATTERN (A B) DEFINE A AS x > 5)"
+    found = parse_statement(f"SELECT * FROM t {pattern} WHERE x = 1", dialect="snowflake", schemas={"t": FLIGHTS})
+    assert not isinstance(found, Unusable)
+    assert [scan.predicate.to_sql() for scan in found] == ["TRUE"]
