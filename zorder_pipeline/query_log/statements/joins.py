@@ -29,6 +29,7 @@ class Joins:
         holding: what holds for every row of the joins so far: conditions of inner ones.
         before: by the source that an inner join adds, what held before it.
         using: lower-case names of the columns that USING makes equal.
+        among: by those names, the sources that USING stands between: of a later one the column is another.
         hidden: right sides of SEMI and ANTI joins, whose columns nobody sees but their ON.
         first: the sources that FROM begins with.
         natural: whether a NATURAL join makes columns equal that it does not name.
@@ -41,6 +42,7 @@ class Joins:
     holding: list[exp.Expr] = field(default_factory=list)
     before: dict[str, list[exp.Expr]] = field(default_factory=dict)
     using: dict[str, list[str]] = field(default_factory=dict)
+    among: dict[str, set[str]] = field(default_factory=dict)
     hidden: set[str] = field(default_factory=set)
     first: frozenset[str] = frozenset()
     natural: bool = False
@@ -92,6 +94,7 @@ class Joins:
         for column in () if half else join.args.get("using") or []:
             sides = self.using.setdefault(column.name.lower(), sorted(seen)[:1])
             sides += sorted(names)
+            self.among.setdefault(column.name.lower(), set()).update(seen, names)
         return set() if half and side != "RIGHT" else names
 
     def _inside(self, node: exp.Expr) -> set[str]:

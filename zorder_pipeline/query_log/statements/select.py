@@ -204,8 +204,9 @@ class Select:
         if column.table:  # s.field, where s is a struct column of the table
             found = self._unqualified(".".join(path_of(column)), schema) if schema is not None else None
             return found.name if found is not None and not self._elsewhere(path_of(column)[0], alias) else None
-        if column.name.lower() in self.joins.using:
-            return self._named(column.name, table) if self._merged(column, alias) else None
+        if (among := self.joins.among.get(column.name.lower())) is not None:
+            mine = alias in among and self._merged(column, alias)
+            return self._named(column.name, table) if mine else None
         if schema is None:
             return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
         if self.joins.natural and not self._merged(column, alias):
