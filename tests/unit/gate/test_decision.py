@@ -199,6 +199,22 @@ def test_another_layout_is_spoken_of_only_where_there_is_one(lost: float | None,
     assert f"also weighed: {told} " in decision.reasons[-1]
 
 
+def test_what_queries_read_is_told_in_pages_and_files_and_the_cost_per_gigabyte() -> None:
+    paged = dataclasses.replace(GOOD, page_bytes_before=8e8, page_bytes_saved_per_query=6e8, files_before=9.0)
+    paged = dataclasses.replace(paged, files_saved_per_query=7.0)
+    merging = Proposal(
+        dataclasses.replace(PLAN, promise=paged, action=COMPACTION), RelayoutWork(4e9, files=6), 4e9, made=4
+    )
+    decision, _ = decide([merging], GateSettings(page_skipping=True))
+    told = decision.reasons[1]
+    assert told.startswith("merging small files lets a query open 2.0 instead of 9.0; ")
+    assert "in the pages that they read now they read 25.0% afterwards" in told
+    assert told.endswith("; 2 files become 4")
+    assert decision.assumptions["rewrite_core_seconds_per_gb"] == pytest.approx(decision.cost_core_seconds / 4)
+    same = Proposal(dataclasses.replace(PLAN, promise=paged), RelayoutWork(4e9), 4e9)
+    assert not decide([same])[0].reasons[1].startswith("merging")
+
+
 def test_a_kept_layout_waits_for_more_new_data() -> None:
     kept = dataclasses.replace(PLAN, origin=KEPT)
 

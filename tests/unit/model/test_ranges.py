@@ -56,6 +56,7 @@ SCHEMA = TableSchema((Column("i", "int"), Column("s", "string"), Column("d", "do
         (("date", "1970-01-02"), "timestamp", TypedLiteral(86_400_000_000)),
         (("timestamp", "1970-01-01T01:00:00+01:00"), "timestamp", TypedLiteral(0)),
         (("string", "1970-01-01 00:00:00.123456Z"), "timestamp", TypedLiteral(123_456)),
+        (("timestamp", "1970-01-01 05:30:00+05:30"), "timestamp", TypedLiteral(0)),
         (("string", "1970-01-01 00:00:01 Europe/Berlin"), "timestamp", TypedLiteral(-3_599_000_000)),
         (("timestamp_ntz", "1970-01-01 00:00:01"), "timestamp_ntz", TypedLiteral(1_000_000)),
         (("string", "not a date"), "date", None),
@@ -178,10 +179,31 @@ def test_predicates_survive_json(predicate: Predicate) -> None:
     assert predicate_from_json(predicate_to_json(predicate)) == predicate
 
 
+def test_of_between_the_bound_that_is_known_counts() -> None:
+    schema, known, unknown = (
+        TableSchema((Column("d", "date"),)),
+        Literal("date", "1970-01-02"),
+        Literal("string", "now"),
+    )
+    for literals, interval in (((unknown, known), Interval(None, 1)), ((known, unknown), Interval(1, None))):
+        ((found,),) = to_boxes(Comparison("d", "between", literals), schema)
+        assert found.intervals == (interval,)
+
+
+def test_days_among_times_are_compared_as_times() -> None:
+    schema, both = (
+        TableSchema((Column("d", "date"),)),
+        [("date", "1970-01-02"), ("timestamp_ntz", "1970-01-04 00:00:00")],
+    )
+    assert to_boxes(Comparison("d", "in", tuple(Literal(*one) for one in both)), schema) == ((),)
+    ((found,),) = to_boxes(Comparison("d", "in", (Literal(*both[1]),)), schema)
+    assert found.intervals == (Interval(3, 3),)
+
+
 def test_in_is_tested_as_one_range_and_ranges_of_a_column_are_intersected() -> None:
-    values = tuple(Literal("number", t) for t in ("9", "1", "4"))
-    (box,) = to_boxes(Comparison("i", "in", values), SCHEMA)
-    assert box[0].tested == (Interval(1, 9),)
+    for texts in (("9", "1", "4"), ("9", "1")):
+        (box,) = to_boxes(Comparison("i", "in", tuple(Literal("number", t) for t in texts)), SCHEMA)
+        assert box[0].tested == (Interval(1, 9),)
     both = And((Comparison("i", ">=", (Literal("number", "2"),)), Comparison("I", "<", (Literal("number", "7"),))))
     assert to_boxes(both, SCHEMA) == ((Range("i", "int", (Interval(2, 6),)),),)
 

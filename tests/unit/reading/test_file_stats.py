@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
@@ -55,6 +56,8 @@ def test_expressions_of_another_session_do_not_count() -> None:
     gathered = _gathered((E, "f1", "", "zone UTC", 1, 2), (A, "f1", "", "", 0, 1))
     assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone Asia/Tokyo")] == [A]
     assert [item.feature for item in aligned(gathered, [A, E], ["f1"], [""], "zone UTC")] == [A, E]
+    otherwise = [replace(one, sql="a + 1L") for one in (A, E)]  # a column's text is where it lies, and no meaning
+    assert [item.feature.kind for item in aligned(gathered, otherwise, ["f1"], [""], "zone UTC")] == ["column"]
 
 
 @pytest.mark.parametrize(
@@ -73,6 +76,7 @@ def test_expressions_of_another_session_do_not_count() -> None:
             {"nulls": 11},
             {"kind": "nonsense"},
             {"places": b"abc"},
+            {"places": b"a"},
         ),
         *({"high_whole": None}, {"low_whole": 3}, {"low_real": 1.0}, {"low_text": "b", "high_text": "a"}),
     ],
@@ -80,7 +84,8 @@ def test_expressions_of_another_session_do_not_count() -> None:
 def test_a_row_that_nobody_of_us_wrote_is_not_believed(nonsense: dict[str, object]) -> None:
     """By bounds of no rows a file would be left out, and what is no JSON was a raw error."""
     (row,) = _gathered((A, "f1", "", "", 1, 2)).rows.to_pylist()
-    rows = [row, row | nonsense, row | {"low_whole": None, "high_whole": None}]
+    null = {"low_whole": None, "high_whole": None, "rows": 1, "nulls": 1, "places": b"ab"}
+    rows = [row, row | nonsense, row | null]
     table = pa.Table.from_pylist([{name: one.get(name) for name in STORED.names} for one in rows], STORED)
     assert believed(table).to_pylist() == [table.to_pylist()[0], table.to_pylist()[2]]
     assert believed(table.slice(0, 1)).num_rows == 1
