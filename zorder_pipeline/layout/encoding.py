@@ -105,7 +105,7 @@ def rank_encoding(column: str, type_name: str, values: npt.NDArray[Any], valid: 
     place = np.searchsorted(starts, present)
     counts = np.bincount(place, minlength=len(starts))
     middle = nulls + np.cumsum(counts) - counts / 2
-    codes = np.minimum((middle / len(values) * (1 << FINE_BITS)).astype(np.int64), (1 << FINE_BITS) - 1)
+    codes = (middle / len(values) * (1 << FINE_BITS)).astype(np.int64)
     keep = np.ones(len(codes), dtype=np.bool_)
     keep[1:] = codes[1:] != codes[:-1]
     null_code = int(nulls / 2 / len(values) * (1 << FINE_BITS))

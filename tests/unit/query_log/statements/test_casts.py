@@ -72,6 +72,9 @@ def _read(condition: str) -> Predicate:
         ("q * 1.123456 < 5", None),
         ("p * 2 < '5'", None),
         ("x + 1 < '5.5'", None),
+        # no number is the bound
+        ("x * 2 <> 5", None),
+        ("p * 3 < 1", None),
         ("n * 2 < 5e0", None),
         ("n IN (9007199254740993, 1e0)", None),
         ("v NOT LIKE '5'", None),
