@@ -40,6 +40,10 @@ CASES = [
         "SELECT * FROM w f WHERE EXISTS (SELECT 1 FROM v SEMI JOIN flights f ON v.id = f.id WHERE f.c = 'x')",
         ["TRUE"],
     ),
+    # what an inner join asks is asked of no row that a later outer one adds
+    ("SELECT * FROM a JOIN b ON 1 = 0 JOIN flights f ON f.id = a.id", ["FALSE"]),
+    ("SELECT * FROM a JOIN b ON 1 = 0 RIGHT JOIN v ON true JOIN flights f ON f.id = v.id", ["TRUE"]),
+    ("SELECT * FROM a JOIN b ON 1 = 0 FULL JOIN v ON true JOIN flights f ON f.id = v.id", ["TRUE"]),
     # joins in parentheses
     ("SELECT * FROM a LEFT JOIN (flights f JOIN b USING (id)) ON a.x = f.x WHERE ifnull(f.c, 'n') = 'n'", ["TRUE"]),
     ("SELECT * FROM a LEFT JOIN (flights f JOIN b ON f.id = b.id) ON a.id = f.id WHERE f.c = 'n'", ["c = 'n'"]),
