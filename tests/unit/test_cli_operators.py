@@ -18,7 +18,7 @@ from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
-from zorder_pipeline.model.plan import read_plan
+from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.pipeline.measuring.accounting import Savings
@@ -388,3 +388,15 @@ def test_no_command_leaves_an_empty_warehouse_behind(
     for function, given in ends:
         function(*given)
     assert [path.name for path in tmp_path.iterdir()] == ["spark-warehouse"][: len(there)]
+
+
+def test_a_plan_that_names_no_statistics_is_told_before_spark_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was answered by the advice to name a plan."""
+    plan = tmp_path / "plan.json"
+    write_plan(Plan("t", "id", "hash", 0, None, "learned", 1000), plan)
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: pytest.fail("Spark is started"))
+    told = refused("stats", "--table", "/t", "--state", str(tmp_path / "state"), "--plan", str(plan))
+    assert f"{plan} names no statistics to gather" in told
+    assert "name a log with --log" in told

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
+from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import Verify
 from zorder_pipeline.model.wording import counted
 
@@ -258,13 +259,18 @@ def stats(
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan
 
+    features = read_plan(plan_path).statistics if plan_path else ()
+    if plan_path and not features and not logs:
+        raise ZorderError(
+            f"{plan_path} names no statistics to gather: Delta keeps those that its queries need; name a log with --log"
+        )
     found = pipeline.update_statistics(
         start_spark("stats"),
         table,
         state,
         log_sources(logs, log_format, dialect, zone),
         aliases=aliases,
-        features=read_plan(plan_path).statistics if plan_path else (),
+        features=features,
         progress=Progress(),
     )
     print_figures(

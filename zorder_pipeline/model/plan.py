@@ -191,7 +191,10 @@ class Plan:
             PlanError: it was not; the sentence says why.
         """
         if table_id != self.table_id:
-            raise PlanError(f"the plan was made for another table ({self.table}); learn a new one for this table")
+            raise PlanError(
+                f"the plan was made for another table ({self.table}; one that was replaced is another since); learn a "
+                "new one for this table"
+            )
         if self.spec is None:
             return
         changed = schema.fingerprint != self.schema_hash

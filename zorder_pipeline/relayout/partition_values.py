@@ -83,7 +83,8 @@ def refuse_empty(snapshot: TableSnapshot, chosen: Chosen) -> None:
             name = snapshot.partition_columns[place]
             raise UnsupportedTableError(
                 f"{snapshot.location} cannot be rewritten: its partition column {name} has the value {found!r}, in "
-                f"whose place Spark writes null; leave that partition out by --where, e.g. \"{name} <> '{found}'\""
+                f"whose place Spark writes null; leave that partition out by --where, e.g. "
+                f"\"{name} IS NULL OR {name} <> '{found}'\""
             )
 
 

@@ -139,12 +139,15 @@ def rewrite(
     committed, and the next one goes on with the rest; a table without partitions is a single bin.
 
     Raises:
+        UnsupportedTableError: a selected file lies in a partition whose value a rewrite would change.
         LostRaceError: other writers changed the files of a bin in each of three attempts.
         VerificationError: the written rows differ.
     """
     safety = safety or Safety()
     started, label = time.monotonic(), f"{job.label} {uuid.uuid4().hex[:12]}"
     selected = job.select(snapshot, where)
+    refuse_zoneless(snapshot, selected)  # before the first bin: what is refused is not left half done
+    refuse_empty(snapshot, selected)
     if dry_run or not len(selected):
         return _unchanged(snapshot, selected, job, time.monotonic() - started)
     files = snapshot.files()
@@ -243,8 +246,6 @@ def _attempt(
     started = time.monotonic()
     files, committer = snapshot.files(), _committer(snapshot, chosen)
     _refuse_changed_inputs(committer, snapshot, chosen)
-    refuse_zoneless(snapshot, chosen)
-    refuse_empty(snapshot, chosen)
     expected, size = int(files.rows[chosen].sum()), int(files.bytes[chosen].sum())
     safety.progress(f"rewriting {counted(len(chosen), 'file')}, {size:,} bytes, {counted(expected, 'row')}")
     rows = committer.input_rows()

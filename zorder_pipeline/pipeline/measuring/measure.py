@@ -14,6 +14,7 @@ from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.results import Evaluation
+from zorder_pipeline.model.values import sort_unique
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import boxes_of
 from zorder_pipeline.model.zone_map import ColumnZones
@@ -173,17 +174,27 @@ def _key_overlap(files: FileList) -> float | None:
 
 
 def overlap_depth(zones: ColumnZones) -> float:
-    """Mean number of files that a look-up of one value reads: files whose range holds the lower bound of each file's.
+    """Mean number of files that a look-up of one value reads: files whose range holds the middle of each file's.
 
-    Bounds stand for values, so the figure needs nothing but the statistics; files without any count everywhere.
+    Middles stand for values, so the figure needs nothing but the statistics; those of texts are by rank among all
+    bounds. Files without any count everywhere.
 
-    >>> low, high = np.array([0, 5, 20]), np.array([10, 15, 30])
+    >>> low, high = np.array([0, 5, 20]), np.array([10, 14, 30])
     >>> overlap_depth(ColumnZones(low, high, np.ones(3, dtype=bool), np.zeros(3, dtype=np.int64)))
-    1.3333333333333333
+    1.6666666666666667
     """
     known = zones.known
     if not known.any():
         return float(len(known))
-    low, high = np.sort(zones.low[known]), np.sort(zones.high[known])
-    starts, ends = np.searchsorted(low, zones.low[known], "right"), np.searchsorted(high, zones.low[known], "left")
+    low, high = zones.low[known], zones.high[known]
+    if low.dtype == object:
+        bounds = sort_unique(np.concatenate([low, high]))
+        low, high = np.searchsorted(bounds, low), np.searchsorted(bounds, high)
+    # a bound of its own is at the edge of most others: of files that all cover the same, half would not hold it
+    if low.dtype.kind == "f":
+        middle = low / 2 + high / 2
+        middle = np.where(np.isfinite(middle), middle, low)
+    else:
+        middle = (low & high) + ((low ^ high) >> 1)  # low + high may be too large
+    starts, ends = np.searchsorted(np.sort(low), middle, "right"), np.searchsorted(np.sort(high), middle, "left")
     return float(np.mean(starts - ends)) + float((~known & (zones.null_count != 0)).sum())

@@ -104,17 +104,18 @@ def update_statistics(
         LogError: a log cannot be read.
     """
     snapshot = open_table(spark, table)
-    wanted = list(features)
+    wanted, why = list(features), "nothing says what to keep; name a query log with --log, or a plan with --plan"
     if logs:
         log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
         queries = queries_of(log, [snapshot.location], snapshot)
         wanted += statistics_features(snapshot, queries)
         progress(f"{len(queries)} queries ask for {len(wanted)} features that Delta keeps no statistics of")
+        why = f"of all that the log's {counted(len(queries), 'query')} of it filter by, Delta keeps them"
+        if not queries:
+            why = f"none of the log's {counted(log.lines, 'statement')} reads it; {log.read}; "
+            why += "if the log calls the table otherwise, name it with --alias"
     if not wanted:
-        raise TableError(
-            f"nothing says what statistics of {snapshot.location} to keep; name a query log with --log, or a plan "
-            "with --plan"
-        )
+        raise TableError(f"there are no statistics of {snapshot.location} to gather: {why}")
     return gather_statistics(spark, snapshot, wanted, state, progress=progress)
 
 

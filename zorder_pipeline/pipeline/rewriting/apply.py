@@ -113,7 +113,7 @@ def carry_out(
     Args, Raises: see `apply`.
     """
     decision, plan, settings = judged.decision, judged.plan, settings or RelayoutSettings()
-    if not decision.approved or dry_run:
+    if not decision.approved:
         return _told(judged, judged.preview.version, dry_run)
     state = settings.state
     snapshot = open_table(spark, judged.table, committer=settings.committer)
@@ -125,6 +125,9 @@ def carry_out(
         types = snapshot.partition_types
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
+    if dry_run:
+        rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # which refuses what the rewrite would
+        return _told(judged, judged.preview.version, dry_run)
     would = preview(snapshot, plan, where=where, full=full)
     said = decision.to_json()
     books: Booking | None = None
