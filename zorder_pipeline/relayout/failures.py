@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.connectors import no_connector
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.java import reason_of
+from zorder_pipeline.state.delta_tables import is_path
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -47,6 +49,8 @@ def not_opened(table: str, error: Exception) -> TableError:
     if (missing := no_connector(error)) is not None:
         return TableError(f"table {table} cannot be opened: {missing}")
     way_out = "give a folder with a slash, or a catalog name"
+    if not is_path(table) and Path(table).is_dir():
+        way_out = f"for the folder of that name write ./{table}"
     if not isinstance(error, PySparkException):
         way_out = "see that its Delta log is whole and can be read here"
     return TableError(f"table {table} cannot be opened: {said}; {way_out}")
