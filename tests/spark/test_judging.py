@@ -380,8 +380,16 @@ def test_what_is_done_by_hand_is_stopped_by_another_state_s_file(spark: SparkSes
     for options in ({"state": state}, {"rules": rules}):
         held = pipeline.compact(spark, path, settings=pipeline.LearnSettings(target_file_rows=10**6), **options)  # type: ignore[arg-type]
         assert (held.decision, "look at it first" in held.reasons[0]) == ("postponed", True)
-    forced = pipeline.apply(spark, path, promising(spark, path), force=True, rules=rules)
-    assert (forced.decision, "look at it first" in forced.reasons[0]) == ("postponed", True)
+        assert len(held.reasons) == 1, "no file became another"
+    pipeline.stop_all(spark, state)  # once more, without a reason: the earlier one stays
+    by_hand = pipeline.layout_by_hand(spark, path, {"v": 2})  # which the gate would decline
+    size = pipeline.LearnSettings(target_file_rows=10**6)
+    for dry_run in (True, False):
+        merged = pipeline.compact(spark, path, settings=size, rules=rules, dry_run=dry_run)
+        for plan in (promising(spark, path), by_hand):
+            forced = pipeline.apply(spark, path, plan, force=True, rules=rules, dry_run=dry_run)
+            assert (forced.decision, "look at it first" in forced.reasons[0]) == ("postponed", True)
+            assert (merged.decision, merged.skipped_files) == ("postponed", forced.skipped_files)
     assert not Path(state, "relayouts").exists()
 
 

@@ -5,6 +5,7 @@ import os
 import re
 import shlex
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
+from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline.measuring.accounting import Savings
 from zorder_pipeline.spark import quiet_conf
 
@@ -400,3 +402,16 @@ def test_a_plan_that_names_no_statistics_is_told_before_spark_starts(
     told = refused("stats", "--table", "/t", "--state", str(tmp_path / "state"), "--plan", str(plan))
     assert f"{plan} names no statistics to gather" in told
     assert "name a log with --log" in told
+
+
+@pytest.mark.parametrize(("lines", "unchanged", "told"), [(0, 1, "1 file held nothing new"), (2, 0, "no statement")])
+def test_a_log_read_before_is_not_called_useless(
+    lines: int, unchanged: int, told: str, tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = {"lines": lines, "used": 0, "ignored": lines, "quarantined": 0, "unchanged_files": unchanged}
+    found = SimpleNamespace(to_json=lambda: counts | {"tables": {}, "reasons": {}, "unmatched": {}})
+    monkeypatch.setattr(pipeline, "ingest_into", lambda *_: found)
+    monkeypatch.setattr(pipeline, "stored_log", lambda *_: QueryLog((), 0, 0))
+    logs.ingest.main(["--log", "x.sql", "--state", str(tmp_path)], standalone_mode=False)
+    last = page.getvalue().splitlines()
+    assert [line.startswith(told) for line in last[5:]] == [True]

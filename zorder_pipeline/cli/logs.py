@@ -10,6 +10,7 @@ from click.core import ParameterSource
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.wording import counted
 
 from .common import (
     Payload,
@@ -82,13 +83,14 @@ def ingest(
             ranked = sorted(counts.items(), key=lambda item: -item[1])
             words = REASONS if title == "Reasons" else {}
             print_figures(title, [(name, f"{count:,}  {words.get(name, '')}".rstrip()) for name, count in ranked])
-    if not payload["used"]:
+    same = 0 if state is None else payload["unchanged_files"]
+    if not payload["used"] and (payload["lines"] or not same):
         out.print("no statement of this log can be used to learn from")
     whole = "" if state is None else ", in the whole store"
     for name, found in sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])[:5]:
         print_figures(f"What is asked of {name}{whole}", [*_forms(found, FORMS), *_habits(found)])
-    if state is not None and payload["unchanged_files"]:
-        out.print(f"{payload['unchanged_files']:,} files held nothing new")
+    if same:
+        out.print(f"{counted(same, 'file')} held nothing new")
     return payload
 
 

@@ -35,8 +35,14 @@ def answer_request(
 
 
 def stop_all(spark: SparkSession, state: str, note: str = "") -> None:
-    """Stop all relayouts: none begins, and one that runs stops before its next bin of partitions."""
-    StopFile(spark, state).set(note)
+    """Stop all relayouts: none begins, and one that runs stops before its next bin of partitions.
+
+    Args:
+        note: shown as the reason; without one, what an earlier stop says stays.
+    """
+    file = StopFile(spark, state)
+    if note or file.note() is None:
+        file.set(note)
 
 
 def lift_stop(spark: SparkSession, state: str) -> bool:

@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import LostRaceError, RecordError
+from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
@@ -15,7 +16,7 @@ from zorder_pipeline.model.partition_key import partition_values, partitions_con
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline.judging.judge import judge_table, why_held
+from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
@@ -93,7 +94,10 @@ def applied(
         settings = replace(settings, rules=replace(settings.rules, blackouts=()))
         if judged.preview.files_removed and judged.decision.cause != "stopped":
             told = (f"{'would be ' if dry_run else ''}applied without asking the gate (--force)",)
-            judged = replace(judged, decision=replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told))
+            forced = replace(judged.decision, verdict=APPROVE, cause="gate_off", reasons=told)
+            if (hold := hold_now(spark, settings.state, settings.rules)) is not None:
+                forced = postponed(replace(forced, reasons=()), hold.cause, hold.why)
+            judged = replace(judged, decision=forced)
     return carry_out(spark, judged, settings, where=where, full=full, dry_run=dry_run)
 
 

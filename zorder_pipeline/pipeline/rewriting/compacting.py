@@ -70,6 +70,9 @@ def compact(
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"
         return ApplyResult(done.version, "nothing_to_do", (why,), skipped_files=done.skipped_files, dry_run=dry_run)
+    if dry_run and (stopped := hold()):
+        skipped = done.skipped_files + done.files_removed
+        return ApplyResult(done.version, "postponed", (stopped,), skipped_files=skipped, dry_run=True)
     told = f"{done.files_removed:,} small files, or with deleted rows, become {done.files_added:,}"
-    reasons = (done.held, told) if done.held else (told,)
+    reasons = tuple(filter(None, (done.held, told if done.files_removed else "")))
     return replace(result_of(done, "applied" if done.files_removed else "postponed", reasons), dry_run=dry_run)
