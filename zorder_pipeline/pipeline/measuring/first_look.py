@@ -17,6 +17,7 @@ from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
+from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline.learning.analysing import analyse
 from zorder_pipeline.pipeline.learning.learn import learn_layout_for
@@ -152,7 +153,9 @@ def _one(
     queries = queries_of(log, [name], snapshot)
     facts = _facts(name, snapshot, queries)
     if not facts.queries or not facts.rows:
-        return replace(facts, problem="no query of it in the log" if facts.rows else "the table is empty")
+        lost = counted(sum(log.quarantined.values()), "line") + " cannot be used (zorder ingest says why)"
+        unasked = "no query of it in the log" + (f", of which {lost}" if log.quarantined else "")
+        return replace(facts, problem=unasked if facts.rows else "the table is empty")
     analysis = analyse(spark, snapshot, log, [name], settings, read_only=True)
     plan, learned = learn_layout_for(analysis, settings)
     others = {key: share for key, share in plan.baselines.items() if key != "stored"}
