@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import LearnSettings, apply, layout_by_hand
+from zorder_pipeline.pipeline import LearnSettings, apply, compact, layout_by_hand
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -190,5 +190,6 @@ def test_an_empty_table_has_nothing_to_do(spark: SparkSession, tmp_path: Path) -
     path = f"{tmp_path}/t"
     spark.sql(f"CREATE TABLE delta.`{path}` (k BIGINT) USING delta")
     assert laid_out(spark, path).decision == "nothing_to_do"
+    assert compact(spark, path).reasons == ("the table is empty",)
     spark.sql(f"INSERT INTO delta.`{path}` SELECT NULL FROM range(9)")
     assert laid_out(spark, path).decision == "applied"

@@ -9,7 +9,7 @@ from typing import Any
 
 from zorder_pipeline.errors import PlanError
 
-from .plain import MALFORMED, checked
+from .plain import MALFORMED, checked, what_is_wrong
 
 __all__ = ["LEAF", "CutTree"]
 
@@ -105,4 +105,4 @@ class CutTree:
             feature, cut, low, high, key = (tuple(data[name]) for name in NAMES)
             return checked(CutTree(feature, cut, low, high, key, tuple(data.get("size", ()))))
         except MALFORMED as error:
-            raise PlanError(f"the plan's tree of cuts is malformed: {error!r}; learn it again") from error
+            raise PlanError(f"the plan's tree of cuts is malformed: {what_is_wrong(error)}; learn it again") from error

@@ -18,7 +18,7 @@ from zorder_pipeline.errors import PlanError
 
 from .cut_tree import LEAF, CutTree
 from .feature_codes import MAX_KEY_BITS, FeatureCodes
-from .plain import MALFORMED, checked
+from .plain import MALFORMED, checked, what_is_wrong
 from .predicate import VARIABLE
 from .schema import TableSchema
 
@@ -268,4 +268,4 @@ class KeySpec:
                 )
             )
         except MALFORMED as error:
-            raise PlanError(f"the plan's layout is malformed: {error!r}; learn it again") from error
+            raise PlanError(f"the plan's layout is malformed: {what_is_wrong(error)}; learn it again") from error

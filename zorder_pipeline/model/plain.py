@@ -6,12 +6,21 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
-__all__ = ["MALFORMED", "checked"]
+__all__ = ["MALFORMED", "checked", "what_is_wrong"]
 
 Record = TypeVar("Record")
 
 MALFORMED = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What making a dataclass of data that is no such record may raise."""
+
+
+def what_is_wrong(error: BaseException) -> str:
+    """What one of `MALFORMED` says of the data, for a sentence.
+
+    >>> what_is_wrong(KeyError("spec"))
+    "it lacks 'spec'"
+    """
+    return f"it lacks {error}" if isinstance(error, KeyError) else str(error)
 
 
 def checked(record: Record) -> Record:

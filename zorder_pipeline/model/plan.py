@@ -13,7 +13,7 @@ from zorder_pipeline.errors import PlanError
 
 from .file_stats import Feature
 from .key_spec import KeySpec
-from .plain import MALFORMED, checked
+from .plain import MALFORMED, checked, what_is_wrong
 from .promise import Promise
 from .schema import TableSchema
 
@@ -239,7 +239,7 @@ class Plan:
             if not all(0 < rows < MAX_ROWS for rows in targets):
                 raise ValueError("target_file_rows is no number of rows")
         except MALFORMED as error:
-            raise PlanError(f"the plan is malformed: {error!r}; learn it again") from error
+            raise PlanError(f"the plan is malformed: {what_is_wrong(error)}; learn it again") from error
         return plan
 
 
@@ -267,6 +267,8 @@ def read_plan(path: str | Path) -> Plan:
         raise PlanError(f"{path} is no plan, it holds no JSON object; {OURS_ONLY}")
     try:
         return Plan.from_json(data)
+    except PlanError as error:
+        raise PlanError(f"{path}: {error}") from error
     except RecursionError as error:
         raise PlanError(f"{path} is no plan, {TOO_DEEP}; {OURS_ONLY}") from error
 

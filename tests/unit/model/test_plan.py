@@ -39,7 +39,8 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
         ("{", "is no JSON"),
         ("[]", "holds no JSON object"),
         ('{"schema_version": 99}', "schema_version 99 and this code reads 1"),
-        ('{"schema_version": 1}', "malformed"),
+        ('{"schema_version": 1}', "/plan.json: the plan is malformed: it lacks 'spec'; learn it again"),
+        (json.dumps(PLAN.to_json() | {"notes": 5}), "/plan.json: the plan is malformed: 'int' object is not iterable"),
     ],
 )
 def test_a_bad_plan_file_gets_one_sentence(tmp_path: Path, text: str | None, message: str) -> None:

@@ -160,7 +160,7 @@ def _one(
     plan, learned = learn_layout_for(analysis, settings)
     others = {key: share for key, share in plan.baselines.items() if key != "stored"}
     baseline = min(others, key=others.__getitem__) if others else None
-    bound = _bound(analysis, settings)
+    bound = min(_bound(analysis, settings), facts.read_now or 1.0)  # today's files may be smaller than those sought
     before = plan.baselines.get("stored", facts.read_now or 1.0)
     kept = min(1.0, learned.select / before) if before else 1.0
     chosen = tuple(name for name in analysis.features.primary)

@@ -69,6 +69,8 @@ def compact(
         keep_statistics(snapshot, None, state, progress)
     if not done.files_removed and not done.held:
         why = f"no two files of less than half of {job.target_rows:,} rows could be merged, and none has many deleted"
+        if not snapshot.files().rows.any():
+            why = "the table is empty"
         return ApplyResult(done.version, "nothing_to_do", (why,), skipped_files=done.skipped_files, dry_run=dry_run)
     if dry_run and (stopped := hold()):
         skipped = done.skipped_files + done.files_removed
