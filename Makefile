@@ -18,10 +18,10 @@ demo: setup ## the main job end to end on TPC-H lineitem
 	@$(RUN)zorder demo $(ARGS)
 
 # Two processes, each with a Spark session of its own: most tests wait for the driver, not for the cores.
-test: setup ## the tests of every part, doctests included, in less than a quarter of an hour
+test: setup ## what most changes can break, doctests included, in less than a quarter of an hour
 	$(RUN)python -m pytest -m "not matrix and not slow and not browser" -n 2 --dist loadfile $(ARGS)
 
-test-matrix: setup ## further cases of the same, as many minutes again; CI runs both
+test-matrix: setup ## further cases and parts, as many minutes again; CI runs both
 	$(RUN)python -m pytest -m "matrix and not slow and not browser" -n 2 --dist loadfile $(ARGS)
 
 test-full: setup ## all tests: also those of minutes, races, kills, peers and the browser

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from .errors import ZorderError
+from .java import reason_of
 from .layout.blocks import split_log
 from .layout.draft import SampledTable
 from .layout.evidence import KnownTable, WeighedLog
@@ -155,10 +156,14 @@ def main() -> None:
         print(f"{resolve_jars()} jars of {delta_package()} are in {jar_folder()}", flush=True)
     except ZorderError as error:
         sys.exit(str(error))
-    try:
-        with ThreadPoolExecutor(1) as apart:  # Java works for a minute
-            archived = apart.submit(archive_classes)
+    with ThreadPoolExecutor(1) as apart:  # Java works for a minute
+        archived = apart.submit(archive_classes)
+        try:
             compile_kernels()
+            print("the search is compiled")
+        except Exception as error:
+            print(f"the search is not compiled ({reason_of(error)}): the first one takes longer, all else is the same")
+    try:
         archive = archived.result()
         print(f"Spark's classes are in {archive}, {archive.stat().st_size >> 20} MB")
     except ZorderError as error:

@@ -55,7 +55,9 @@ def test_the_messy_table_has_most_to_gain(found: dict[str, TableTriage]) -> None
     assert messy.bound is not None
     assert messy.learned is not None
     assert 0 < messy.bound <= messy.learned < 0.5
-    assert all(one.bound <= one.read_now for one in found.values() if one.bound is not None and one.read_now)
+    assert all(
+        one.bound <= one.read_now for one in found.values() if one.bound is not None and one.read_now is not None
+    )
     assert messy.saved_bytes_per_day > 10 * tidy.saved_bytes_per_day
     assert any("zorder learn" in sentence for sentence in messy.advice)
     assert messy.statements[0].endswith("CLUSTER BY (`part`)")

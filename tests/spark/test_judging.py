@@ -102,7 +102,7 @@ def test_what_is_carried_out_a_second_time_says_that_it_is_done(spark: SparkSess
     judged = pipeline.judge_table(spark, path, promising(spark, path), gate=BUSY)
     assert pipeline.carry_out(spark, judged).decision == "applied"
     again = pipeline.carry_out(spark, judged)
-    assert (again.decision, again.gate["cause"]) == ("nothing_to_do", "nothing_new")
+    assert (again.decision, again.gate["verdict"], again.gate["cause"]) == ("nothing_to_do", "decline", "nothing_new")
     assert again.reasons == ("what was approved is done already: no file is left that it would rewrite",)
 
 

@@ -11,6 +11,9 @@ import pytest
 from tests.spark.test_accidents import plain
 from zorder_pipeline import pipeline
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.model.plan import COMPACTION, INCREMENTAL, Candidate
+from zorder_pipeline.model.promise import Promise
+from zorder_pipeline.pipeline.rewriting.partitions import _with_the_present_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
 if TYPE_CHECKING:
@@ -46,4 +49,9 @@ def test_a_plan_from_before_the_newest_data_lays_them_out_by_the_layout_there_is
     new, old = pipeline.apply_partitions(spark, path, staying, ["p=0", "p=1"], settings, gate=gate)
     assert [part.result.decision for part in (new, old) if part.result is not None] == ["applied", "nothing_to_do"]
     assert plan.spec is not None
-    assert set(open_table(spark, path).files().layout) == {plan.spec.layout_id}
+    snapshot = open_table(spark, path)
+    assert set(snapshot.files().layout) == {plan.spec.layout_id}
+    onward = _with_the_present_layout(spark, snapshot, staying, state)
+    assert (onward.action, onward.promises_part) == (INCREMENTAL, False)
+    merging = replace(staying, candidates=(Candidate(COMPACTION, None, 100, Promise()),))
+    assert _with_the_present_layout(spark, snapshot, merging, state) == merging

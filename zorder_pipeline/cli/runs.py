@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import socket
@@ -247,7 +248,7 @@ def _free(port: int) -> None:
         try:
             tried.bind(("127.0.0.1", port))
         except OSError as error:
-            raise ZorderError(
-                f"port {port} cannot be used ({error.strerror}): open http://127.0.0.1:{port} if that is this UI, or "
-                "give another with --port"
-            ) from error
+            way_out = "give another with --port"
+            if error.errno == errno.EADDRINUSE:
+                way_out = f"open http://127.0.0.1:{port} if that is this UI, or {way_out}"
+            raise ZorderError(f"port {port} cannot be used ({error.strerror}): {way_out}") from error

@@ -25,7 +25,7 @@ from .public_commit import PublicCommitter
 from .public_snapshot import PublicSnapshot
 from .routing import to_files
 from .select import bins_of
-from .session_conf import ANY_AGE, COMPILED, exactly, set_for_a_while
+from .session_conf import ALL_ROWS, ANY_AGE, COMPILED, exactly, set_for_a_while
 from .snapshot import TableSnapshot
 
 if TYPE_CHECKING:
@@ -146,8 +146,8 @@ def rewrite(
     safety = safety or Safety()
     started, label = time.monotonic(), f"{job.label} {uuid.uuid4().hex[:12]}"
     selected = job.select(snapshot, where)
-    refuse_zoneless(snapshot, selected)  # before the first bin: what is refused is not left half done
-    refuse_empty(snapshot, selected)
+    if len(selected):
+        _refuse_values(snapshot, selected)  # before the first bin: what is refused is not left half done
     if dry_run or not len(selected):
         return _unchanged(snapshot, selected, job, time.monotonic() - started)
     files = snapshot.files()
@@ -228,7 +228,19 @@ def _bin(
             again = job.select(snapshot, None)
             here = [snapshot.files().partitions[i] in partitions for i in again]
             chosen = again[np.array(here, dtype=np.bool_)]
+            _refuse_values(snapshot, chosen)
     return _unchanged(snapshot, chosen[:0], job, 0.0)
+
+
+def _refuse_values(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> None:
+    """Refuse partitions whose values a rewrite would change.
+
+    Raises:
+        UnsupportedTableError: a chosen file lies in one.
+    """
+    with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, ALL_ROWS):
+        refuse_zoneless(snapshot, chosen)
+        refuse_empty(snapshot, chosen)
 
 
 def _unchanged(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64], job: Job, seconds: float) -> RelayoutResult:

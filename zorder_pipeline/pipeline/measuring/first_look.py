@@ -160,7 +160,8 @@ def _one(
     plan, learned = learn_layout_for(analysis, settings)
     others = {key: share for key, share in plan.baselines.items() if key != "stored"}
     baseline = min(others, key=others.__getitem__) if others else None
-    bound = min(_bound(analysis, settings), facts.read_now or 1.0)  # today's files may be smaller than those sought
+    now = 1.0 if facts.read_now is None else facts.read_now
+    bound = min(_bound(analysis, settings), now)  # today's files may be smaller than those that are sought
     before = plan.baselines.get("stored", facts.read_now or 1.0)
     kept = min(1.0, learned.select / before) if before else 1.0
     chosen = tuple(name for name in analysis.features.primary)

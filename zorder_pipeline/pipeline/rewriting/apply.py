@@ -11,7 +11,7 @@ from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.approval import DONE
-from zorder_pipeline.model.decision import APPROVE
+from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.partition_key import partition_values, partitions_condition
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
@@ -130,7 +130,9 @@ def carry_out(
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
     if dry_run:
-        rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # which refuses what the rewrite would
+        tried = rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # it refuses what the rewrite would
+        if not tried.files_removed:
+            return _done_before(decision, tried, dry_run)
         return _told(judged, judged.preview.version, dry_run)
     would = preview(snapshot, plan, where=where, full=full)
     said = decision.to_json()
@@ -153,8 +155,7 @@ def carry_out(
             _entered(books, judged, done)
         books.close()
     if not done.committed and not done.held:
-        decision = replace(decision, cause="nothing_new")
-        return replace(result_of(done, "nothing_to_do", (DONE_BEFORE,)), gate=decision.to_json())
+        return _done_before(decision, done)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     return replace(result_of(done, "applied" if done.committed else "postponed", reasons), gate=said)
 
@@ -179,6 +180,12 @@ def _entered(books: Booking, judged: Judgement, done: RelayoutResult) -> None:
 def dry_result(judged: Judgement) -> ApplyResult:
     """The decision as the result of a dry run."""
     return _told(judged, judged.preview.version, True)
+
+
+def _done_before(decision: Decision, done: RelayoutResult, dry_run: bool = False) -> ApplyResult:
+    """That nothing is left of what was approved."""
+    said = replace(decision, verdict=DECLINE, cause="nothing_new", reasons=(DONE_BEFORE,))
+    return replace(result_of(done, "nothing_to_do", said.reasons), dry_run=dry_run, gate=said.to_json())
 
 
 def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import PlanError, TableError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
-from zorder_pipeline.model.plan import INCREMENTAL, Candidate, Plan
+from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement
@@ -52,7 +52,7 @@ def apply_partitions(
 ) -> Iterator[PartitionOutcome]:
     """Rewrite partitions by ``plan``, each on its own: the gate is asked, and committed, once per partition.
 
-    A plan to leave the table as it lies lays out what is new by the layout that it lies by.
+    By a plan that offers nothing, what is new is laid out by the layout that the table lies by.
 
     Args:
         keys: the partitions; one that the table does not have fails like any other.
@@ -79,14 +79,21 @@ def apply_partitions(
 
 
 def _with_the_present_layout(spark: SparkSession, snapshot: TableSnapshot, plan: Plan, state: str | None) -> Plan:
-    """A plan that holds no layout is older than what is new in the table, else it would offer to lay that out."""
-    if state is None or any(spec is not None for spec in (plan.spec, *(one.spec for one in plan.candidates))):
+    """A plan that offers nothing is older than what is new in the table, else it would offer to lay that out.
+
+    What the present layout promised counts by the new files' share of the table: it may have been promised of it whole.
+    """
+    if state is None or plan.spec is not None or plan.candidates:
         return plan
     present = present_plan(spark, snapshot, state)
     if present is None or present.spec is None:
         return plan
-    onward = Candidate(INCREMENTAL, present.spec, present.target_file_rows, present.promise)
-    return replace(plan.choosing(onward), candidates=(), unsought="")
+    try:
+        present.refuse_unless_fits(snapshot.table_id, snapshot.schema)
+    except PlanError:  # the next night learns another
+        return plan
+    origin = "learned" if present.origin == KEPT else present.origin
+    return replace(present, origin=origin, action=INCREMENTAL, candidates=(), partitions=())
 
 
 def carry_out_partitions(

@@ -95,7 +95,7 @@ class Derived:
                 return None
             return self._items[self.renamed.index(name.lower())] if self.renamed.count(name.lower()) == 1 else None
         named = self._named.get(name.lower())
-        return named[0] if named else None
+        return named[-1] if named else None
 
     def _behind_star(self, name: str, fields: tuple[str, ...]) -> exp.Expr | None:
         stars = self._stars
