@@ -146,8 +146,7 @@ def rewrite(
     safety = safety or Safety()
     started, label = time.monotonic(), f"{job.label} {uuid.uuid4().hex[:12]}"
     selected = job.select(snapshot, where)
-    if len(selected):
-        _refuse_values(snapshot, selected)  # before the first bin: what is refused is not left half done
+    _refuse_values(snapshot, selected)  # before the first bin: what is refused is not left half done
     if dry_run or not len(selected):
         return _unchanged(snapshot, selected, job, time.monotonic() - started)
     files = snapshot.files()
@@ -238,6 +237,8 @@ def _refuse_values(snapshot: TableSnapshot, chosen: npt.NDArray[np.int64]) -> No
     Raises:
         UnsupportedTableError: a chosen file lies in one.
     """
+    if not len(chosen):  # by public API the values are looked for in every row
+        return
     with told_plainly(snapshot.location), set_for_a_while(snapshot.spark, ALL_ROWS):
         refuse_zoneless(snapshot, chosen)
         refuse_empty(snapshot, chosen)
