@@ -20,6 +20,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("ingest", "ingest"),
     ("features", "features"),
     ("layout", "layout"),
+    ("real", "real"),
     ("sop", "sop"),
     ("onward", "onward"),
     ("guard", "guard"),

@@ -29,7 +29,7 @@ from .lookups import Filter, Shape, table_logs
 from .selective import SELECTIVE_TEMPLATES
 from .workloads import Record, two_logs
 
-__all__ = ["CASES", "Case", "Loaded", "as_stored", "drill_downs", "load", "made"]
+__all__ = ["CASES", "Case", "Loaded", "as_stored", "drill_downs", "drilled", "load", "made"]
 
 STATISTICS = 32
 """Leading columns for which Delta keeps statistics."""
@@ -179,7 +179,8 @@ def _drilled(rows: pa.Table, name: str, train: int, unseen: int, seed: int) -> L
     return table_logs(rows, name, train, unseen, seed, drill_downs(rows, seed))
 
 
-def _case(name: str, rows: Callable[[Path, float], pa.Table]) -> Case:
+def drilled(name: str, rows: Callable[[Path, float], pa.Table]) -> Case:
+    """A table of which random drill-downs are asked."""
     return Case(name, rows, lambda table, train, unseen, seed, _: _drilled(table, name, train, unseen, seed))
 
 
@@ -199,11 +200,11 @@ CASES: tuple[Case, ...] = (
         _lineitem,
         lambda _, train, unseen, seed, scale: two_logs(train, unseen, seed, SELECTIVE_TEMPLATES, scale=0.1 * scale),
     ),
-    _case("orders_lineitem", _orders_lineitem),
-    _case("skewed", lambda _, scale: tables.skewed(int(400_000 * scale), 7)),
-    _case("wide", lambda _, scale: tables.wide(int(300_000 * scale), 7)),
-    _case("flights", lambda _, scale: tables.flights(int(336_000 * scale), 7)),
-    _case("taxi", lambda _, scale: tables.taxi(int(400_000 * scale), 7)),
+    drilled("orders_lineitem", _orders_lineitem),
+    drilled("skewed", lambda _, scale: tables.skewed(int(400_000 * scale), 7)),
+    drilled("wide", lambda _, scale: tables.wide(int(300_000 * scale), 7)),
+    drilled("flights", lambda _, scale: tables.flights(int(336_000 * scale), 7)),
+    drilled("taxi", lambda _, scale: tables.taxi(int(400_000 * scale), 7)),
 )
 """TPC-H lineitem with drill-downs in the manner of its own queries; random drill-downs on the other tables."""
 

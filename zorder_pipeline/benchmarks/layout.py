@@ -62,14 +62,16 @@ def simulated(
     progress: Progress,
     beside: Beside | None = None,
     order: Callable[[Loaded], Loaded] | None = None,
+    usual: int = FILES,
 ) -> list[Outcome]:
     """What unseen queries read of each case's table under each contender's layout, seed by seed.
 
     Args:
         order: tells which of a case's queries are logged, and when.
+        usual: files of each table at scale 1, where ``options`` names no number.
     """
     scale = options.scale or (0.25 if options.quick else 1.0)
-    files = options.files or max(16, int(FILES * scale))
+    files = options.files or max(16, int(usual * scale))
     outcomes: list[Outcome] = []
     for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
         loaded = load(case, rows, QUERIES, QUERIES, seed, scale)

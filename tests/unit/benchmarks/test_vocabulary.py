@@ -33,6 +33,7 @@ SIMULATED = ["stored", "sort", "seed", *(f"{kind}-{k}" for kind in ("zorder", "l
 CHOSEN: dict[str, list[str]] = {
     "demo": SHIPPED,
     "layout": SIMULATED,
+    "real": SIMULATED,
     "sop": SIMULATED,
     "onward": SIMULATED,
     "guard": ["stored"],
@@ -49,6 +50,7 @@ OWN: dict[str, set[str]] = {
     "demo": {peer.name for peer in peers.PEERS},
     "seconds": {peer.name for peer in peers.PEERS},
     "layout": {"stored", *(baseline.name for baseline in CONTENDERS)},
+    "real": {"stored", *(baseline.name for baseline in CONTENDERS)},
     "sop": {"stored", *(baseline.name for baseline in CONTENDERS), "sop"},
     "onward": {"stored", *(baseline.name for baseline in CONTENDERS)},
     "drift": {*drift.LABELS} - {OURS},
