@@ -4,6 +4,7 @@ import io
 import os
 import re
 import shlex
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,7 +24,7 @@ from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.measuring.accounting import Savings
+from zorder_pipeline.pipeline.measuring.accounting import PromiseCheck, Savings
 from zorder_pipeline.spark import quiet_conf
 
 
@@ -105,6 +106,17 @@ def test_a_state_without_relayouts_is_told_in_a_sentence(
     assert page.getvalue().endswith(f"\nno relayout of /t is noted in {tmp_path}\n"), "others may be"
     with pytest.raises(ZorderError, match="holds no relayout to draw"):
         costs.savings.main(["--state", str(tmp_path), "--out", str(tmp_path / "p.png")], standalone_mode=False)
+
+
+def test_savings_promise_nothing_of_a_layout_by_hand(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    by_hand = PromiseCheck("t", 3, 10**15, 0, 0.0, 0.0, None, None, False, 8.0, None, None, None)
+    learned = replace(by_hand, version=4, promised=0.25, cost_expected=8.0, cost_low=6.0, cost_high=9.0)
+    monkeypatch.setattr(pipeline, "savings", lambda *_, **__: Savings((by_hand, learned), ()))
+    costs.savings.main(["--state", str(tmp_path)], standalone_mode=False)
+    rows = [line.split("│") for line in page.getvalue().splitlines() if line.startswith("│ t")]
+    assert [row[5].strip() for row in rows] == ["nothing", "25.0%"]
 
 
 @pytest.mark.parametrize("count", [0, 3])

@@ -6,6 +6,8 @@ import shlex
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -23,6 +25,7 @@ from zorder_pipeline.java import reason_in, reason_of
 from zorder_pipeline.spark import session
 
 
+@pytest.mark.parametrize("wrapped", [click.exceptions.Abort, partial(SystemError, "returned with an exception set")])
 @pytest.mark.parametrize(
     ("notes", "told"),
     [
@@ -31,13 +34,13 @@ from zorder_pipeline.spark import session
     ],
 )
 def test_an_interruption_is_told_with_what_the_step_says_of_itself(
-    monkeypatch: pytest.MonkeyPatch, notes: tuple[str, ...], told: str
+    monkeypatch: pytest.MonkeyPatch, notes: tuple[str, ...], told: str, wrapped: Callable[[], BaseException]
 ) -> None:
     def interrupted(**_: object) -> None:
         error = KeyboardInterrupt()
         for note in notes:
             error.add_note(note)
-        raise click.exceptions.Abort from error
+        raise wrapped() from error
 
     page = io.StringIO()
     monkeypatch.setattr(entry.zorder, "main", interrupted)

@@ -159,7 +159,7 @@ def _line(check: PromiseCheck) -> tuple[str, ...]:
         str(check.version),
         f"{datetime.fromtimestamp(check.committed_at / 1e6, UTC):%Y-%m-%d %H:%M}",
         f"{check.queries:,}",
-        f"{check.promised:.1%}",
+        "nothing" if check.by_hand else f"{check.promised:.1%}",
         "not checked yet" if check.measured is None else f"{check.measured:.1%}{' BROKEN' if check.broken else ''}",
         f"{check.cost:,.1f}",
         foretold,

@@ -120,12 +120,12 @@ def _run(terminated: Callable[[], bool]) -> None:
         sys.exit(error.exit_code)
     except (click.exceptions.Abort, KeyboardInterrupt) as error:
         stopped = error.__cause__ if isinstance(error, click.exceptions.Abort) else error
-        notes = getattr(stopped or error, "__notes__", ())  # what an interrupted step says of itself
-        told = " ".join(notes) or "what was not committed by then is no part of any table, and the same command goes on"
-        _fail(f"interrupted; {told}", TERMINATED if terminated() else INTERRUPTED)
+        _interrupted(stopped or error, terminated)
     except click.ClickException as error:
         _fail(error.format_message(), error.exit_code)
     except Exception as error:
+        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+            _interrupted(error.__cause__, terminated)  # it came while compiled code was called
         if os.environ.get("ZORDER_DEBUG"):
             raise
         if (missing := no_connector(error)) is not None:
@@ -134,6 +134,12 @@ def _run(terminated: Callable[[], bool]) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # or Python would try once more at its end
             _fail(f"stdout cannot be written: {(error.strerror or str(error)).lower()}", 1)
         _fail(f"unexpected {type(error).__name__}: {reason_of(error)} (set ZORDER_DEBUG=1 for the trace)", UNEXPECTED)
+
+
+def _interrupted(error: BaseException, terminated: Callable[[], bool]) -> NoReturn:
+    notes = getattr(error, "__notes__", ())  # what an interrupted step says of itself
+    told = " ".join(notes) or "what was not committed by then is no part of any table, and the same command goes on"
+    _fail(f"interrupted; {told}", TERMINATED if terminated() else INTERRUPTED)
 
 
 def _fail(sentence: str, code: int) -> NoReturn:

@@ -128,7 +128,9 @@ class QueryLog:
         counts = Counter(query.table for query in self.queries)
         counts.update(self.unmatched)
         told = [f"{name} {counted(count, 'time')}" for name, count in counts.most_common(TOLD)]
-        return "they read " + ", ".join(told) if told else "they read no table" if self.lines else "the log is empty"
+        if told:
+            return "they read " + ", ".join(told)
+        return "they read no table" if self.lines else "no statement is logged"
 
     def of_table(self, names: Sequence[str]) -> tuple[LoggedQuery, ...]:
         """Queries of the table that any of ``names`` calls, compared without case."""

@@ -30,7 +30,7 @@ def test_a_log_tells_which_tables_it_reads_whether_they_are_known_or_not(tmp_pat
     log = tmp_path / "log.sql"
     log.write_text("SELECT * FROM a WHERE x = 1;\nSELECT * FROM b WHERE x = 1;\nSELECT * FROM b;\n")
     assert ingest([str(log)], aliases={"a": "a"}).read == "they read b 2 times, a 1 time"
-    assert QueryLog((), 0, 0).read == "the log is empty"
+    assert QueryLog((), 0, 0).read == "no statement is logged"
     assert QueryLog((), 3, 0).read == "they read no table"
 
 

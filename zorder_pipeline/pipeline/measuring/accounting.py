@@ -62,6 +62,11 @@ class PromiseCheck:
     cost_high: float | None
 
     @property
+    def by_hand(self) -> bool:
+        """Whether nothing was promised, as of a layout that was given and not learned."""
+        return self.promised == 0 and self.cost_expected is None
+
+    @property
     def warning(self) -> str | None:
         """A sentence about a broken promise; None when it was kept."""
         if not self.broken or self.measured is None or self.kept is None:

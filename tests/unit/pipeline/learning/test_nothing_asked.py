@@ -21,7 +21,7 @@ from zorder_pipeline.query_log.intake.ingest import ingest
         (["SELECT * FROM t WHERE a !> 7;"], r"1 line cannot be used \(1: no SQL of the dialect.*another --dialect\)"),
         (["SELECT * FROM u;", "SELECT FROM (;"], r"they read u 1 time.*; 1 line cannot be used \(1: no SQL"),
         (["SET a = 1;"], "they read no table"),
-        ([], "the log is empty"),
+        ([], "no statement is logged"),
     ],
 )
 def test_the_cause_is_told(tmp_path: Path, lines: list[str], told: str) -> None:
