@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -89,22 +90,43 @@ def compact_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
 def other_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> tuple[int, ...]:
     """Rows per file of other files than those of ``target`` rows that a layout might be written in, ascending.
 
-    Larger ones where these are small: each eight times the one before, at most those of `compact_rows` or of the
-    largest partition, and at least eight files; none where the settings or the table ask for a size. And files of the
-    present size, in the place of those of about as many rows, where a layout was sought for smaller ones.
+    Larger ones where these are small: each about eight times the one before (`_in_whole_files`), at most those of
+    `compact_rows` or of the largest partition, and at least eight files; none where the settings or the table ask for a
+    size. And files of the present size, in the place of those of about as many rows, where a layout was sought for
+    smaller ones.
     """
     files = snapshot.files()
-    largest = int(np.bincount(files.partition_codes, weights=files.rows).max(initial=0))
+    partitions = np.bincount(files.partition_codes, weights=files.rows)
+    largest = int(partitions.max(initial=0))
     most = min(compact_rows(snapshot, settings), int(files.rows.sum()) // MIN_FILES, largest)
     found: list[int] = []
     while (found or [target])[-1] * STEP <= most:
-        found.append((found or [target])[-1] * STEP)
+        found.append(_in_whole_files((found or [target])[-1] * STEP, partitions))
     if most >= 2 * (found or [target])[-1]:
         found.append(most)
     present = target_rows(snapshot, settings)
     if present < 2 * target:
         return tuple(found)
     return tuple(sorted([present, *(rows for rows in found if 2 * rows <= present or rows >= 2 * present)]))
+
+
+def _in_whole_files(target: int, partitions: npt.NDArray[np.float64]) -> int:
+    """About ``target`` rows, so that the usual partition is a whole number of files.
+
+    Days of twelve equal files would be one and a half of eight times their size: chance then decides which of them are
+    cut in two, and otherwise in the sample than in the table, so that promises are broken.
+
+    Args:
+        partitions: rows of each; the usual one is that in which the middle row lies.
+
+    >>> _in_whole_files(8_000, np.full(14, 12_000.0)), _in_whole_files(8_000, np.full(1, 84_000.0))
+    (6000, 8000)
+    """
+    if len(partitions) < 2:
+        return target
+    ascending = np.sort(partitions)
+    usual = float(ascending[np.searchsorted(np.cumsum(ascending), ascending.sum() / 2)])
+    return target if usual <= target else math.ceil(usual / round(usual / target))
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:

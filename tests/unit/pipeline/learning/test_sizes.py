@@ -76,6 +76,19 @@ def test_partitions_that_are_single_files_are_told_apart_inside_however_many_the
     assert most_files(table([64 * MEGABYTE] * 1_900)) == MOST_FILES
 
 
+@pytest.mark.parametrize("each", [12, 20, 28, 100])
+def test_larger_files_cut_equal_partitions_into_as_many_whatever_the_sample_shows(each: int) -> None:
+    """12 files a day in files eight times as large were one and a half: a toss, and lost by most of the days chosen."""
+    days = table([120 * 1024] * each * 14, rows=2_400)
+    listed = replace(days.files(), partitions=tuple((f"{i // each}",) for i in range(each * 14)))
+    days.files = lambda: listed
+    targets = other_targets(days, SETTINGS, target_rows(days, SETTINGS))
+    assert len(targets) >= 2
+    for target in targets:
+        files = each * 2_400 / target
+        assert abs(files - round(files)) < 0.05, targets
+
+
 @pytest.mark.parametrize(
     ("given", "settings"),
     [
