@@ -1,9 +1,11 @@
 """Commands of an operator and of a new user touch only what was meant, and say what they did."""
 
+import contextlib
 import io
 import os
 import re
 import shlex
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,7 +17,7 @@ from click.testing import CliRunner
 from rich.console import Console
 
 from zorder_pipeline import pipeline
-from zorder_pipeline.cli import common, costs, logs, operators, start, tables, triage
+from zorder_pipeline.cli import common, costs, logs, operators, runs, start, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
@@ -94,6 +96,27 @@ def test_a_local_state_is_looked_for_however_it_is_written(form: str, tmp_path: 
     assert existing(form.format(tmp_path)) == form.format(tmp_path)
     with pytest.raises(ZorderError, match="does not exist"):
         existing(form.format(tmp_path / "typo"))
+
+
+def test_costs_are_those_of_the_configuration_at_hand(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A calibration in the folder that happens to be at hand is one that no night ever sees."""
+    asked: list[str] = []
+    monkeypatch.setattr(pipeline, "savings", lambda _, state, **__: asked.append(state) or Savings((), ()))
+    monkeypatch.setattr(pipeline, "calibrate", lambda _, __, state, **___: asked.append(state) or 1 / 0)
+    monkeypatch.delenv("ZORDER_CONFIG", raising=False)
+    home = tmp_path / "home"
+    (home / "state").mkdir(parents=True)
+    (home / "tables.yaml").write_text("state: state\nquery_logs: [{path: l}]\ntables: [{name: a, location: b}]\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
+    costs.savings.main([], standalone_mode=False)
+    with pytest.raises(ZeroDivisionError):
+        costs.calibrate.main(["--table", "/t"], standalone_mode=False)
+    assert asked == [f"{home}/state"] * 2
+    monkeypatch.delenv("DAGSTER_HOME")
+    assert "the state state does not exist" in refused("savings")
 
 
 def test_a_state_without_relayouts_is_told_in_a_sentence(
@@ -294,6 +317,20 @@ def test_a_home_keeps_its_dagster_yaml_and_any_folder_gets_a_name(tmp_path: Path
     assert (configured.name, configured.aliases) == ("my_flights", ("my-flights",))
 
 
+def test_a_configuration_is_written_for_people(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    delta(tmp_path / "Übersicht 1")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+    words = ["init", "../home", "--table", "../Übersicht 1", "--log", os.path.relpath(log(tmp_path))]
+    zorder.main(words, standalone_mode=False)
+    written = (tmp_path / "home" / "tables.yaml").read_text(encoding="utf-8")
+    assert f'location: "{tmp_path}/Übersicht 1"' in written
+    assert 'aliases: ["Übersicht 1"]' in written
+    assert ".." not in written + page.getvalue()
+
+
 def test_the_command_to_go_on_with_can_be_pasted(tmp_path: Path, page: io.StringIO) -> None:
     home, table = tmp_path / "my home", delta(tmp_path / "t")
     zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
@@ -385,9 +422,26 @@ def test_no_empty_table_is_drawn_of_tables_that_cannot_be_opened(
     assert page.getvalue() == printed
 
 
+def _run() -> None:
+    """A run whose assets start Spark themselves."""
+    with contextlib.suppress(ZeroDivisionError):
+        runs.run.main(["--config", "tables.yaml"], standalone_mode=False)
+
+
+def _demo() -> None:
+    with contextlib.suppress(ZeroDivisionError):
+        runs.demo.main([], standalone_mode=False)
+
+
+def _bench() -> None:
+    with contextlib.suppress(ZeroDivisionError):
+        runs.bench.main([], standalone_mode=False)
+
+
+@pytest.mark.parametrize("start", [lambda: common.start_spark("inspect"), _run, _demo, _bench])
 @pytest.mark.parametrize("there", [(), ("spark-warehouse",), ("spark-warehouse", "spark-warehouse/sales.db")])
 def test_no_command_leaves_an_empty_warehouse_behind(
-    there: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: tuple[str, ...], start: Callable[[], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Spark makes one where the command is called; what was there before is somebody's."""
     ends: list[Any] = []
@@ -396,9 +450,20 @@ def test_no_command_leaves_an_empty_warehouse_behind(
     monkeypatch.delenv("DAGSTER_HOME", raising=False)
     for folder in there:
         Path(folder).mkdir()
-    monkeypatch.setattr("zorder_pipeline.spark.session", lambda *_: Path("spark-warehouse").mkdir(exist_ok=True))
+
+    def session(*_: object, **__: object) -> None:
+        Path("spark-warehouse").mkdir(exist_ok=True)
+        if start in (_run, _demo, _bench):
+            raise ZeroDivisionError
+
+    monkeypatch.setattr("zorder_pipeline.spark.session", session)
+    monkeypatch.setattr("zorder_pipeline.assets.run.run_tables", session)
+    monkeypatch.setattr("zorder_pipeline.demo.run_demo", session)
+    monkeypatch.setattr("zorder_pipeline.benchmarks.running.bench", session)
+    monkeypatch.setattr(runs, "_configuration", lambda _: SimpleNamespace())
+    monkeypatch.setattr("zorder_pipeline.assets.instance.instance_at_hand", contextlib.nullcontext)
     monkeypatch.setattr(common.atexit, "register", lambda function, *given: ends.append((function, given)))
-    common.start_spark("inspect")
+    start()
     for function, given in ends:
         function(*given)
     assert [path.name for path in tmp_path.iterdir()] == ["spark-warehouse"][: len(there)]

@@ -163,13 +163,22 @@ def test_a_table_that_is_not_there_stops_no_run_of_others(tmp_path: Path, monkey
     assert runs._configuration(None).tables[0].location == f"{tmp_path}/nowhere"
 
 
-def test_of_the_example_it_is_said_that_it_is_that(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_of_the_example_it_is_said_that_it_is_that(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
     (tmp_path / "tables.yaml").write_text("tables: [{name: a, location: nowhere}]\n")
     for name in ("ZORDER_CONFIG", "DAGSTER_HOME"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setattr(config, "config_file", lambda: tmp_path / "tables.yaml")
     with pytest.raises(ConfigError, match="which does not exist; that is the example of zorder demo"):
         runs._configuration(None)
+    (tmp_path / "nowhere").mkdir()
+    runs._configuration(None)
+    assert capsys.readouterr().err == (
+        f"this is the example of zorder demo, {tmp_path}/tables.yaml: name your own with --config\n"
+    )
+    runs._configuration(str(tmp_path / "tables.yaml"))
+    assert not capsys.readouterr().err
 
 
 @pytest.mark.parametrize("number", ["nan", "inf", "-inf", "1e999"])

@@ -41,6 +41,7 @@ __all__ = [
     "err",
     "file_size_options",
     "learn_settings",
+    "leave_no_warehouse",
     "log_options",
     "log_sources",
     "out",
@@ -117,6 +118,12 @@ def _refuse_empty(context: click.Context) -> None:
             raise click.BadParameter("it is empty; give a value, or leave the option out", param_hint=name)
 
 
+def leave_no_warehouse() -> None:
+    """Remove at the end the folder that Spark makes where a command is called, unless something was put there."""
+    if not (warehouse := Path("spark-warehouse").absolute()).exists():
+        atexit.register(_remove_empty, warehouse)
+
+
 def _remove_empty(folder: Path) -> None:
     with contextlib.suppress(OSError):
         folder.rmdir()
@@ -139,8 +146,7 @@ def start_spark(app: str, settings: Mapping[str, str] | None = None, *, brief: b
     settings = settings_at_hand() if settings is None else settings
     if brief:
         settings = brief_conf() | dict(settings)
-    if not (warehouse := Path("spark-warehouse").absolute()).exists():  # Spark makes it, and nothing is put there
-        atexit.register(_remove_empty, warehouse)
+    leave_no_warehouse()
     err.print(f"starting Spark for {app}", style="dim")
     return session(settings, f"zorder {app}")
 

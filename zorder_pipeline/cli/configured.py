@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
     from zorder_pipeline.pipeline import Rules
 
-__all__ = ["by_hand", "configuration_of", "kill_switch", "settings_at_hand", "state_of"]
+__all__ = ["by_hand", "configuration_of", "kill_switch", "settings_at_hand", "state_of", "state_or_at_hand"]
 
 MASTER = "spark.master"
 
@@ -80,6 +80,18 @@ def state_of(state: str | None, config_path: str | None) -> tuple[str, dict[str,
         return existing(state), config.spark.settings if config is not None else {}
     config = load_config(config_path or config_file(example=False), check_paths=False)
     return config.state if state is None else existing(state), config.spark.settings
+
+
+def state_or_at_hand(state: str | None) -> str:
+    """The state that ``--state``, else the configuration at hand names; without either the folder ``state`` here.
+
+    Raises:
+        ConfigError: the configuration at hand is wrong, so it is not known which state it means.
+    """
+    if state is not None:
+        return state
+    config = _at_hand()
+    return "state" if config is None else config.state
 
 
 def configuration_of(state: str | None, config_path: str | None) -> PipelineConfig | None:

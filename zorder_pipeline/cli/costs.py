@@ -12,6 +12,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 
 from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable, write_file
+from .configured import state_or_at_hand
 from .numbers import FiniteRange
 from .states import existing, written
 
@@ -35,7 +36,9 @@ UNITS = {
 }
 
 state_option = click.option(
-    "--state", default="state", show_default=True, help="Folder of the pipeline's state, on any Hadoop filesystem."
+    "--state",
+    help="Folder of the pipeline's state, on any Hadoop filesystem; by default the one of DAGSTER_HOME's tables.yaml, "
+    "without which it is state.",
 )
 price_option = click.option(
     "--price-per-core-hour",
@@ -77,15 +80,15 @@ def gate_settings(horizon_days: float, queries_per_day: float | None, price: flo
     show_default=True,
     help="Size of the largest copy.",
 )
-def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
+def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
     """Time relayouts and scans on a small copy of the table, to know what they cost here; the table is only read."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.gate.cost import RelayoutWork
     from zorder_pipeline.relayout.snapshot import open_table
 
-    written(state)
+    folder = written(state_or_at_hand(state))
     spark = start_spark("calibrate")
-    model, timings = pipeline.calibrate(spark, table, state, copy_bytes=copy_bytes, progress=Progress())
+    model, timings = pipeline.calibrate(spark, table, folder, copy_bytes=copy_bytes, progress=Progress())
     told, assumed = model.to_json(), type(model)().to_json()
     rows = [(meaning, f"{told[name]:,.3g}", f"{assumed[name]:,.3g}") for name, meaning in UNITS.items()]
     print_columns("Core-seconds", ("of", "here", "assumed before"), rows)
@@ -94,7 +97,7 @@ def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
     whole = model.relayout(RelayoutWork(size, 3, files=2 * count), snapshot.table_id)
     out.print(
         f"A relayout of the whole table, {size / 1e9:,.3g} GB, by three columns would take {whole.expected:,.0f} "
-        f"core-seconds (90% interval {whole.low:,.0f} to {whole.high:,.0f}); kept in {state}/calibrations",
+        f"core-seconds (90% interval {whole.low:,.0f} to {whole.high:,.0f}); kept in {folder}/calibrations",
         soft_wrap=True,
     )
     return {
@@ -113,19 +116,19 @@ def calibrate(table: str, state: str, copy_bytes: int) -> Payload:
 @click.option(
     "--out", "target", type=click.Path(), callback=writable, help="Also draw promised against measured, as PNG."
 )
-def savings(state: str, table: str | None, price: float, target: str | None) -> Payload:
+def savings(state: str | None, table: str | None, price: float, target: str | None) -> Payload:
     """What relayouts promised and cost, what became of it, and what they saved by table and month."""
     from zorder_pipeline import pictures, pipeline
     from zorder_pipeline.gate.cost import CostModel
 
-    existing(state)
+    folder = existing(state_or_at_hand(state))
     spark = start_spark("savings", brief=True)
-    books = pipeline.savings(spark, state, table=table, assumed=CostModel(price_per_core_hour=price))
+    books = pipeline.savings(spark, folder, table=table, assumed=CostModel(price_per_core_hour=price))
     of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:
-        raise ZorderError(f"{state} holds no relayout{of} to draw; relayouts with --state {state} are noted there")
+        raise ZorderError(f"{folder} holds no relayout{of} to draw; relayouts with --state {folder} are noted there")
     if not books.checks:
-        out.print(f"no relayout{of} is noted in {state}", soft_wrap=True)
+        out.print(f"no relayout{of} is noted in {folder}", soft_wrap=True)
         return books.to_json()
     header = ("table", "version", "done", "queries", "promised", "measured", "core-s", "foretold (90%)")
     print_columns("Relayouts: share of the rows that a query reads less", header, map(_line, books.checks), left=1)

@@ -15,7 +15,17 @@ from rich.text import Text
 
 from zorder_pipeline.errors import ConfigError, ZorderError
 
-from .common import Payload, Progress, UnfinishedError, command, err, out, print_columns, writable
+from .common import (
+    Payload,
+    Progress,
+    UnfinishedError,
+    command,
+    err,
+    leave_no_warehouse,
+    out,
+    print_columns,
+    writable,
+)
 from .numbers import FiniteRange
 
 if TYPE_CHECKING:
@@ -36,6 +46,7 @@ def demo(scale: float, queries: int, workdir: str) -> Payload:
     """The whole chain on TPC-H lineitem through the real Dagster job, measured on queries nobody has seen."""
     from zorder_pipeline.demo import run_demo
 
+    leave_no_warehouse()
     found = run_demo(workdir, scale, queries, Progress())
     _show_demo(found)
     out.print(f"  UI: make ui, or zorder ui --workdir {workdir} (then open the address it prints)", soft_wrap=True)
@@ -89,6 +100,7 @@ def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str,
     from zorder_pipeline.assets.run import run_tables
 
     config = _configuration(config_path)
+    leave_no_warehouse()
     with quiet_dagster(), instance_at_hand() as instance:
         outcomes = run_tables(config, tables, partitions, instance=instance, progress=Progress())
         if config.monitoring.metrics_file:
@@ -123,18 +135,24 @@ def _told(outcome: TableOutcome) -> Payload:
 def _configuration(given: str | None) -> PipelineConfig:
     """The configuration of ``--config``, else the one that was found; a table that is not there fails on its own.
 
+    Of the shipped example, whose data may not be there yet, it is said that it is that.
+
     Raises:
-        ConfigError: it is wrong; of the shipped example, whose data may not be there yet, it is said that it is that.
+        ConfigError: it is wrong.
     """
     from zorder_pipeline.config import config_file, load_config
 
     example = not given and not {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys()
+    place = given or config_file()
     try:
-        return load_config(given or config_file(), check_paths=example)
+        config = load_config(place, check_paths=example)
     except ConfigError as error:
         if not example:
             raise
         raise ConfigError(f"{error}; that is the example of zorder demo: name your own with --config") from error
+    if example:
+        err.print(f"this is the example of zorder demo, {place}: name your own with --config", soft_wrap=True)
+    return config
 
 
 def _problem(outcome: TableOutcome) -> str:
@@ -190,6 +208,7 @@ def bench(
     """Measure a workload against its peers in one run; writes JSON, Markdown and a picture."""
     from zorder_pipeline.benchmarks import reports, running
 
+    leave_no_warehouse()
     peers, some = ([name.strip() for name in names.split(",") if name.strip()] for names in (against, tables))
     if workload == running.ALL:
         for option, given in (("--files", files), ("--tables", some)):

@@ -54,6 +54,21 @@ def _connecting(place: str) -> str:
     return "" if package is None else CONNECTOR.format(scheme=place.partition(":")[0], package=json.dumps(package))
 
 
+def _absolute(place: str) -> str:
+    """A place on this machine from the root on, without ``..``; of links only those that ``..`` leads through go."""
+    path = Path(place).absolute()
+    return str(path.resolve() if ".." in path.parts else path)
+
+
+def _quoted(text: str) -> str:
+    r"""A text as YAML reads it back, and a person reads it: only what cannot be printed is escaped.
+
+    >>> print(_quoted("Übersicht"), _quoted("a\x7f"))
+    "Übersicht" "a\u007f"
+    """
+    return json.dumps(text, ensure_ascii=not text.isprintable())
+
+
 @command
 @click.argument("home", type=click.Path(file_okay=False))
 @click.option("--parquet", "sources", multiple=True, type=click.Path(exists=True), help="Parquet to make a table of.")
@@ -83,14 +98,14 @@ def init(
 
     if bool(sources) == bool(table):
         raise ZorderError("give either --parquet, to make a Delta table of, or --table, one that there is already")
-    folder = Path(home).absolute()
+    folder = Path(_absolute(home))
     if (folder / "tables.yaml").exists():
         raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")
     stem = Path(table or sources[0]).stem
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
     if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
-    place = str(table if table and is_uri(table) else Path(table).absolute() if table else folder / called)
+    place = table if table and is_uri(table) else _absolute(table) if table else str(folder / called)
     local = local_path(place)  # elsewhere it takes Spark to look
     if table and local is not None and not Path(local, "_delta_log").is_dir():
         raise ZorderError(
@@ -109,11 +124,11 @@ def init(
             shutil.copy(example_home() / "dagster.yaml", folder / "dagster.yaml")
     written = folder / "tables.yaml"
     paths = {
-        "log": json.dumps(log if is_uri(log) else str(Path(log).absolute())),
-        "location": json.dumps(place),
-        "name": json.dumps(called),
+        "log": _quoted(log if is_uri(log) else _absolute(log)),
+        "location": _quoted(place),
+        "name": _quoted(called),
     }  # quoted as YAML wants it
-    other = f"    aliases: [{json.dumps(stem)}]   # what the log may call it\n" if not name and stem != called else ""
+    other = f"    aliases: [{_quoted(stem)}]   # what the log may call it\n" if not name and stem != called else ""
     with _writing(folder):
         written.write_text(CONFIG.format(dialect=dialect, spark=_connecting(place), **paths) + other, encoding="utf-8")
     try:
