@@ -187,11 +187,18 @@ def test_the_demo_gets_plan_and_decision_of_one_table(night: Night) -> None:
 def test_each_partition_of_a_night_has_its_own_record(night: Night) -> None:
     asset = AssetKey(["daily", "clustered_partitions"])
     assert night.instance.get_materialized_partitions(asset) == {f"ds={ds}" for ds in DAYS}
-    records = [e for e in night.result.get_asset_materialization_events() if e.asset_key == asset]
+    made = night.result.get_asset_materialization_events()
+    records = [e for e in made if e.asset_key == asset]
+    (table,) = (e for e in made if e.asset_key == AssetKey(["daily", "clustered_table"]))
+    whole = table.materialization.metadata["bytes rewritten"].value
+    assert isinstance(whole, int)
     for event in records:
         facts = {name: value.value for name, value in event.materialization.metadata.items()}
         assert (facts["decision"], facts["dagster/partition_row_count"]) == ("applied", 2 * ROWS)
         assert (facts["files removed"], facts["files added"]) == (2, pytest.approx(3, abs=1))
+        assert (facts["rows rewritten"], facts["files left alone"]) == (2 * ROWS, 0)
+        assert facts["bytes rewritten"] == pytest.approx(whole / len(DAYS), rel=0.2)
+        assert "seconds" not in facts, "the night's are those of all partitions"
     assert {e.partition for e in records} == night.instance.get_materialized_partitions(asset)
 
 

@@ -156,11 +156,14 @@ def _recorded(
 
 
 def _noted(
-    context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyResult, rows: int | None
+    context: AssetExecutionContext, shelf: Shelf, key: str, result: ApplyResult, rows: int | None, timed: bool = True
 ) -> AssetMaterialization:
     """What became of a partition: declined ones, too, were looked at and are not missing.
 
     It has to be yielded: what is only logged is lost with a step that fails, and then all partitions look undone.
+
+    Args:
+        timed: whether the result's seconds are those of this partition alone.
     """
     decision = spoken(result.decision)
     facts: dict[str, Any] = {
@@ -172,7 +175,7 @@ def _noted(
         "files left alone": result.skipped_files,
         "rows rewritten": result.rows,
         "bytes rewritten": result.bytes_rewritten,
-        "seconds": round(result.seconds, 1),
+        **({"seconds": round(result.seconds, 1)} if timed else {}),
         "Delta version": result.version,
     }
     if rows is not None:
@@ -194,17 +197,29 @@ def noted_changes(
 
     rows = pipeline.rows_by_partition(after)
     keep_in_step(context.instance, shelf.table.name, list(rows))
-    columns = after.partition_columns
-    old, new = (dict(zip(s.files().path.tolist(), s.files().partitions, strict=True)) for s in (before, after))
-    removed, added = (
-        Counter(partition_key(columns, part) for path, part in mine.items() if path not in other)
-        for mine, other in ((old, new), (new, old))
-    )
+    columns, old, new = after.partition_columns, before.files(), after.files()
+    gone, kept = (set(old.path) - set(new.path), set(old.path) & set(new.path))
+    removed, left, size, written, added = (Counter[str]() for _ in range(5))
+    for i, path in enumerate(old.path):
+        key = partition_key(columns, old.partitions[i])
+        removed[key] += path in gone
+        left[key] += path in kept
+        size[key] += int(old.bytes[i]) * (path in gone)
+    for i, path in enumerate(new.path):
+        if path not in kept:
+            key = partition_key(columns, new.partitions[i])
+            added[key] += 1
+            written[key] += int(new.rows[i])
     for key in [key for key in rows if added[key]]:
         done = replace(
-            result, files_removed=removed[key], files_added=added[key], rows=rows[key], bytes_rewritten=0, seconds=0.0
+            result,
+            files_removed=removed[key],
+            files_added=added[key],
+            skipped_files=left[key],
+            rows=written[key],
+            bytes_rewritten=size[key],
         )
-        yield _noted(context, shelf, key, done, rows[key])
+        yield _noted(context, shelf, key, done, rows[key], timed=False)
 
 
 def separately(
