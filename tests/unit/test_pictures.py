@@ -11,7 +11,7 @@ import pytest
 from matplotlib.image import imread
 
 from zorder_pipeline import pictures
-from zorder_pipeline.pictures import blocks, canvas, zones
+from zorder_pipeline.pictures import blocks, canvas, workload, zones
 
 RNG = np.random.default_rng(0)
 SPANS = {"day": RNG.uniform(0, 1, 12), "part": np.full(12, np.nan)}
@@ -165,6 +165,33 @@ def test_what_became_worse_is_said_to_be(after: float, area: str, span: str) -> 
     assert area in blocks._message({"before": 0.1, "after": after}, ["day", "part"])
     spans = {panel: {"day": np.array([share, share])} for panel, share in (("before", 0.1), ("after", after))}
     assert span in zones._zone_message(spans)
+
+
+@pytest.mark.parametrize(("after", "span"), [(0.95, "Files now span less of day"), (0.5, "Files now span far less")])
+def test_little_is_not_called_far(after: float, span: str) -> None:
+    spans = {panel: {"day": np.array([share, share])} for panel, share in (("before", 1.0), ("after", after))}
+    assert zones._zone_message(spans).startswith(span)
+
+
+@pytest.mark.parametrize(
+    ("edges", "chosen", "told"),
+    [
+        ({("day", "sent"): "ascending"}, ["day"], "hollow: another column stands for it"),
+        ({("day", "sent"): "contingency"}, ["day"], "hollow: it comes after the others"),
+        ({}, ["day"], "hollow: it comes after the others"),
+        ({}, ["day", "sent"], None),
+    ],
+)
+def test_hollow_columns_are_explained_by_what_is_drawn(
+    edges: dict[tuple[str, str], str], chosen: list[str], told: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr(
+        workload, "to_png", lambda figure: drawn.extend(text.get_text() for text in figure.axes[0].texts) or b""
+    )
+    pictures.correlation_graph({"day": 10, "sent": 4}, dict.fromkeys(edges, 0.9), edges, chosen)
+    hollow = [part for text in drawn for part in text.replace("\n", ", ").split(", ") if part.startswith("hollow")]
+    assert hollow == [told] * (told is not None)
 
 
 def test_markdown_carries_the_picture() -> None:

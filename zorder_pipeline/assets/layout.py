@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.wording import counted
 
 from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, stage_asset, told
@@ -87,8 +88,10 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
                 # the next search starts from it, unless it is of expressions, whose names may tell literals
                 if plan.unsought and earlier and all(snapshot.schema.find(name) for name in earlier[0]):
                     facts.setdefault(BIT_ORDER, MetadataValue.json(earlier[0]))
-            sentences = pipeline.in_words(plan, key)
             say = shelf.saying(context)
+            if plan.trials:
+                say(f"searched for {plan.seconds:,.0f} s, {counted(plan.trials, 'trial')}")
+            sentences = pipeline.in_words(plan, key)
             for sentence in sentences:
                 say(sentence)
         yield Output(plan, metadata={"in words": bullets(sentences), **facts})
@@ -150,13 +153,14 @@ def _search_facts(plan: Plan, learned: "Learned") -> dict[str, Any]:
         "trials": plan.trials,
         "seconds": round(plan.seconds, 1),
         "winner": ours,
-        "share of rows read by layout": picture(
+        "promise": md(_promise_text(plan)),
+    }
+    if len(shares) > 1:  # where no layout was sought there is nothing to compare
+        facts["share of rows read by layout"] = picture(
             drawing.layouts_compared(learned),
             "share of rows read by layout",
             md_table(["layout", "share of rows"], [(name, shares[name]) for name in ranked]),
-        ),
-        "promise": md(_promise_text(plan)),
-    }
+        )
     if len(learned.before):
         facts["rows read by later queries"] = picture(
             pictures.rows_per_query(*learned.per_query), "rows read per query now and under the new layout"

@@ -12,7 +12,7 @@ from zorder_pipeline.model.places import uri_of
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.schema import TableSchema as Schema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.query_log.insight import FORMS, insight
+from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
 
 if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -120,13 +120,10 @@ def gigabytes(size: float) -> str:
 
 def predicates(queries: Sequence[LoggedQuery], redact: bool) -> str:
     """The forms of the queries, most frequent first, each with an example of what it filters by."""
-    groups: dict[str, list[LoggedQuery]] = {}
-    for query in queries:
-        groups.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
     rows = []
-    for members in sorted(groups.values(), key=len, reverse=True):
+    for members in filter_forms(queries):
         users = {query.user for query in members if query.user}
-        example = members[0].predicate.to_sql(redact)
+        example = filters_of(members[0], redact)
         rows.append((len(members), len({q.fingerprint for q in members}), len(users), example))
     return md_table(["queries", "different", "users", "filters, e.g."], rows)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import networkx as nx
@@ -76,7 +76,8 @@ def correlation_graph(
         ["circle: queries that filter by the column"],
         ["line: sorting by one also sorts the other (1.00 = fully)"],
     ]
-    legend[0] += ["hollow: another column stands for it"] if chosen is not None else []
+    hollow = [name for name in frequencies if chosen is not None and name not in chosen]
+    legend[0] += [_hollow(hollow, graph, forms)] if hollow else []
     legend[1] += [NOTES[kind] for kind in ("descending", "contingency") if kind in forms.values()]
     text = "\n".join(", ".join(line) for line in (legend if edges else legend[:1]))
     where = axes.transAxes
@@ -84,6 +85,16 @@ def correlation_graph(
     axes.set(xlim=(-2.6, 2.6), ylim=(bottom - 0.5, bottom - 0.5 + height))
     axes.axis("off")
     return to_png(figure)
+
+
+def _hollow(names: Sequence[str], graph: Any, forms: Mapping[frozenset[str], str]) -> str:
+    """Why columns are hollow: each follows a filled one, or they come after the others for another reason."""
+
+    def follows(name: str, other: str) -> bool:
+        return other not in names and forms.get(frozenset((name, other))) != "contingency"
+
+    stood_for = all(any(follows(name, other) for other in graph.neighbors(name)) for name in names)
+    return "hollow: another column stands for it" if stood_for else "hollow: it comes after the others"
 
 
 def rows_per_query(before: Floats, after: Floats, labels: tuple[str, str] = ("now", "new layout")) -> bytes:

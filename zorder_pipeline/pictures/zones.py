@@ -14,6 +14,9 @@ from .canvas import GREY, INK, Floats, figure_of, percent, short, to_png
 
 __all__ = ["zone_map"]
 
+FAR_LESS = 0.5
+"""What files span of a column is far less when it is at most so much of what it was."""
+
 WIDTHS = LinearSegmentedColormap.from_list("widths", ["#F7FBFF", "#9ECAE1", "#2171B5", "#08306B"])
 
 
@@ -71,7 +74,9 @@ def _zone_message(panels: Mapping[str, Mapping[str, Floats]]) -> str:
     narrower = [name for name in ranked if gains[name] > 0.02]
     wider = [name for name in reversed(ranked) if gains[name] < -0.02]
     if narrower:
-        return f"Files now span far less of {_listed(narrower[:3])}"
+        named = narrower[:3]
+        far = all(float(np.nanmean(after[name])) <= FAR_LESS * float(np.nanmean(before[name])) for name in named)
+        return f"Files now span {'far ' if far else ''}less of {_listed(named)}"
     return f"Files now span more of {_listed(wider[:3])}" if wider else "Files span as much of each column as before"
 
 

@@ -10,7 +10,7 @@ from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predica
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 
-__all__ = ["FORMS", "LEVELS", "REASONS", "alike", "insight", "levels_of", "query_level"]
+__all__ = ["FORMS", "LEVELS", "REASONS", "alike", "filter_forms", "filters_of", "insight", "levels_of", "query_level"]
 
 LEVELS = ("delta", "row_group", "page", "enriched")
 """From the file statistics in Delta's log over Parquet's row groups and pages to scans through ``reading/``."""
@@ -56,6 +56,26 @@ REASONS = {
 _FORM = {"=": "P1", "<=>": "P1", "in": "P3", "starts_with": "P4", "is_null": "P5", "is_not_null": "P5"}
 _FORM |= {"<>": "P6", "not_in": "P6"}
 TOP = 10
+
+
+def filter_forms(queries: Sequence[LoggedQuery]) -> list[list[LoggedQuery]]:
+    """Queries that filter alike but for their literals, whatever else they ask; the most frequent form first."""
+    templates: dict[str, list[LoggedQuery]] = {}
+    for query in queries:
+        templates.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
+    forms: dict[str, list[LoggedQuery]] = {}
+    for members in templates.values():
+        forms.setdefault(members[0].predicate.to_sql(redact=True), []).extend(members)
+    return sorted(forms.values(), key=len, reverse=True)
+
+
+def filters_of(query: LoggedQuery, redact: bool) -> str:
+    """What a query filters by, in SQL.
+
+    >>> filters_of(LoggedQuery("orders", And(())), redact=False)
+    'nothing'
+    """
+    return query.predicate.to_sql(redact) if query.predicate != And(()) else "nothing"
 
 
 def levels_of(leaf: Comparison | Opaque, schema: TableSchema | None = None) -> tuple[str, ...]:

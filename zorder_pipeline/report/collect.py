@@ -13,11 +13,11 @@ import numpy.typing as npt
 from zorder_pipeline import pictures, pipeline
 from zorder_pipeline.layout.importance import column_importance
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import LoggedQuery, QueryLog
+from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.learning import drawing
 from zorder_pipeline.pipeline.learning.words import without_literals
-from zorder_pipeline.query_log.insight import FORMS, insight
+from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .facts import Facts, gather
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["collect"]
 
 MOST_FORMS = 12
+FEW_CORE_SECONDS = 360
+"""Costs and savings of less are told in core-seconds: in core-hours they are thousandths."""
 ZONES = "How much of each column every file spans: the fainter, the more queries skip it."
 LEVELS = {
     "delta": "whole files, by Delta's statistics",
@@ -127,11 +129,10 @@ def _asked(facts: Facts, log: QueryLog, literals: bool) -> Section:
     sentences = [f"{log.lines:,} statements were logged; {sum(log.quarantined.values()):,} could not be used."]
     if found["unfiltered"]:
         sentences.append(f"{found['unfiltered']:,} of the table's {found['queries']:,} queries filter by nothing.")
-    forms: dict[str, list[LoggedQuery]] = {}
-    for query in facts.queries:
-        forms.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
-    ranked = sorted(forms.values(), key=len, reverse=True)[:MOST_FORMS]
-    rows = [(len(members), members[0].predicate.to_sql(not literals)[:200]) for members in ranked]
+    rows = [
+        (len(members), filters_of(members[0], not literals)[:200])
+        for members in filter_forms(facts.queries)[:MOST_FORMS]
+    ]
     parts: list[Picture | Table] = [
         Picture(
             drawing.asked_over_time(facts.queries), "When queries were asked, by the first column that they filter by."
@@ -153,7 +154,10 @@ def _asked(facts: Facts, log: QueryLog, literals: bool) -> Section:
 
 def _columns(analysis: TableAnalysis) -> Section:
     features = analysis.features
-    may = {c.column: "yes" if c.column in features.ranked else "no" for c in features.candidates}
+    may = {
+        c.column: "no" if c.column not in features.ranked else "yes" if c.chosen else "yes, after the others"
+        for c in features.candidates
+    }
     rows = [
         (c.column, c.type, c.queries, f"{c.share:.1%}", c.distinct, may[c.column], c.reason)
         for c in features.candidates
@@ -183,12 +187,10 @@ def _layout(facts: Facts, redact_key: str | None) -> list[Section]:
     if plan is None or learned is None or analysis is None:
         return sections
     plan = without_literals(plan, redact_key)
-    parts: list[Picture | Table] = [
-        Picture(
-            drawing.layouts_compared(learned),
-            "What queries asked after those of the search would read under each layout.",
-        )
-    ]
+    parts: list[Picture | Table] = []
+    if learned.baselines:
+        compared = drawing.layouts_compared(learned)
+        parts.append(Picture(compared, "What queries asked after those of the search would read under each layout."))
     if plan.spec is not None:
         parts.append(Picture(drawing.layout(plan.spec), "The layout that a search finds now."))
         if (drawn := drawing.plane(analysis.with_computed(learned.computed), plan)) is not None:
@@ -266,13 +268,15 @@ def _nights(facts: Facts) -> list[Section]:
     kept = Picture(drawn, "Every relayout by what it promised and what was measured, and by what it cost.")
     nights = Section("Promised and measured, night by night", sentences, [kept])
     rate = books.price_per_core_hour / 3600
-    header = ["month", "relayouts", "core-hours spent", "core-hours saved", "net", "of it measured"]
+    few = all(max(m.cost, m.saved) < FEW_CORE_SECONDS for m in books.months)
+    unit, each = ("core-seconds", 1) if few else ("core-hours", 3600)
+    header = ["month", "relayouts", f"{unit} spent", f"{unit} saved", "net", "of it measured"]
     rows = [
-        (m.month, m.relayouts, m.cost / 3600, m.saved / 3600, m.net / 3600, f"{m.checked:.0%}", round(m.net * rate, 2))
+        (m.month, m.relayouts, m.cost / each, m.saved / each, m.net / each, f"{m.checked:.0%}", round(m.net * rate, 2))
         for m in books.months
     ]
-    shown: list[tuple[object, ...]] = list(rows) if rate else [row[:-1] for row in rows]
-    months = Table([*header, "money"] if rate else header, shown)
+    told: list[tuple[object, ...]] = list(rows) if rate else [row[:-1] for row in rows]
+    months = Table([*header, "money"] if rate else header, told)
     return [nights, Section("Savings per month", ["Net is what was saved beyond what the relayouts cost."], [months])]
 
 

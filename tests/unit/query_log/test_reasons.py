@@ -8,7 +8,7 @@ import pytest
 import zorder_pipeline.query_log as package
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
-from zorder_pipeline.query_log.insight import REASONS, insight
+from zorder_pipeline.query_log.insight import REASONS, filter_forms, filters_of, insight
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.records import line_of
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
@@ -54,3 +54,13 @@ def test_queries_without_a_time_that_can_be_read_are_counted() -> None:
     lines = [line_of("log", i, {"statement": "SELECT * FROM t", "timestamp": text}) for i, text in enumerate(told)]
     found = insight([LoggedQuery("t", And(()), timestamp=line.timestamp) for line in lines])
     assert (found["queries"], found["untimed"]) == (4, 3)
+
+
+def test_what_filters_alike_is_one_form_whatever_it_selects(tmp_path: Path) -> None:
+    """People saw the same filter, or none, as often as there were select lists."""
+    log = tmp_path / "log.sql"
+    log.write_text(
+        "SELECT * FROM t;\nSELECT sum(b) FROM t;\nSELECT a FROM t WHERE a = 1;\nSELECT * FROM t WHERE a = 2;\n" * 2
+    )
+    forms = filter_forms(ingest([str(log)]).queries)
+    assert [(len(members), filters_of(members[0], redact=True)) for members in forms] == [(4, "nothing"), (4, "a = ?")]

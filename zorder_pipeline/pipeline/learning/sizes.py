@@ -96,7 +96,7 @@ def other_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int)
     smaller ones.
     """
     files = snapshot.files()
-    partitions = np.bincount(files.partition_codes, weights=files.rows)
+    partitions = np.bincount(files.partition_codes, weights=files.rows).astype(np.float64)
     largest = int(partitions.max(initial=0))
     most = min(compact_rows(snapshot, settings), int(files.rows.sum()) // MIN_FILES, largest)
     found: list[int] = []
