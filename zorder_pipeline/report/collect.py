@@ -168,7 +168,10 @@ def _columns(analysis: TableAnalysis) -> Section:
         "Which columns matter",
         [f"The key may use {chosen}: seen on a sample of {analysis.sample.rows:,} rows."],
         [
-            Picture(drawing.graph(features), "Columns that follow each other: sorting by one also sorts the others."),
+            Picture(
+                drawing.graph(features),
+                "Columns that queries filter by; where two follow each other, sorting by one also sorts the other.",
+            ),
             Table(header, rows),
         ],
     )

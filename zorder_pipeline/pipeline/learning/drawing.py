@@ -48,7 +48,7 @@ def asked_over_time(queries: Sequence[LoggedQuery]) -> bytes:
 def graph(features: Analysis) -> bytes:
     """The correlation graph of the columns that queries filter by."""
     return pictures.correlation_graph(
-        {c.column: c.frequency for c in features.candidates if c.column in features.ranked},
+        {c.column: c.queries for c in features.candidates if c.column in features.ranked},
         {(a, b): strength for a, b, strength, _ in features.edges},
         {(a, b): kind for a, b, _, kind in features.edges},
         features.primary,
