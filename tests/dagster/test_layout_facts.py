@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 from dagster import AssetKey, AssetMaterialization, DagsterInstance, MetadataValue
 
-from zorder_pipeline.assets.layout import BIT_ORDER, _earlier, _plan_facts
+from zorder_pipeline.assets.layout import BIT_ORDER, _earlier, _plan_facts, _search_facts
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Plan
@@ -40,6 +40,14 @@ def test_bits_are_shown_in_their_order() -> None:
     shown = facts(BITS)
     assert "bits of the sort key" in shown["layout"].value
     assert shown[BIT_ORDER].value == ["day", "name"]
+
+
+@pytest.mark.parametrize("others", [{}, {"sort": 0.4}])
+def test_layouts_are_compared_where_there_are_several(others: dict[str, float]) -> None:
+    """A night that sought no layout drew one bar, in the colour of the best."""
+    learned = SimpleNamespace(name="stored", spec=None, baselines=others, select=0.6, before=(), study=None)
+    shown = _search_facts(Plan("/t", "id", "hash", 0, BITS, "kept", 100), learned)  # type: ignore[arg-type]
+    assert ("share of rows read by layout" in shown) == bool(others)
 
 
 @pytest.mark.parametrize(

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from html.parser import HTMLParser
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
 from zorder_pipeline import pictures
+from zorder_pipeline.features.candidates import Candidate
+from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.report import Card, Picture, Report, Section, Table, page
-from zorder_pipeline.report.collect import _lead
+from zorder_pipeline.report.collect import _columns, _lead, _nights
 from zorder_pipeline.report.facts import Facts
 
 ODD = '<script src="http://x/y.js">&"\''
@@ -67,3 +71,31 @@ def test_figures_are_flush_right_and_readable() -> None:
 def test_a_search_that_could_not_be_made_says_why(why: str, said: str) -> None:
     facts = Facts(None, None, (), (), None, (), None, None, None, why_not=why)  # type: ignore[arg-type]
     assert said in _lead(facts, 0.5, None)
+
+
+def test_a_column_that_comes_after_the_others_is_told_from_them() -> None:
+    """It said yes, and why not."""
+    asked = [
+        Candidate(name, "int", 9, 9, 0.5, 9, 9, 0.0, 0.1, 1.0, "delta", name == "user", "why")
+        for name in ("user", "land", "ds")
+    ]
+    features = Analysis(tuple(asked), (), ("user",), (), (), ("user", "land"))
+    shown = _columns(SimpleNamespace(features=features, sample=SimpleNamespace(rows=9)))  # type: ignore[arg-type]
+    (table,) = (part for part in shown.parts if isinstance(part, Table))
+    assert [row[5] for row in table.rows] == ["yes", "yes, after the others", "no"]
+
+
+@pytest.mark.parametrize(
+    ("cost", "heads", "cells"),
+    [(35.0, "core-seconds spent", (35.0, 0.1)), (7200.0, "core-hours spent", (2.0, 0.1 / 3600))],
+)
+def test_small_sums_are_no_thousandths_of_hours(
+    cost: float, heads: str, cells: tuple[float, float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    month: Any = SimpleNamespace(month="2026-11", relayouts=1, cost=cost, saved=0.1, net=0.1 - cost, checked=1.0)
+    check: Any = SimpleNamespace(warning=None, drawn=None)
+    monkeypatch.setattr(pictures, "promises_kept", lambda _: PNG)
+    books = SimpleNamespace(checks=[check], months=[month], price_per_core_hour=0.0)
+    facts = Facts(None, None, (), (), None, (), None, None, None, books=books)  # type: ignore[arg-type]
+    (table,) = (part for part in _nights(facts)[1].parts if isinstance(part, Table))
+    assert (table.header[2], tuple(table.rows[0][2:4])) == (heads, pytest.approx(cells))
