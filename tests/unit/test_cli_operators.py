@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import re
 import shlex
@@ -492,3 +493,19 @@ def test_a_log_read_before_is_not_called_useless(
     logs.ingest.main(["--log", "x.sql", "--state", str(tmp_path)], standalone_mode=False)
     last = page.getvalue().splitlines()
     assert [line.startswith(told) for line in last[5:]] == [True]
+
+
+def test_what_is_not_printed_of_a_log_is_said(tmp_path: Path, page: io.StringIO) -> None:
+    """Tables beyond the fifth were left out without a word, and habits were told of conditions that there are not."""
+
+    def printed(*statements: str) -> str:
+        asked = [{"statement": text, "timestamp": 1_767_225_600 + i} for i, text in enumerate(statements)]
+        (tmp_path / "log.jsonl").write_text("".join(json.dumps(line) + "\n" for line in asked))
+        page.truncate(0)
+        logs.ingest.main(["--log", str(tmp_path / "log.jsonl")], standalone_mode=False)
+        return page.getvalue()
+
+    told = printed(*[f"SELECT * FROM t{i} WHERE a = {i}" for i in range(6)] * 20)
+    assert told.endswith("\n1 further table asked less often: --json tells of all\n")
+    assert told.count("alike in both halves") == 5
+    assert "alike in both halves" not in printed(*["SELECT * FROM t"] * 20)

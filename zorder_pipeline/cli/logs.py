@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 __all__ = ["ingest", "purge"]
 
 
+MOST_TABLES = 5
+"""Tables whose conditions are printed."""
 OPTIONS = {"log_format": "--log-format", "dialect": "--dialect", "zone": "--time-zone"}
 
 
@@ -80,15 +82,19 @@ def ingest(
         ("Tables that are not known", payload["unmatched"]),
     ):
         if counts:
-            ranked = sorted(counts.items(), key=lambda item: -item[1])
             words = REASONS if title == "Reasons" else {}
-            print_figures(title, [(name, f"{count:,}  {words.get(name, '')}".rstrip()) for name, count in ranked])
+            often = sorted(counts.items(), key=lambda item: -item[1])
+            print_figures(title, [(name, f"{count:,}  {words.get(name, '')}".rstrip()) for name, count in often])
     same = 0 if state is None else payload["unchanged_files"]
     if not payload["used"] and (payload["lines"] or not same):
         out.print("no statement of this log can be used to learn from")
     whole = "" if state is None else ", in the whole store"
-    for name, found in sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])[:5]:
+    ranked = sorted(payload["insight"].items(), key=lambda item: -item[1]["queries"])
+    for name, found in ranked[:MOST_TABLES]:
         print_figures(f"What is asked of {name}{whole}", [*_forms(found, FORMS), *_habits(found)])
+    if len(ranked) > MOST_TABLES:
+        others = counted(len(ranked) - MOST_TABLES, "further table")
+        out.print(f"{others} asked less often: --json tells of all", soft_wrap=True)
     if same:
         out.print(f"{counted(same, 'file')} held nothing new")
     return payload
@@ -134,7 +140,7 @@ def _habits(found: dict[str, Any]) -> list[tuple[str, str]]:
     if found["untimed"]:
         what = "their order is that of the log; what they ask for relative to their time is unknown"
         rows.append(("without a time, or with none that could be read", f"{found['untimed']:,}: {what}"))
-    if found["constancy"] is not None:
+    if found["constancy"] is not None and found["forms"]:
         rows.append(("alike in both halves of the log", f"{found['constancy']:.0%}"))
     return rows
 
