@@ -386,13 +386,17 @@ def test_bits_by_hand_are_of_leaves_each_once_and_tell_which_have_no_statistics(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     path = str(tmp_path / "t")
-    rows = spark.range(100).selectExpr("id", "named_struct('u', id, 'v', id) AS s", "id AS `c,d`", "id AS late")
+    rows = spark.range(100).selectExpr(
+        "id", "named_struct('u', id, 'v', id) AS s", "id AS `c,d`", "id AS late", "id AS `No.`"
+    )
     options = {"delta.dataSkippingNumIndexedCols": "4", "delta.columnMapping.mode": "name"}
     rows.write.format("delta").options(**options).save(path)
     with pytest.raises(TableError, match=r"column s of .* is a struct; name a field of it: s\.u, s\.v"):
         pipeline.layout_by_hand(spark, path, {"s": 2})
     with pytest.raises(TableError, match=r"column id of .* is named twice"):
         pipeline.layout_by_hand(spark, path, {"id": 2, "ID": 1})
+    with pytest.raises(TableError, match=r"column No is not in .* \(did you mean No\.\?\); it has id, s\.u"):
+        pipeline.layout_by_hand(spark, path, {"No": 2})
     plan = pipeline.layout_by_hand(spark, path, {"`c,d`": 2, "late": 2})
     assert plan.spec is not None
     assert [feature.column for feature in plan.spec.features] == ["c,d", "late"]

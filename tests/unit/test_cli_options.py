@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from pathlib import Path
@@ -9,10 +10,12 @@ from pathlib import Path
 import click
 import numpy as np
 import pytest
+from rich.console import Console
 
 from zorder_pipeline import config
 from zorder_pipeline.cli import common, entry, learning, main, runs
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.plan import COMPACTION, Plan
 
 
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:
@@ -228,3 +231,19 @@ def test_bits_that_are_none_are_refused(bits: str, told: str) -> None:
 def test_a_file_for_which_there_is_no_room_is_named() -> None:
     with pytest.raises(ZorderError, match=r"^--picture /dev/full cannot be written: no space left on device; choose"):
         common.write_file("/dev/full", b"drawn", "--picture")
+
+
+@pytest.mark.parametrize(
+    ("plan", "told"),
+    [
+        (Plan("/t", "id", "hash", 0, None, "learned", 100), "; there is nothing to apply\n"),
+        (Plan("/t", "id", "hash", 0, None, "learned", 100, action=COMPACTION), "; apply it with: zorder apply\n"),
+    ],
+)
+def test_a_plan_that_does_nothing_is_not_to_be_applied(
+    plan: Plan, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = io.StringIO()
+    monkeypatch.setattr(learning, "out", Console(file=page, width=200))
+    learning._write(plan, str(tmp_path / "plan.json"), "zorder apply")
+    assert page.getvalue().endswith(told)

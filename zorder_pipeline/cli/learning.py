@@ -210,10 +210,12 @@ def _applied_by(table: str, target: str, committer: str, *further: str) -> str:
 def _write(plan: Plan, target: str, next_step: str) -> Payload:
     """Write plan.json, say what is in it and what to do with it."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.model.plan import write_plan
+    from zorder_pipeline.model.plan import COMPACTION, write_plan
 
     write_plan(plan, target)
     for sentence in pipeline.in_words(plan):
         out.print(sentence, soft_wrap=True)
-    out.print(f"plan {plan.plan_id} written to {target}; apply it with: {next_step}", soft_wrap=True)
+    idle = plan.spec is None and not plan.candidates and plan.action != COMPACTION
+    then = "there is nothing to apply" if idle else f"apply it with: {next_step}"
+    out.print(f"plan {plan.plan_id} written to {target}; {then}", soft_wrap=True)
     return pipeline.describe(plan)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from zorder_pipeline import __version__
+from zorder_pipeline.config.suggest import did_you_mean
 from zorder_pipeline.errors import PlanError, TableError, UnsupportedTableError
 from zorder_pipeline.features.sample import take_sample
 from zorder_pipeline.layout.bits import MAX_RAW_BITS, raw_encoding
@@ -125,6 +126,16 @@ def _same_bits(
     return key if [(f.column, f.type, f.bits) for f in key.features] == asked else None
 
 
+def _fields(snapshot: TableSnapshot, name: str) -> list[str]:
+    """Leaves of the struct of that name; a dot in a column's own name makes no struct of what stands before it."""
+    asked = name.lower()
+    return [
+        leaf.column.name
+        for leaf in snapshot.leaves
+        if any(".".join(leaf.path[:n]).lower() == asked for n in range(1, len(leaf.path)))
+    ]
+
+
 def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:
     """The table's columns of these names.
 
@@ -134,14 +145,14 @@ def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:
     columns: list[Column] = []
     for name in names:
         column = snapshot.schema.find(name)
-        if column is None and snapshot.schema.holds(name):
-            fields = [c.name for c in snapshot.schema.columns if c.name.lower().startswith(name.lower() + ".")]
+        if column is None and (fields := _fields(snapshot, name)):
             raise TableError(
                 f"column {name} of {snapshot.location} is a struct; name a field of it: {', '.join(fields)}"
             )
         if column is None:
-            known = ", ".join(c.name for c in snapshot.schema.columns if c.value_type.orderable and not c.partition)
-            raise TableError(f"column {name} is not in {snapshot.location}; it has {known}")
+            known = [c.name for c in snapshot.schema.columns if c.value_type.orderable and not c.partition]
+            near = did_you_mean(name, known)
+            raise TableError(f"column {name} is not in {snapshot.location}{near}; it has {', '.join(known)}")
         if column.partition or not column.value_type.orderable:
             why = "the table is partitioned by it" if column.partition else f"type {column.type} has no order"
             raise TableError(f"column {name} cannot be part of a layout: {why}")
