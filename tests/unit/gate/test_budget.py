@@ -2,7 +2,7 @@
 
 from itertools import pairwise, product
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.gate.budget import Choice, allot, worthwhile
@@ -28,14 +28,16 @@ def best_possible(units: dict[str, list[Choice]], budget: float) -> float:
 
 @settings(max_examples=300, deadline=None)
 @given(UNITS, st.floats(0, 250))
+@example({"t0": [Choice("0", 2.0, 1.0)]}, 2.0 - 1.4e-14)
 def test_never_over_budget_never_a_loss_and_at_least_half_of_the_best(
     units: dict[str, list[Choice]], budget: float
 ) -> None:
     taken = allot(units, budget)
     assert sum(choice.cost for choice in taken.values()) <= budget + 1e-9
     assert all(choice.gain > 0 and choice in units[unit] for unit, choice in taken.items())
-    gained, possible = sum(choice.gain for choice in taken.values()), best_possible(units, budget)
-    assert possible / 2 - 1e-9 <= gained <= possible + 1e-9
+    gained = sum(choice.gain for choice in taken.values())
+    surely = best_possible(units, budget - 2e-9)  # what costs a rounding error more than the budget need not be taken
+    assert surely / 2 - 1e-9 <= gained <= best_possible(units, budget) + 1e-9
 
 
 @settings(max_examples=300, deadline=None)
