@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -509,3 +510,18 @@ def test_what_is_not_printed_of_a_log_is_said(tmp_path: Path, page: io.StringIO)
     assert told.endswith("\n1 further table asked less often: --json tells of all\n")
     assert told.count("alike in both halves") == 5
     assert "alike in both halves" not in printed(*["SELECT * FROM t"] * 20)
+
+
+def test_an_interface_that_a_script_began_ends_by_sigterm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shells ignore SIGINT for such jobs, and Dagster does with SIGTERM what is done with SIGINT: kill did nothing."""
+    (tmp_path / "dagster.yaml").write_text("")
+    monkeypatch.setenv("DAGSTER_HOME", str(tmp_path))
+    monkeypatch.setattr(runs, "_free", lambda _: None)
+    seen: list[Any] = []
+    monkeypatch.setattr(os, "execve", lambda *_: seen.append(signal.getsignal(signal.SIGINT)))
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        runs.ui.main([], standalone_mode=False)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert seen == [signal.SIG_DFL]

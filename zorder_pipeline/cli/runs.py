@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import signal
 import socket
 import sys
 from pathlib import Path
@@ -253,6 +254,8 @@ def ui(workdir: str, port: int, as_json: bool) -> None:
     if as_json:
         print(json.dumps({"url": address, "dagster_home": str(home), "pid": os.getpid()}), flush=True)
         os.dup2(2, 1)  # Dagster's own lines go where other commands print theirs
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a script's background job: Dagster takes SIGTERM alike
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execve(words[0], words, environment)
 
 
