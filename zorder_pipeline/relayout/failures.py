@@ -53,6 +53,8 @@ def not_opened(table: str, error: Exception) -> TableError:
         way_out = f"for the folder of that name write ./{table}"
     if not isinstance(error, PySparkException):
         way_out = "see that its Delta log is whole and can be read here"
+    elif error.getCondition() == "TABLE_OR_VIEW_NOT_FOUND":  # what Spark says of it is a paragraph
+        return TableError(f"the session's catalog knows no table {table}; {way_out}")
     return TableError(f"table {table} cannot be opened: {said}; {way_out}")
 
 

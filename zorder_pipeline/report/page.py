@@ -32,6 +32,7 @@ figcaption { margin-top: .3rem; font-size: .9rem; }
 .wide { overflow-x: auto; } table { margin: .8rem 0; border-collapse: collapse; font-size: .93rem; }
 th, td { padding: .25rem .7rem .25rem 0; border-bottom: 1px solid var(--line); text-align: left; vertical-align: top; }
 td.number, th.number { text-align: right; font-variant-numeric: tabular-nums; }
+@media (max-width: 40rem) { td:last-child:not(.number) { min-width: 14rem; } }
 footer { margin-top: 3rem; font-size: .85rem; color: var(--soft); }
 @media print { nav { display: none; } figure, table { break-inside: avoid; } }
 """
