@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console
 
 from zorder_pipeline import config
-from zorder_pipeline.cli import common, entry, learning, main, runs
+from zorder_pipeline.cli import common, entry, learning, main, runs, targets
 from zorder_pipeline.errors import ConfigError, ZorderError
 from zorder_pipeline.model.plan import COMPACTION, Plan
 
@@ -230,7 +230,7 @@ def test_bits_that_are_none_are_refused(bits: str, told: str) -> None:
 
 def test_a_file_for_which_there_is_no_room_is_named() -> None:
     with pytest.raises(ZorderError, match=r"^--picture /dev/full cannot be written: no space left on device; choose"):
-        common.write_file("/dev/full", b"drawn", "--picture")
+        targets.write_file("/dev/full", b"drawn", "--picture")
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,8 @@ from zorder_pipeline import pictures
 from zorder_pipeline.features.candidates import Candidate
 from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.report import Card, Picture, Report, Section, Table, page
-from zorder_pipeline.report.collect import _columns, _lead, _nights
+from zorder_pipeline.report.books import nights
+from zorder_pipeline.report.collect import _columns, _lead
 from zorder_pipeline.report.facts import Facts
 
 ODD = '<script src="http://x/y.js">&"\''
@@ -97,5 +98,5 @@ def test_small_sums_are_no_thousandths_of_hours(
     monkeypatch.setattr(pictures, "promises_kept", lambda _: PNG)
     books = SimpleNamespace(checks=[check], months=[month], price_per_core_hour=0.0)
     facts = Facts(None, None, (), (), None, (), None, None, None, books=books)  # type: ignore[arg-type]
-    (table,) = (part for part in _nights(facts)[1].parts if isinstance(part, Table))
+    (table,) = (part for part in nights(facts)[1].parts if isinstance(part, Table))
     assert (table.header[2], tuple(table.rows[0][2:4])) == (heads, pytest.approx(cells))

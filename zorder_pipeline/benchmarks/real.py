@@ -6,7 +6,7 @@ tables are small, so they are cut into fewer files, and every tenth of a percent
 
 from __future__ import annotations
 
-from .cases import drilled
+from .cases import cases_named, drilled
 from .harness import Options, Outcome, Progress, Workload
 from .layout import PEERS, simulated
 from .real_tables import REAL_TABLES
@@ -19,8 +19,7 @@ CASES = tuple(drilled(table.name, table.rows) for table in REAL_TABLES)
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`; each table counts as much as any other in the ratios."""
-    chosen = [case for case in CASES if not options.tables or case.name in options.tables]
-    return simulated(chosen, options, progress, usual=FILES)
+    return simulated(cases_named(options.tables, CASES), options, progress, usual=FILES)
 
 
 WORKLOAD = Workload(

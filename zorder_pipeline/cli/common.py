@@ -5,7 +5,6 @@ from __future__ import annotations
 import atexit
 import contextlib
 import functools
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
@@ -45,14 +44,11 @@ __all__ = [
     "log_options",
     "log_sources",
     "out",
-    "out_option",
     "print_columns",
     "print_figures",
     "size_options",
     "start_spark",
     "table_option",
-    "writable",
-    "write_file",
 ]
 
 Payload = dict[str, Any]
@@ -161,42 +157,6 @@ committer_option = click.option(
     default="auto",
     show_default=True,
     help="Rewrite by Delta's transaction, or whole partitions by public API, which any Delta version has.",
-)
-
-
-def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
-    """The value of ``--out`` and the like, checked before minutes of work are spent on what it is for.
-
-    Raises:
-        ZorderError: no file can be written there.
-    """
-    if value is None:
-        return None
-    name, folder = option.opts[0], os.path.dirname(os.path.abspath(value))
-    if os.path.isdir(value) or not os.path.isdir(folder):
-        wrong = value if os.path.isdir(value) else folder
-        what = "is a folder; name a file in it" if wrong == value else "does not exist; make that folder first"
-        raise ZorderError(f"{name} {value} cannot be written: {wrong} {what}")
-    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
-        raise ZorderError(f"{name} {value} cannot be written: permission denied; choose another place")
-    return value
-
-
-def write_file(target: str, content: bytes, option: str = "--out") -> None:
-    """Write what a command was asked to write.
-
-    Raises:
-        ZorderError: it cannot be written there.
-    """
-    try:
-        Path(target).write_bytes(content)
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise ZorderError(f"{option} {target} cannot be written: {why}; choose another place") from error
-
-
-out_option = click.option(
-    "--out", "target", required=True, type=click.Path(), callback=writable, help="Where to write plan.json."
 )
 
 

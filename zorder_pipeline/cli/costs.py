@@ -11,10 +11,11 @@ import click
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 
-from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option, writable, write_file
+from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
 from .configured import state_or_at_hand
 from .numbers import FiniteRange
 from .states import existing, written
+from .targets import writable, write_file
 
 if TYPE_CHECKING:
     from zorder_pipeline.gate.settings import GateSettings

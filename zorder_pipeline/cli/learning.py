@@ -21,14 +21,13 @@ from .common import (
     log_options,
     log_sources,
     out,
-    out_option,
     print_columns,
     size_options,
     start_spark,
     table_option,
-    writable,
 )
 from .numbers import FiniteRange
+from .targets import out_option, writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan

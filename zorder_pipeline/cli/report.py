@@ -14,10 +14,9 @@ from .common import (
     out,
     start_spark,
     table_option,
-    writable,
-    write_file,
 )
 from .states import existing_state_option
+from .targets import writable, write_file
 
 __all__ = ["report"]
 

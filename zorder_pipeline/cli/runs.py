@@ -25,9 +25,9 @@ from .common import (
     leave_no_warehouse,
     out,
     print_columns,
-    writable,
 )
 from .numbers import FiniteRange
+from .targets import writable
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome

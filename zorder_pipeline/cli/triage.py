@@ -17,10 +17,9 @@ from .common import (
     out,
     print_columns,
     start_spark,
-    writable,
-    write_file,
 )
 from .states import existing_state_option
+from .targets import writable, write_file
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.triage import TableTriage

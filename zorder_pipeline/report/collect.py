@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +20,7 @@ from zorder_pipeline.pipeline.learning.words import without_literals
 from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
+from . import books
 from .facts import Facts, gather
 from .page import Card, Picture, Report, Section, Table
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["collect"]
 
 MOST_FORMS = 12
-FEW_CORE_SECONDS = 360
-"""Costs and savings of less are told in core-seconds: in core-hours they are thousandths."""
 ZONES = "How much of each column every file spans: the fainter, the more queries skip it."
 LEVELS = {
     "delta": "whole files, by Delta's statistics",
@@ -85,8 +84,8 @@ def collect(
         *([_columns(facts.analysis)] if facts.analysis is not None else []),
         *_layout(facts, key),
         *_effect(facts, read, then),
-        *_money(facts),
-        *_nights(facts),
+        *books.money(facts),
+        *books.nights(facts),
     ]
     files = snapshot.files()
     made = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
@@ -243,51 +242,6 @@ def _effect(facts: Facts, now: npt.NDArray[np.float64], before: npt.NDArray[np.f
     return [Section("Before and after the last relayout", [sentence], parts)] if parts else []
 
 
-def _money(facts: Facts) -> list[Section]:
-    if not facts.entries:
-        return []
-    entry, gate = facts.entries[-1], facts.entries[-1].gate
-    parts: list[Picture | Table] = []
-    if gate.get("cost_core_seconds") and gate.get("saving_high"):
-        cost = _interval(gate, "cost_core_seconds", "cost_low", "cost_high")
-        saving = _interval(gate, "saving_core_seconds", "saving_low", "saving_high")
-        drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")
-        parts.append(Picture(drawn, "What the gate expected of the last relayout, with the interval of each figure."))
-    assumed = [(str(name).replace("_", " "), value) for name, value in dict(gate.get("assumptions", {})).items()]
-    if assumed:
-        parts.append(Table(("it assumed", ""), [(name, _plain(value)) for name, value in assumed]))
-    sentences = [str(reason) for reason in gate.get("reasons", ())]
-    sentences.append(f"It took {entry.cost_measured:,.0f} core-seconds.")
-    return [Section("Cost and benefit", sentences, parts)]
-
-
-def _nights(facts: Facts) -> list[Section]:
-    books = facts.books
-    if books is None or not books.checks:
-        return []
-    sentences = ["Savings are shares of the rows that a query no longer reads; measured ones come from later queries."]
-    sentences += [check.warning for check in books.checks if check.warning is not None]
-    drawn = pictures.promises_kept([check.drawn for check in books.checks])
-    kept = Picture(drawn, "Every relayout by what it promised and what was measured, and by what it cost.")
-    nights = Section("Promised and measured, night by night", sentences, [kept])
-    rate = books.price_per_core_hour / 3600
-    few = all(max(m.cost, m.saved) < FEW_CORE_SECONDS for m in books.months)
-    unit, each = ("core-seconds", 1) if few else ("core-hours", 3600)
-    header = ["month", "relayouts", f"{unit} spent", f"{unit} saved", "net", "of it measured"]
-    rows = [
-        (m.month, m.relayouts, m.cost / each, m.saved / each, m.net / each, f"{m.checked:.0%}", round(m.net * rate, 2))
-        for m in books.months
-    ]
-    told: list[tuple[object, ...]] = list(rows) if rate else [row[:-1] for row in rows]
-    months = Table([*header, "money"] if rate else header, told)
-    return [nights, Section("Savings per month", ["Net is what was saved beyond what the relayouts cost."], [months])]
-
-
-def _interval(gate: Any, middle: str, low: str, high: str) -> tuple[float, float, float]:
-    expected = float(gate.get(middle) or 0.0)
-    return expected, *(expected if gate.get(name) is None else float(gate[name]) for name in (low, high))  # type: ignore[return-value]
-
-
 def _ours(snapshot: TableSnapshot) -> float:
     files = snapshot.files()
     ours = sum(int(size) for size, layout in zip(files.bytes, files.layout, strict=True) if layout)
@@ -296,9 +250,3 @@ def _ours(snapshot: TableSnapshot) -> float:
 
 def _day(moment: int) -> str:
     return datetime.fromtimestamp(moment / 1e6, UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) >= 1000:
-        return f"{value:,.0f}"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,48 @@
+"""Files that commands are asked to write."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from zorder_pipeline.errors import ZorderError
+
+__all__ = ["out_option", "writable", "write_file"]
+
+
+def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """The value of ``--out`` and the like, checked before minutes of work are spent on what it is for.
+
+    Raises:
+        ZorderError: no file can be written there.
+    """
+    if value is None:
+        return None
+    name, folder = option.opts[0], os.path.dirname(os.path.abspath(value))
+    if os.path.isdir(value) or not os.path.isdir(folder):
+        wrong = value if os.path.isdir(value) else folder
+        what = "is a folder; name a file in it" if wrong == value else "does not exist; make that folder first"
+        raise ZorderError(f"{name} {value} cannot be written: {wrong} {what}")
+    if not os.access(value if os.path.exists(value) else folder, os.W_OK):
+        raise ZorderError(f"{name} {value} cannot be written: permission denied; choose another place")
+    return value
+
+
+def write_file(target: str, content: bytes, option: str = "--out") -> None:
+    """Write what a command was asked to write.
+
+    Raises:
+        ZorderError: it cannot be written there.
+    """
+    try:
+        Path(target).write_bytes(content)
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ZorderError(f"{option} {target} cannot be written: {why}; choose another place") from error
+
+
+out_option = click.option(
+    "--out", "target", required=True, type=click.Path(), callback=writable, help="Where to write plan.json."
+)
