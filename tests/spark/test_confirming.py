@@ -1,6 +1,8 @@
 """What is promised on all rows is what the rewritten table's own statistics then say."""
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,9 +10,11 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.pipeline import apply, layout_by_hand, learn
-from zorder_pipeline.pipeline.learning.confirming import MOST_CELL_BITS, confirmed
+from zorder_pipeline.pipeline.learning import confirming
+from zorder_pipeline.pipeline.learning.confirming import MOST_CELL_BITS, confirmed, confirmed_in
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.query_log.statements.sql import parse_statement
+from zorder_pipeline.relayout.cell_zones import CellZones, zones_by_cell
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 pytestmark = pytest.mark.usefixtures("compiled")
@@ -93,6 +97,37 @@ def test_the_rewritten_table_reads_what_was_confirmed(spark: SparkSession, path:
         zip(CONDITIONS, relaid, strict=True)
     )
     assert after.mean() < 0.85 * before.mean()
+
+
+@pytest.mark.parametrize("path", [("q", "p")], indirect=True, ids=["partitioned"])
+def test_one_scan_tells_what_files_of_other_sizes_read(
+    spark: SparkSession, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    snapshot = open_table(spark, path)
+    queries = boxes_of(snapshot)
+    plan = layout_by_hand(spark, path, {"a": 3, "f": 3, "s": 3}, settings=LearnSettings(target_file_rows=PER_FILE))
+    scans: list[object] = []
+
+    def scanned(*given: Any) -> CellZones:
+        scans.append(given)
+        return zones_by_cell(*given)
+
+    monkeypatch.setattr(confirming, "zones_by_cell", scanned)
+    larger = 2 * PER_FILE
+    told = confirmed_in(snapshot, plan.spec, (PER_FILE, larger), queries)
+    assert len(scans) == 1
+    (before, small), (again, large) = told[PER_FILE], told[larger]
+    assert before.tolist() == again.tolist() == pytest.approx(shares(snapshot, queries))
+    alone = confirmed(snapshot, plan.spec, PER_FILE, queries)
+    assert alone is not None
+    assert small.tolist() == alone[1].tolist()
+    assert large.mean() > 1.05 * small.mean()
+    assert apply(spark, path, replace(plan, target_file_rows=larger), force=True).decision == "applied"
+    relaid = open_table(spark, path)
+    assert large == pytest.approx(shares(relaid, queries), rel=0.02, abs=PER_FILE / ROWS / 10)
+    twice = confirmed_in(relaid, plan.spec, (larger, 8 * larger), queries)
+    assert list(twice) == [larger], "others would rewrite other files"
+    assert twice[larger][1].tolist() == pytest.approx(shares(relaid, queries).tolist())
 
 
 def test_a_key_of_too_many_cells_is_left_to_the_sample(spark: SparkSession, path: str) -> None:

@@ -3,7 +3,9 @@
 import json
 import shutil
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -184,6 +186,19 @@ def test_ten_nights_without_new_data_or_drift_rewrite_nothing(spark: SparkSessio
     assert open_table(spark, path).version == version
 
 
+def proofs(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is asked to be proved on all rows, which then tells nothing."""
+    asked: list[tuple[Any, ...]] = []
+
+    def told(nothing: Any, *given: Any) -> Any:
+        asked.append(given)
+        return nothing
+
+    monkeypatch.setattr(proving, "confirmed", partial(told, None))
+    monkeypatch.setattr(proving, "confirmed_in", partial(told, {}))
+    return asked
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("always", [False, True])
 def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
@@ -199,8 +214,7 @@ def test_a_workload_that_moved_is_followed_when_it_was_missed_long_enough(
     add(spark, path, 0, 20_000)
     night(spark, path, log, state)
     before, laid_out = open_table(spark, path).files().layout[0], list[str]()
-    proved: list[object] = []
-    monkeypatch.setattr(proving, "confirmed", lambda *given: proved.append(given))
+    proved = proofs(monkeypatch)
     moved, decisions = tmp_path / "moved.jsonl", []
     moved.write_text(Path(log).read_text())
     for number in range(4):
@@ -229,8 +243,7 @@ def test_no_layout_is_sought_again_where_none_can_pay(
     spark: SparkSession, tmp_path: Path, log: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first night looks, and proves nothing on all rows that the gate declines; later ones do not even look."""
-    proved = []
-    monkeypatch.setattr(proving, "confirmed", lambda *given: proved.append(given))
+    proved = proofs(monkeypatch)
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     add(spark, path, 0, 3_000)
     costs = CostModel(per_job=3e6)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -20,6 +20,7 @@ from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, K
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
+from .confirming import Shares
 from .drifting import Memory, Rival, block_of, since_then
 from .keeping import compacted_files, sample_keys, sampled_files
 from .paging import as_stored, page_estimator, pages_of
@@ -42,8 +43,8 @@ class Unseen:
         before: share of the rows that each statement of theirs reads now, told by the sample, shape (statements,).
         rate: queries per day, and how that is known.
         now: what each reads now in bytes and files; None when there are none.
-        exact: shares that each reads now and by the learned layout, told by all rows of the table; None where only the
-            sample tells them.
+        exact: shares that each reads now and by the learned layout, told by all rows of the table, by the rows of a
+            file; not of sizes of which only the sample tells them.
     """
 
     analysis: TableAnalysis
@@ -53,7 +54,7 @@ class Unseen:
     before: Floats
     rate: tuple[float, str]
     now: FileVolumes | None = None
-    exact: tuple[Floats, Floats] | None = None
+    exact: Mapping[int, Shares] = field(default_factory=dict)
 
     def promise(self, plan: Plan, after: Floats, kept: Blocks | None = None, before: Floats | None = None) -> Promise:
         """What ``plan`` promises.
@@ -188,21 +189,22 @@ def candidates_of(
 def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
     """The layout that was learned tonight, and the same in files of other sizes (`other_targets`); none without one.
 
-    Where all rows of the table told what the first one reads, the others are told by the sample, times what it errs by.
+    Where all rows of the table told what the first one reads, but not what another does, that is told by the sample,
+    times what it errs by.
     """
     if plan.spec is None:
         return []
-    found, erring, before = [], 1.0, None
+    found, erring, known = [], 1.0, None
     sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
     for target in (plan.target_file_rows, *(sizes if len(proof.unseen.statements) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
         candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, *proof.partitions(block, plan.spec))
+        exact = proof.exact.get(target)
         if target != plan.target_file_rows:
-            after = np.minimum(1.0, proof.shares(block) * erring)
+            before, after = exact or (known, np.minimum(1.0, proof.shares(block) * erring))
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
-        elif sizes and proof.exact is not None:
-            before = proof.exact[0]
-            told, times = proof.exact[1], proof.unseen.times
+        elif sizes and exact is not None:
+            (known, told), times = exact, proof.unseen.times
             erring = float(times @ told) / max(float(times @ proof.shares(block)), 1e-12)
         found.append(candidate)
     return found

@@ -19,17 +19,19 @@ from zorder_pipeline.relayout.cell_zones import CellZones, zones_by_cell
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["MOST_CELL_BITS", "confirmed", "file_zones"]
+__all__ = ["MOST_CELL_BITS", "Shares", "confirmed", "confirmed_in", "file_zones"]
 
 MOST_CELL_BITS = 18
 """Keys of more bits have too many cells to bring their zone maps to the driver; a tree has as many as it has leaves."""
 
 Floats = npt.NDArray[np.float64]
+Shares = tuple[Floats, Floats]
+"""Of the rows that each query reads now and afterwards."""
 
 
 def confirmed(
     snapshot: TableSnapshot, spec: KeySpec | None, target_rows: int, queries: Sequence[Boxes]
-) -> tuple[Floats, Floats] | None:
+) -> Shares | None:
     """Share of the table's rows that each query reads now and after a relayout, shape (queries,) each.
 
     Both sides follow from zone maps over all rows, by Delta's own rules: the present files' from the log, the new ones'
@@ -42,27 +44,44 @@ def confirmed(
     Returns:
         None where the key has too many cells.
     """
+    return confirmed_in(snapshot, spec, (target_rows,), queries).get(target_rows)
+
+
+def confirmed_in(
+    snapshot: TableSnapshot, spec: KeySpec | None, targets: Sequence[int], queries: Sequence[Boxes]
+) -> dict[int, Shares]:
+    """`confirmed` for files of several sizes, in rows, by the one scan that the first of them takes.
+
+    Returns:
+        Those that are known, by size: none where the key has too many cells, and not those for which other files than
+        for the first size would be rewritten.
+    """
     if spec is not None and spec.tree is None and spec.bits > MOST_CELL_BITS:
-        return None
+        return {}
     files = snapshot.files()
     now = files.zone_map()
     total = max(1, int(files.rows.sum()))
     present = now.shares_read(queries, total)
     if spec is None or not queries:
-        return present, present
-    chosen = select_files(snapshot, spec.layout_id, target_rows, smallest=spec.smallest_file).rewrite
-    if not len(chosen):
-        return present, present
+        return dict.fromkeys(targets, (present, present))
+    chosen = {
+        target: select_files(snapshot, spec.layout_id, target, smallest=spec.smallest_file).rewrite
+        for target in targets
+    }
+    rewritten = chosen[targets[0]]
+    alike = [target for target in targets if np.array_equal(chosen[target], rewritten)]
+    if not len(rewritten):
+        return dict.fromkeys(alike, (present, present))
     names = columns_asked(queries)
     partitions = set(snapshot.schema.partition_columns)
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
     table = hilbert_table(spec) if spec.curve == "hilbert" else None
-    cells = zones_by_cell(snapshot, spec, columns, files.path[chosen].tolist(), table)
-    new = file_zones(cells, spec, target_rows, snapshot.schema)
+    cells = zones_by_cell(snapshot, spec, columns, files.path[rewritten].tolist(), table)
     kept = np.ones(len(files), dtype=np.bool_)
-    kept[chosen] = False
-    after = new.shares_read(queries, total) + _part(now, kept).shares_read(queries, total)
-    return present, after
+    kept[rewritten] = False
+    left = _part(now, kept).shares_read(queries, total)
+    news = ((target, file_zones(cells, spec, target, snapshot.schema)) for target in alike)
+    return {target: (present, new.shares_read(queries, total) + left) for target, new in news}
 
 
 def file_zones(cells: CellZones, spec: KeySpec, target_rows: int, schema: TableSchema) -> ZoneMap:

@@ -13,7 +13,8 @@ from zorder_pipeline.model.plan import ANOTHER, Candidate, Plan
 from zorder_pipeline.model.ranges import Boxes
 
 from .candidates import Unseen
-from .confirming import confirmed
+from .confirming import confirmed, confirmed_in
+from .sizes import other_targets
 
 __all__ = ["MayPay", "earlier_ones_proved", "proved"]
 
@@ -41,9 +42,11 @@ def proved(
         if may_pay is not None and not settings.enriched_share:
             promised = proof.promise(plan, learned.after)
         worth = promised is None or may_pay is None or may_pay(replace(plan, promise=promised))
-        snapshot = proof.analysis.snapshot
-        if worth and (exact := confirmed(snapshot, learned.spec, plan.target_file_rows, queries)) is not None:
-            learned, proof = replace(learned, before=exact[0], after=exact[1]), replace(proof, exact=exact)
+        snapshot, usual = proof.analysis.snapshot, plan.target_file_rows
+        sizes = (usual, *other_targets(snapshot, settings, usual))
+        if worth and (exact := confirmed_in(snapshot, learned.spec, sizes, queries)):
+            before, after = exact[usual]
+            learned, proof = replace(learned, before=before, after=after), replace(proof, exact=exact)
             promised = None
     return replace(plan, promise=promised or proof.promise(plan, learned.after, kept, learned.before)), learned, proof
 
