@@ -133,6 +133,19 @@ def test_a_state_without_relayouts_is_told_in_a_sentence(
         costs.savings.main(["--state", str(tmp_path), "--out", str(tmp_path / "p.png")], standalone_mode=False)
 
 
+def test_a_state_that_the_configuration_names_is_told_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tables.yaml").write_text("state: books\ntables: [{name: a, location: a}]\n")
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    there = tmp_path / "books"
+    assert refused("savings") == f"the state {there} does not exist; no run has written it yet"
+    assert refused("savings", "--state", str(there)).endswith("name the folder that `state` in tables.yaml names")
+    there.write_text("no folder")
+    assert refused("calibrate", "--table", "t").startswith(f"the state {there} cannot be written: ")
+    assert refused("calibrate", "--table", "t", "--state", str(there)).startswith(
+        f"--state {there} cannot be written: "
+    )
+
+
 def test_savings_promise_nothing_of_a_layout_by_hand(
     tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -333,6 +346,22 @@ def test_a_configuration_is_written_for_people(
     assert ".." not in written + page.getvalue()
 
 
+def test_links_stay_in_a_configuration_and_any_name_is_read_back(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A log that rotates behind a link would else be the one of today for ever."""
+    delta(tmp_path / "release 7" / 'odd "\U0001f600\u00a0" t')
+    (tmp_path / "work").mkdir()
+    (tmp_path / "current").symlink_to(tmp_path / "release 7")
+    (tmp_path / "newest.sql").symlink_to(log(tmp_path))
+    monkeypatch.chdir(tmp_path / "work")
+    place = 'current/odd "\U0001f600\u00a0" t'
+    zorder.main(["init", "../home", "--table", f"../{place}", "--log", "../newest.sql"], standalone_mode=False)
+    config = load_config(tmp_path / "home" / "tables.yaml")
+    assert [table.location for table in config.tables] == [str(tmp_path / place)]
+    assert [source.path for source in config.query_logs] == [str(tmp_path / "newest.sql")]
+
+
 def test_the_command_to_go_on_with_can_be_pasted(tmp_path: Path, page: io.StringIO) -> None:
     home, table = tmp_path / "my home", delta(tmp_path / "t")
     zorder.main(["init", str(home), "--table", str(table), "--log", log(tmp_path)], standalone_mode=False)
@@ -507,7 +536,7 @@ def test_what_is_not_printed_of_a_log_is_said(tmp_path: Path, page: io.StringIO)
         return page.getvalue()
 
     told = printed(*[f"SELECT * FROM t{i} WHERE a = {i}" for i in range(6)] * 20)
-    assert told.endswith("\n1 further table asked less often: --json tells of all\n")
+    assert told.endswith("\n1 further table not printed: --json tells of all\n")
     assert told.count("alike in both halves") == 5
     assert "alike in both halves" not in printed(*["SELECT * FROM t"] * 20)
 

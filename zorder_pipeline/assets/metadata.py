@@ -119,13 +119,16 @@ def gigabytes(size: float) -> str:
 
 
 def predicates(queries: Sequence[LoggedQuery], redact: bool) -> str:
-    """The forms of the queries, most frequent first, each with an example of what it filters by."""
+    """The forms of the queries, most frequent first, each with an example of what it filters by; of several tables with
+    theirs.
+    """
+    several = len({query.table for query in queries}) > 1
     rows = []
     for members in filter_forms(queries):
         users = {query.user for query in members if query.user}
-        example = filters_of(members[0], redact)
-        rows.append((len(members), len({q.fingerprint for q in members}), len(users), example))
-    return md_table(["queries", "different", "users", "filters, e.g."], rows)
+        of, example = [members[0].table] if several else [], filters_of(members[0], redact)
+        rows.append((*of, len(members), len({q.fingerprint for q in members}), len(users), example))
+    return md_table([*(["table"] if several else []), "queries", "different", "users", "filters, e.g."], rows)
 
 
 def log_facts(log: QueryLog, config: PipelineConfig) -> dict[str, Any]:

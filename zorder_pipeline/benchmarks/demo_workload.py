@@ -90,12 +90,12 @@ def _tables(spark: SparkSession, options: Options, progress: Progress) -> Iterat
         yield _Table(TABLE, source, lambda train, unseen, seed: tpch_logs(train, unseen, seed, scale=scale))
     for real in REAL_TABLES:
         if real.name in wanted:
-            yield _real(spark, real, options.work, progress)
+            yield _real(spark, real, options, progress)
 
 
-def _real(spark: SparkSession, real: RealTable, work: Path, progress: Progress) -> _Table:
+def _real(spark: SparkSession, real: RealTable, options: Options, progress: Progress) -> _Table:
     progress(f"writing {real.name} as {FILES} files")
-    source, rows = work / "stored" / real.name, real.rows(work, 1.0)
+    source, rows = options.work / "stored" / real.name, real.rows(options.work, options.scale or 1.0)
     delta_table(spark, source, rows, FILES)
     case = drilled(real.name, real.rows)
     return _Table(real.name, source, lambda train, unseen, seed: case.logs(rows, train, unseen, seed, 1.0))

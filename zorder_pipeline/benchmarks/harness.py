@@ -39,7 +39,7 @@ class Options:
         against: the workload's contenders that run beside ours, None for its own choice.
         work: scratch folder for tables.
         files: of each contender's table (or its row groups), None for the workload's own choice.
-        tables: names of the tables that are measured, empty for all.
+        tables: names of the tables that are measured, empty for the workload's own choice.
     """
 
     seeds: tuple[int, ...]

@@ -38,8 +38,8 @@ UNITS = {
 
 state_option = click.option(
     "--state",
-    help="Folder of the pipeline's state, on any Hadoop filesystem; by default the one of DAGSTER_HOME's tables.yaml, "
-    "without which it is state.",
+    help="Folder of the pipeline's state, on any Hadoop filesystem; by default that of the configuration in "
+    "ZORDER_CONFIG or DAGSTER_HOME, and without one the folder state here.",
 )
 price_option = click.option(
     "--price-per-core-hour",
@@ -87,7 +87,7 @@ def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
     from zorder_pipeline.gate.cost import RelayoutWork
     from zorder_pipeline.relayout.snapshot import open_table
 
-    folder = written(state_or_at_hand(state))
+    folder = written(state_or_at_hand(state), named=state is not None)
     spark = start_spark("calibrate")
     model, timings = pipeline.calibrate(spark, table, folder, copy_bytes=copy_bytes, progress=Progress())
     told, assumed = model.to_json(), type(model)().to_json()
@@ -122,7 +122,7 @@ def savings(state: str | None, table: str | None, price: float, target: str | No
     from zorder_pipeline import pictures, pipeline
     from zorder_pipeline.gate.cost import CostModel
 
-    folder = existing(state_or_at_hand(state))
+    folder = existing(state_or_at_hand(state), named=state is not None)
     spark = start_spark("savings", brief=True)
     books = pipeline.savings(spark, folder, table=table, assumed=CostModel(price_per_core_hour=price))
     of = "" if table is None else f" of {table}"

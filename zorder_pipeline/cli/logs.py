@@ -94,7 +94,7 @@ def ingest(
         print_figures(f"What is asked of {name}{whole}", [*_forms(found, FORMS), *_habits(found)])
     if len(ranked) > MOST_TABLES:
         others = counted(len(ranked) - MOST_TABLES, "further table")
-        out.print(f"{others} asked less often: --json tells of all", soft_wrap=True)
+        out.print(f"{others} not printed: --json tells of all", soft_wrap=True)
     if same:
         out.print(f"{counted(same, 'file')} held nothing new")
     return payload

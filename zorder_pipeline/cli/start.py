@@ -56,17 +56,20 @@ def _connecting(place: str) -> str:
 
 def _absolute(place: str) -> str:
     """A place on this machine from the root on, without ``..``; of links only those that ``..`` leads through go."""
-    path = Path(place).absolute()
-    return str(path.resolve() if ".." in path.parts else path)
+    parts = Path(place).absolute().parts
+    through = len(parts) - parts[::-1].index("..") if ".." in parts else 0
+    return str(Path(*parts[:through]).resolve().joinpath(*parts[through:]) if through else Path(*parts))
 
 
 def _quoted(text: str) -> str:
     r"""A text as YAML reads it back, and a person reads it: only what cannot be printed is escaped.
 
-    >>> print(_quoted("Übersicht"), _quoted("a\x7f"))
-    "Übersicht" "a\u007f"
+    >>> print(_quoted("Übersicht"), _quoted("ü\x7f"), _quoted('a "b"'))
+    "Übersicht" "ü\U0000007f" "a \"b\""
     """
-    return json.dumps(text, ensure_ascii=not text.isprintable())
+    shown = (each if each.isprintable() else f"\\U{ord(each):08x}" for each in text)
+    escaped = {'"': '\\"', "\\": "\\\\"}
+    return '"' + "".join(escaped.get(each, each) for each in shown) + '"'
 
 
 @command

@@ -22,15 +22,19 @@ TABLES = (
 """What a state may hold, by the names of its folders."""
 
 
-def existing(state: str) -> str:
+def existing(state: str, *, named: bool = True) -> str:
     """The folder of a state that has to be there already; one on another filesystem is taken as given.
+
+    Args:
+        named: whether ``--state`` named it, and not the configuration at hand.
 
     Raises:
         ZorderError: it is not there.
     """
     local = local_path(state)
     if local is not None and not os.path.isdir(local):
-        raise ZorderError(f"the state {state} does not exist; name the folder that `state` in tables.yaml names")
+        way_out = "name the folder that `state` in tables.yaml names" if named else "no run has written it yet"
+        raise ZorderError(f"the state {state} does not exist; {way_out}")
     return state
 
 
@@ -49,8 +53,11 @@ def existing_state_option(
     return click.option("--state", required=required, callback=checked, help=f"Folder of the pipeline's state{says}.")
 
 
-def written(state: str) -> str:
+def written(state: str, *, named: bool = True) -> str:
     """The folder of a state that can be written, or made; one on another filesystem is taken as given.
+
+    Args:
+        named: see `existing`.
 
     Raises:
         ZorderError: nothing can be written there.
@@ -66,7 +73,8 @@ def written(state: str) -> str:
     except OSError as error:
         why = (error.strerror or str(error)).lower()
         raise ZorderError(
-            f"--state {state} cannot be written: {nearest} takes no new folder ({why}); choose another place"
+            f"{'--state' if named else 'the state'} {state} cannot be written: {nearest} takes no new folder ({why}); "
+            "choose another place"
         ) from error
 
 

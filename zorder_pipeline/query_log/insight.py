@@ -59,13 +59,15 @@ TOP = 10
 
 
 def filter_forms(queries: Sequence[LoggedQuery]) -> list[list[LoggedQuery]]:
-    """Queries that filter alike but for their literals, whatever else they ask; the most frequent form first."""
-    templates: dict[str, list[LoggedQuery]] = {}
+    """Queries of a table that filter alike but for their literals, whatever they select; the most frequent form first.
+
+    Conditions that are kept by their kind alone, such as those with functions, are alike where the statements are.
+    """
+    forms: dict[tuple[str, ...], list[LoggedQuery]] = {}
     for query in queries:
-        templates.setdefault(query.template or query.predicate.to_sql(redact=True), []).append(query)
-    forms: dict[str, list[LoggedQuery]] = {}
-    for members in templates.values():
-        forms.setdefault(members[0].predicate.to_sql(redact=True), []).extend(members)
+        opaque = any(isinstance(leaf, Opaque) for leaf in _leaves(query.predicate))
+        form = query.table, query.predicate.to_sql(redact=True), query.template if opaque else ""
+        forms.setdefault(form, []).append(query)
     return sorted(forms.values(), key=len, reverse=True)
 
 

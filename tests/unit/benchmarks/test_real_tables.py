@@ -11,12 +11,15 @@ from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pandas as pd
 import pyarrow as pa
 import pytest
 
+from zorder_pipeline.benchmarks import demo_workload
 from zorder_pipeline.benchmarks.cases import drilled, load, spark_type
+from zorder_pipeline.benchmarks.harness import Options
 from zorder_pipeline.benchmarks.real_tables import DAYS, REAL_TABLES, RealTable, Wheel
 from zorder_pipeline.errors import ZorderError
 
@@ -91,6 +94,28 @@ def test_a_real_table_can_be_asked(tmp_path: Path) -> None:
     loaded = load(drilled("x", table.rows), rows, 40, 40, 0)
     assert (len(loaded.train), len(loaded.unseen)) == (40, 40)
     assert {spark_type(field.type) for field in rows.schema} == {"bigint"}
+
+
+def test_demo_makes_delta_tables_of_those_that_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = pa.table({f"c{i}": [(i * 37 + n) * 7919 % 10_007 for n in range(6_000)] for i in range(6)})
+    asked: list[float] = []
+    made: dict[Path, tuple[pa.Table, int]] = {}
+
+    def of(_table: RealTable, _folder: Path, scale: float) -> pa.Table:
+        asked.append(scale)
+        return rows
+
+    monkeypatch.setattr(RealTable, "rows", of)
+    monkeypatch.setattr(demo_workload, "delta_table", lambda _, path, *what: made.setdefault(path, what))
+    spark: Any = None
+    for scale, told in ((None, 1.0), (0.1, 0.1)):
+        found = [*demo_workload._tables(spark, Options((0,), tmp_path, scale=scale, tables=("pets", "cities")), print)]
+        assert [table.name for table in found] == ["pets", "cities"]
+        assert asked == [told, told]
+        asked.clear()
+    assert {path.name: what for path, what in made.items()} == dict.fromkeys(("pets", "cities"), (rows, 100))
+    first, later = found[0].logs(30, 30, 0)
+    assert {record["statement"].partition(" FROM ")[2].split()[0] for record in [*first, *later]} == {"pets"}
 
 
 def test_every_table_has_a_name_of_its_own() -> None:

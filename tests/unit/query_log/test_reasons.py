@@ -64,3 +64,16 @@ def test_what_filters_alike_is_one_form_whatever_it_selects(tmp_path: Path) -> N
     )
     forms = filter_forms(ingest([str(log)]).queries)
     assert [(len(members), filters_of(members[0], redact=True)) for members in forms] == [(4, "nothing"), (4, "a = ?")]
+
+
+def test_what_filters_otherwise_is_a_form_of_its_own(tmp_path: Path) -> None:
+    """Other functions and patterns on a column, another table, another scan of the same statement."""
+    log = tmp_path / "log.sql"
+    conditions = ("upper(n) = 'X'", "length(n) > 3", "length(n) > 4", "n LIKE '%abc'", "n NOT LIKE '%abc'", "a = 1")
+    statements = [f"SELECT a FROM t WHERE {condition}" for condition in conditions]
+    statements += ["SELECT a FROM u WHERE a = 1", "SELECT a FROM t WHERE b = 1 UNION ALL SELECT a FROM t WHERE c > 3"]
+    log.write_text(";\n".join(statements))
+    forms = filter_forms(ingest([str(log)]).queries)
+    assert [len(members) for members in forms] == [2, *[1] * 7]
+    assert {query.predicate.to_sql() for query in forms[0]} == {"LENGTH(n) > 3", "LENGTH(n) > 4"}
+    assert {filters_of(members[0], redact=False) for members in forms[1:]} >= {"b = 1", "c > 3"}

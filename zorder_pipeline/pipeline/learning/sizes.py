@@ -102,6 +102,7 @@ def other_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int)
     found: list[int] = []
     while (found or [target])[-1] * STEP <= most:
         found.append(_in_whole_files((found or [target])[-1] * STEP, partitions))
+    most = _in_whole_files(most, partitions)
     if most >= 2 * (found or [target])[-1]:
         found.append(most)
     present = target_rows(snapshot, settings)
@@ -111,7 +112,7 @@ def other_targets(snapshot: TableSnapshot, settings: LearnSettings, target: int)
 
 
 def _in_whole_files(target: int, partitions: npt.NDArray[np.float64]) -> int:
-    """About ``target`` rows, so that the usual partition is a whole number of files.
+    """Rows of a file, ``target`` or a little less, so that the usual partition is a whole number of files.
 
     Days of twelve equal files would be one and a half of eight times their size: chance then decides which of them are
     cut in two, and otherwise in the sample than in the table, so that promises are broken.
@@ -126,7 +127,7 @@ def _in_whole_files(target: int, partitions: npt.NDArray[np.float64]) -> int:
         return target
     ascending = np.sort(partitions)
     usual = float(ascending[np.searchsorted(np.cumsum(ascending), ascending.sum() / 2)])
-    return target if usual <= target else math.ceil(usual / round(usual / target))
+    return target if usual <= target else math.ceil(usual / math.ceil(usual / target))
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:

@@ -15,6 +15,7 @@ from zorder_pipeline.pipeline.learning.sizes import (
     MOST_FILES,
     MOST_IN_PARTITIONS,
     SMALLER_FILE,
+    compact_rows,
     most_files,
     other_targets,
     sought_rows,
@@ -76,17 +77,27 @@ def test_partitions_that_are_single_files_are_told_apart_inside_however_many_the
     assert most_files(table([64 * MEGABYTE] * 1_900)) == MOST_FILES
 
 
-@pytest.mark.parametrize("each", [12, 20, 28, 100])
-def test_larger_files_cut_equal_partitions_into_as_many_whatever_the_sample_shows(each: int) -> None:
+@pytest.mark.parametrize(
+    ("days", "each", "size"),
+    [
+        *((14, each, 120 * 1024) for each in (12, 20, 28, 100, 1_638)),
+        *((14, 24, 8 * MEGABYTE), (14, 12, 16 * MEGABYTE), (14, 3, 64 * MEGABYTE), (6, 11, 120 * 1024)),
+    ],
+)
+def test_other_sizes_of_files_cut_equal_partitions_into_whole_files_within_all_bounds(
+    days: int, each: int, size: int
+) -> None:
     """12 files a day in files eight times as large were one and a half: a toss, and lost by most of the days chosen."""
-    days = table([120 * 1024] * each * 14, rows=2_400)
-    listed = replace(days.files(), partitions=tuple((f"{i // each}",) for i in range(each * 14)))
-    days.files = lambda: listed
-    targets = other_targets(days, SETTINGS, target_rows(days, SETTINGS))
-    assert len(targets) >= 2
+    found = table([size] * each * days, rows=2_400)
+    listed = replace(found.files(), partitions=tuple((f"{i // each}",) for i in range(each * days)))
+    found.files = lambda: listed
+    present, rows = target_rows(found, SETTINGS), each * 2_400
+    targets = other_targets(found, SETTINGS, sought_rows(found, SETTINGS))
+    assert targets
     for target in targets:
-        files = each * 2_400 / target
-        assert abs(files - round(files)) < 0.05, targets
+        assert abs(rows / target - round(rows / target)) < 0.05, targets
+        assert target <= max(compact_rows(found, SETTINGS), present)
+        assert days * rows / target >= 8
 
 
 @pytest.mark.parametrize(
