@@ -26,9 +26,12 @@ from .metadata import bullets, cause_of
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
     from pyspark.sql import SparkSession
 
     from zorder_pipeline.pipeline import Judgement, PartitionOutcome, RelayoutSettings
+    from zorder_pipeline.relayout.file_list import FileList
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["PARTITIONS", "clustered_partitions", "keep_in_step", "noted_changes", "why_failed"]
@@ -197,19 +200,18 @@ def noted_changes(
 
     rows = pipeline.rows_by_partition(after)
     keep_in_step(context.instance, shelf.table.name, list(rows))
-    columns, old, new = after.partition_columns, before.files(), after.files()
-    gone, kept = (set(old.path) - set(new.path), set(old.path) & set(new.path))
-    removed, left, size, written, added = (Counter[str]() for _ in range(5))
-    for i, path in enumerate(old.path):
-        key = partition_key(columns, old.partitions[i])
-        removed[key] += path in gone
-        left[key] += path in kept
-        size[key] += int(old.bytes[i]) * (path in gone)
-    for i, path in enumerate(new.path):
-        if path not in kept:
-            key = partition_key(columns, new.partitions[i])
-            added[key] += 1
-            written[key] += int(new.rows[i])
+    old, new = before.files(), after.files()
+
+    def summed(files: "FileList", some: "npt.NDArray[np.bool_]", values: Sequence[int]) -> Counter[str]:
+        found = Counter[str]()
+        for i in some.nonzero()[0].tolist():
+            found[partition_key(after.partition_columns, files.partitions[i])] += values[i]
+        return found
+
+    gone, come = old.replaced_by(new)
+    each, every = [1] * len(old), [1] * len(new)
+    removed, left, size = summed(old, gone, each), summed(old, ~gone, each), summed(old, gone, old.bytes.tolist())
+    added, written = summed(new, come, every), summed(new, come, new.rows.tolist())
     for key in [key for key in rows if added[key]]:
         done = replace(
             result,

@@ -108,6 +108,12 @@ class FileList:
             return self.rows / untold
         return np.asarray(self.rows / np.where(self.size > 0, self.size, untold))
 
+    def replaced_by(self, later: FileList) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+        """Which of these files a later version has no more, and which of its files are none of these."""
+        here, there = set(self.path.tolist()), set(later.path.tolist())
+        gone = np.array([path not in there for path in self.path.tolist()], dtype=np.bool_)
+        return gone, np.array([path not in here for path in later.path.tolist()], dtype=np.bool_)
+
     def lies_by(self, layout_id: str) -> npt.NDArray[np.bool_]:
         """Which files lie by a layout, shape (files,)."""
         return np.fromiter((layout == layout_id for layout in self.layout), np.bool_, len(self))

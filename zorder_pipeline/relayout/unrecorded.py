@@ -101,12 +101,10 @@ def _figures(snapshot: TableSnapshot, version: int) -> dict[str, int]:
         old, new = (snapshot.at(number).files() for number in (version - 1, version))
     except TableError:
         return {}
-    before, after = set(old.path.tolist()), set(new.path.tolist())
-    gone = [path not in after for path in old.path.tolist()]
-    come = [path not in before for path in new.path.tolist()]
+    gone, come = old.replaced_by(new)
     return {
-        "files_removed": sum(gone),
-        "files_added": sum(come),
+        "files_removed": int(gone.sum()),
+        "files_added": int(come.sum()),
         "bytes_rewritten": int(old.bytes[gone].sum()),
         "rows": int(new.rows[come].sum()),
     }
