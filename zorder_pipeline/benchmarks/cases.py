@@ -97,9 +97,9 @@ def as_stored(rows: int, files: int) -> npt.NDArray[np.int32]:
     return (np.arange(rows) * files // rows).astype(np.int32)
 
 
-def cases_named(names: Sequence[str], cases: Sequence[Case] | None = None) -> list[Case]:
-    """Those of ``cases`` with these names, all where none are given; ``cases`` are `CASES` unless told."""
-    return [case for case in (CASES if cases is None else cases) if not names or case.name in names]
+def cases_named(names: Sequence[str], cases: Sequence[Case]) -> list[Case]:
+    """Those of ``cases`` with these names; all of them where none are given."""
+    return [case for case in cases if not names or case.name in names]
 
 
 def made(

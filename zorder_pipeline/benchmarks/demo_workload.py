@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from .cases import drilled
+from .cases import Case
 from .compare import refuse_other_results
 from .data import copy_table, delta_table, file_count, learn_and_apply, lineitem_table
 from .foreign import PeerError
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .peers import NAMED, NOT_RUN, PEERS, QUICK, Peer, asked_columns, peers_named
-from .real_tables import REAL_TABLES, RealTable
+from .real import CASES
 from .workloads import Record, tpch_logs, write_logs
 
 if TYPE_CHECKING:
@@ -88,17 +88,16 @@ def _tables(spark: SparkSession, options: Options, progress: Progress) -> Iterat
         progress(f"writing TPC-H lineitem at scale {scale} as {FILES} files")
         lineitem_table(spark, source, scale, FILES)
         yield _Table(TABLE, source, lambda train, unseen, seed: tpch_logs(train, unseen, seed, scale=scale))
-    for real in REAL_TABLES:
-        if real.name in wanted:
-            yield _real(spark, real, options, progress)
+    for case in CASES:
+        if case.name in wanted:
+            yield _real(spark, case, options, progress)
 
 
-def _real(spark: SparkSession, real: RealTable, options: Options, progress: Progress) -> _Table:
-    progress(f"writing {real.name} as {FILES} files")
-    source, rows = options.work / "stored" / real.name, real.rows(options.work, options.scale or 1.0)
+def _real(spark: SparkSession, case: Case, options: Options, progress: Progress) -> _Table:
+    progress(f"writing {case.name} as {FILES} files")
+    source, rows = options.work / "stored" / case.name, case.rows(options.work, options.scale or 1.0)
     delta_table(spark, source, rows, FILES)
-    case = drilled(real.name, real.rows)
-    return _Table(real.name, source, lambda train, unseen, seed: case.logs(rows, train, unseen, seed, 1.0))
+    return _Table(case.name, source, lambda train, unseen, seed: case.logs(rows, train, unseen, seed, 1.0))
 
 
 def _one_seed(
@@ -163,5 +162,5 @@ WORKLOAD = Workload(
     "real Delta tables in 100 files, queries nobody has seen",
     run,
     peers=NAMED,
-    tables=(TABLE, *(real.name for real in REAL_TABLES)),
+    tables=(TABLE, *(case.name for case in CASES)),
 )

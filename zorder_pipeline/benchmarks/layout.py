@@ -53,7 +53,7 @@ Beside = Callable[[Loaded, npt.NDArray[np.int64], int], Iterator[tuple[str, str,
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`; each case counts as much as any other in the ratios."""
-    return simulated(cases_named(options.tables), options, progress)
+    return simulated(cases_named(options.tables, CASES), options, progress)
 
 
 def simulated(

@@ -28,7 +28,7 @@ NOT_ASKED = np.iinfo(np.int64).max
 
 def run(options: Options, progress: Progress) -> list[Outcome]:
     """See `Workload`."""
-    return simulated(cases_named(options.tables), options, progress, order=moving_on)
+    return simulated(cases_named(options.tables, CASES), options, progress, order=moving_on)
 
 
 def moving_on(loaded: Loaded) -> Loaded:

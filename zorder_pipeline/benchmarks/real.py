@@ -11,7 +11,7 @@ from .harness import Options, Outcome, Progress, Workload
 from .layout import PEERS, simulated
 from .real_tables import REAL_TABLES
 
-__all__ = ["WORKLOAD"]
+__all__ = ["CASES", "WORKLOAD"]
 
 FILES = 100
 CASES = tuple(drilled(table.name, table.rows) for table in REAL_TABLES)

@@ -8,6 +8,7 @@ import json
 import subprocess
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -101,11 +102,11 @@ def test_demo_makes_delta_tables_of_those_that_are_named(tmp_path: Path, monkeyp
     asked: list[float] = []
     made: dict[Path, tuple[pa.Table, int]] = {}
 
-    def of(_table: RealTable, _folder: Path, scale: float) -> pa.Table:
+    def of(_folder: Path, scale: float) -> pa.Table:
         asked.append(scale)
         return rows
 
-    monkeypatch.setattr(RealTable, "rows", of)
+    monkeypatch.setattr(demo_workload, "CASES", tuple(replace(case, rows=of) for case in demo_workload.CASES))
     monkeypatch.setattr(demo_workload, "delta_table", lambda _, path, *what: made.setdefault(path, what))
     spark: Any = None
     for scale, told in ((None, 1.0), (0.1, 0.1)):

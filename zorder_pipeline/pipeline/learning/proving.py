@@ -41,13 +41,13 @@ def proved(
     if settings.confirm and learned.spec is not None and queries:
         if may_pay is not None and not settings.enriched_share:
             promised = proof.promise(plan, learned.after)
-        worth = promised is None or may_pay is None or may_pay(replace(plan, promise=promised))
-        snapshot, usual = proof.analysis.snapshot, plan.target_file_rows
-        sizes = (usual, *other_targets(snapshot, settings, usual))
-        if worth and (exact := confirmed_in(snapshot, learned.spec, sizes, queries)):
-            before, after = exact[usual]
-            learned, proof = replace(learned, before=before, after=after), replace(proof, exact=exact)
-            promised = None
+        if promised is None or may_pay is None or may_pay(replace(plan, promise=promised)):
+            snapshot, usual = proof.analysis.snapshot, plan.target_file_rows
+            sizes = (usual, *other_targets(snapshot, settings, usual))
+            if exact := confirmed_in(snapshot, learned.spec, sizes, queries):
+                before, after = exact[usual]
+                learned, proof = replace(learned, before=before, after=after), replace(proof, exact=exact)
+                promised = None
     return replace(plan, promise=promised or proof.promise(plan, learned.after, kept, learned.before)), learned, proof
 
 
