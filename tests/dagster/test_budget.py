@@ -95,7 +95,8 @@ def test_the_best_table_gets_the_budget_whatever_fails(tmp_path: Path) -> None:
         begun = [e.step_key for e in night.all_events if e.event_type_value in ("STEP_START", "STEP_FAILURE")]
         place = begun.index("night__nightly_budget")
         assert {"good__cost_benefit", "better__cost_benefit", "broken__cost_benefit"} <= set(begun[:place])
-        (facts,) = [made.metadata for made in night.asset_materializations_for_node("night__nightly_budget")]
+        offered, facts = (made.metadata for made in night.asset_materializations_for_node("night__nightly_budget"))
+        assert "| good | approved |" in offered["tables"].value, "what the budget chose from"
         assert (facts["approved"].value, facts["postponed"].value) == (1, 1)
         assert "| good | postponed |" in facts["tables"].value
         alone = [AssetKey(["good", "cost_benefit"]), AssetKey(["good", "clustered_table"])]

@@ -117,6 +117,10 @@ def test_the_budget_saw_every_table_that_was_judged(night: Night) -> None:
     facts = materialized(night, "night")["nightly_budget"]
     assert (facts["approved"], facts["postponed"], facts["budget, core-hours"]) == (2, 0, "no limit")
     assert "| seldom | declined |" in facts["tables"]
+    offered = night.instance.get_latest_materialization_event(AssetKey(["night", "offers"]))
+    assert offered is not None
+    assert offered.asset_materialization is not None
+    assert "| sales | approved |" in str(offered.asset_materialization.metadata["tables"].value)
 
 
 def test_a_table_that_nobody_asks_is_left_alone(night: Night) -> None:

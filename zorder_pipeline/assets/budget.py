@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Any
 from dagster import (
     AssetExecutionContext,
     AssetKey,
+    AssetMaterialization,
     AssetsDefinition,
     AssetSpec,
     DagsterEventType,
     InputContext,
     IOManager,
+    MetadataValue,
     Output,
     ResourceParam,
     RetryRequested,
@@ -28,7 +30,7 @@ from .records import Night
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["BUDGET", "granted", "nightly_budget", "offers"]
+__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers"]
 
 GROUP = "night"
 OFFERS = AssetKey([GROUP, "offers"])
@@ -37,9 +39,9 @@ BEFORE, NOW, AFTER = ({"dagster/priority": str(number)} for number in (1, 0, -1)
 """Priorities of a table's analysis, of the budget, and of the relayouts.
 
 The budget has to come after every table's analysis and must not be stopped by one that fails, as it would be if it
-depended on it in the run. So the offers lie between them, which no run makes, and the order is by priority: a run makes
-one asset after the other. Where another run holds the pool, Dagster takes the budget, which needs no Spark, before
-them: then it puts itself off until they are through.
+depended on it in the run. So the offers lie between them, which no step makes, and the order is by priority: a run
+makes one asset after the other. Where another run holds the pool, Dagster takes the budget, which needs no Spark,
+before them: then it puts itself off until they are through.
 """
 WAITS = (5, 60)
 """Seconds that the budget puts itself off, the first time and at most."""
@@ -50,7 +52,7 @@ NEWEST = 20
 
 
 def offers(shelves: list[Shelf]) -> AssetSpec:
-    """What lies between the tables' judgements and the budget; nothing makes it."""
+    """What lies between the tables' judgements and the budget, which notes what it found; no step makes it."""
     return AssetSpec(
         OFFERS,
         deps=[shelf.key("cost_benefit") for shelf in shelves],
@@ -65,7 +67,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
 
     def _nightly_budget(
         context: AssetExecutionContext, zorder_values: ResourceParam[IOManager]
-    ) -> Iterator[Output[Night]]:
+    ) -> Iterator[AssetMaterialization | Output[Night]]:
         from zorder_pipeline import pipeline
 
         if left := _left(context, shelves):
@@ -73,6 +75,8 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
             wait = backoff(*WAITS, context.retry_number)
             raise RetryRequested(max_retries=context.retry_number + 1, seconds_to_wait=wait)
         judged = _judgements(context, zorder_values, shelves)
+        # no step makes the offers, which therefore would be shown as never made
+        yield AssetMaterialization(OFFERS, metadata={"tables": _told(judged)})
         shared = pipeline.share_budget(list(judged.values()), config.budget_core_hours)
         found = dict(zip(judged, shared, strict=True))
         for one in shared:
@@ -99,7 +103,7 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
 
 def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, judged: "Judgement") -> "Judgement":
     """The table's judgement after the budget of this run, or of the one that it goes on with; else the given one."""
-    if not _made_here(context, BUDGET):
+    if not made_here(context, BUDGET):
         return judged
     night: Night = _value(context, storage, BUDGET)
     found = night.judgements.get(shelf.table.name)
@@ -109,7 +113,7 @@ def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, ju
 def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: list[Shelf]) -> "dict[str, Judgement]":
     """Those of this run; where it was to make none (the budget is made by hand), the newest of every table."""
     keys = {shelf.table.name: shelf.key("cost_benefit") for shelf in shelves}
-    chosen = [name for name, key in keys.items() if _made_here(context, key)]
+    chosen = [name for name, key in keys.items() if made_here(context, key)]
     if not _steps(context) & {key.to_python_identifier() for key in keys.values()}:
         chosen = [
             name for name, key in keys.items() if context.instance.get_latest_materialization_event(key) is not None
@@ -136,7 +140,7 @@ def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
     return left
 
 
-def _made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
+def made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
     """Whether this run made an asset, or a run of which it does again what failed."""
     runs = {context.run.run_id, context.run.parent_run_id, context.run.root_run_id}
     return any(record.run_id in runs for record in context.instance.fetch_materializations(key, NEWEST).records)
@@ -151,7 +155,7 @@ def _reason(judged: "Judgement") -> str:
     return judged.decision.reasons[0] if judged.decision.reasons else judged.decision.cause
 
 
-def _facts(found: "Mapping[str, Judgement]", core_hours: float | None) -> dict[str, Any]:
+def _told(judged: "Mapping[str, Judgement]") -> MetadataValue[Any]:
     header = ["table", "decision", "core-hours", "saves at least, core-hours", "why"]
     rows = [
         (
@@ -161,10 +165,14 @@ def _facts(found: "Mapping[str, Judgement]", core_hours: float | None) -> dict[s
             sum(part.saving for part in one.parts) / 3600,
             _reason(one),
         )
-        for name, one in found.items()
+        for name, one in judged.items()
     ]
+    return md(md_table(header, rows))
+
+
+def _facts(found: "Mapping[str, Judgement]", core_hours: float | None) -> dict[str, Any]:
     return {
-        "tables": md(md_table(header, rows)),
+        "tables": _told(found),
         "budget, core-hours": "no limit" if core_hours is None else core_hours,
         "approved": sum(one.outcome == "approved" for one in found.values()),
         "postponed": sum(one.outcome == "postponed" for one in found.values()),

@@ -16,10 +16,12 @@ from .records import Judged
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from zorder_pipeline.model.decision import Option
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["cost_benefit"]
+__all__ = ["cost_benefit", "judged_now"]
 
 OPTIONS = ["action", "files", "cost, core-seconds", "saving", "saving at least", "why not"]
 
@@ -44,26 +46,32 @@ def cost_benefit(shelf: Shelf) -> AssetsDefinition:
     def _cost_benefit(
         context: AssetExecutionContext, zorder_spark: DeltaSparkResource, plan: Plan
     ) -> Iterator[Output[Judged]]:
-        from zorder_pipeline import pipeline
-
         with told(context, table.name):
-            judged = pipeline.judge_table(
-                zorder_spark.session,
-                table.table,
-                plan,
-                name=table.name,
-                gate=gate_settings(table),
-                rules=rules(shelf.config, table),
-                state=shelf.config.state,
-                verify=table.layout.verify,
-                committer=table.layout.committer,
-            )
+            judged = judged_now(zorder_spark.session, shelf, plan)
         say = shelf.saying(context)
         for reason in judged.decision.reasons:
             say(reason)
         yield Output(Judged(judged), metadata=_facts(judged))
 
     return _cost_benefit
+
+
+def judged_now(spark: "SparkSession", shelf: Shelf, plan: Plan) -> "Judgement":
+    """What the gate says of a plan for the table as it is now, by the table's configuration."""
+    from zorder_pipeline import pipeline
+
+    table = shelf.table
+    return pipeline.judge_table(
+        spark,
+        table.table,
+        plan,
+        name=table.name,
+        gate=gate_settings(table),
+        rules=rules(shelf.config, table),
+        state=shelf.config.state,
+        verify=table.layout.verify,
+        committer=table.layout.committer,
+    )
 
 
 def _facts(judged: "Judgement") -> dict[str, Any]:

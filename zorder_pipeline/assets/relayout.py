@@ -28,9 +28,10 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .budget import AFTER, BUDGET, granted
+from .budget import AFTER, BUDGET, granted, made_here
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .events import spoken
+from .gate import judged_now
 from .metadata import bullets, cause_of, gigabytes, md, md_table, percent, picture, table_facts
 from .partitions import noted_changes, relayout_settings, separately, why_failed
 from .records import AnalysedTable, Judged, Relayout
@@ -81,6 +82,9 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
 
         tonight = granted(context, zorder_values, shelf, judged.judgement)
         with told(context, table.name):
+            if not any(made_here(context, key) for key in (shelf.key("cost_benefit"), BUDGET)):
+                # made alone: the table may have been rolled back since it was judged, or the plan approved
+                tonight = judged_now(zorder_spark.session, shelf, tonight.plan)
             earlier = _promises(context, zorder_spark.session, shelf, analysed.queries)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
