@@ -19,7 +19,8 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.judging.previews import cutter_of
 from zorder_pipeline.relayout.clustering import Clustering
-from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.job import Safety
+from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.state.approvals import Approvals

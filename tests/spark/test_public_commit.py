@@ -34,8 +34,8 @@ from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.history import history_of
+from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.public_commit import PublicCommitter
-from zorder_pipeline.relayout.rewrite import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

@@ -25,7 +25,7 @@ from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.relayout import commit, rewrite
 from zorder_pipeline.relayout.commit import Transaction
-from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.select import in_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table

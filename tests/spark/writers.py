@@ -30,7 +30,8 @@ from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.relayout.clustering import Clustering
-from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
+from zorder_pipeline.relayout.job import RelayoutResult, Safety
+from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
 BLOCK = 20

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .correlation import Codes, ranks
+from .ordering import Codes, ranks
 from .sample import SampleColumn
 
 __all__ = ["Profile", "profile"]

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.file_stats import Feature
 
-from .correlation import contingency
+from .ordering import contingency
 
 __all__ = [
     "MAX_BITS",

@@ -18,7 +18,7 @@ Sampler: TypeAlias = Literal["moves", "cma-es", "tpe"]
 Cost: TypeAlias = Literal["rows", "filtered", "bytes"]
 """What a layout is judged by, see `zorder_pipeline.pipeline.learning.weights.layout_weights`."""
 Verify: TypeAlias = Literal["counts", "hash"]
-"""How a rewrite is checked, see `zorder_pipeline.relayout.rewrite.Safety`."""
+"""How a rewrite is checked, see `zorder_pipeline.relayout.job.Safety`."""
 CommitterName: TypeAlias = Literal["auto", "transaction", "public"]
 """How a table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`."""
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.state.timings import Timings

@@ -18,8 +18,8 @@ from zorder_pipeline.model.values import canonical_array, order_key, readable
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import OURS
+from .job import Arranged
 from .key_column import FILE, KEY, PAYLOAD, with_key
-from .rewrite import Arranged
 from .routing import Cutter, cut, histogram_of, routed, sampled_share, surely_bounded
 from .select import select_files
 from .snapshot import TableSnapshot
@@ -39,7 +39,7 @@ Extender = Callable[[KeySpec, Columns, int], KeySpec]
 
 @dataclass(frozen=True)
 class Clustering:
-    """The `zorder_pipeline.relayout.rewrite.Job` of a layout.
+    """The `zorder_pipeline.relayout.job.Job` of a layout.
 
     Attributes:
         spec: the layout's key.

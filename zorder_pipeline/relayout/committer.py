@@ -22,7 +22,7 @@ class Replacement:
         tags: of each new file, by the number of the partition that writes it; only a transaction can set them.
         columns: what the table's history names as the order of the rows, if it can.
         label: whose commit it is, for the table's history.
-        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
+        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.job.Safety`.
         conf: settings of the session while files are written.
     """
 

@@ -20,8 +20,8 @@ from zorder_pipeline.model.places import ROOT, real_path
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import COMPACTED
+from .job import Arranged
 from .key_column import FILE
-from .rewrite import Arranged
 from .select import SMALL_SHARE, in_partitions, much_deleted
 from .snapshot import TableSnapshot
 
@@ -44,7 +44,7 @@ Group = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Compaction:
-    """The `zorder_pipeline.relayout.rewrite.Job` that only merges files.
+    """The `zorder_pipeline.relayout.job.Job` that only merges files.
 
     Attributes:
         target_rows: rows a file should have.

@@ -15,7 +15,7 @@ from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.records import PartitionPreview, Preview
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.compaction import Compaction
-from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.routing import Cutter
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 

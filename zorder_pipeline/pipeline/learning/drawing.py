@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline import pictures
-from zorder_pipeline.features.correlation import ranks
+from zorder_pipeline.features.ordering import ranks
 from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.features.select import Analysis
 from zorder_pipeline.layout.explain import cut_levels, uses

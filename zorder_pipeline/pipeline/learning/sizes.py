@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.features.correlation import ranks
+from zorder_pipeline.features.ordering import ranks
 from zorder_pipeline.features.sample import Sample
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import LearnSettings

@@ -20,7 +20,8 @@ from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_he
 from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
-from zorder_pipeline.relayout.rewrite import RelayoutResult, Safety, rewrite
+from zorder_pipeline.relayout.job import RelayoutResult, Safety
+from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from zorder_pipeline.state.approvals import Approvals
 

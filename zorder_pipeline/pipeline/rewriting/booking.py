@@ -14,7 +14,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.pipeline.costs import relayout_work
 from zorder_pipeline.pipeline.records import Preview
-from zorder_pipeline.relayout.rewrite import RelayoutResult
+from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.begun import Beginnings, Begun
 from zorder_pipeline.state.ledger import Ledger

@@ -16,7 +16,8 @@ from zorder_pipeline.pipeline.learning.sizes import compact_rows
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.compaction import Compaction
-from zorder_pipeline.relayout.rewrite import Safety, rewrite
+from zorder_pipeline.relayout.job import Safety
+from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.snapshot import open_table
 
 if TYPE_CHECKING:

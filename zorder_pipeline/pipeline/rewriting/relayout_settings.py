@@ -17,7 +17,7 @@ class RelayoutSettings:
 
     Attributes:
         rules: kill switch, blackout windows and approvals.
-        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.rewrite.Safety`.
+        verify: ``counts`` or ``hash``, see `zorder_pipeline.relayout.job.Safety`.
         row_group_bytes: size of the new files' Parquet row groups; None leaves it to the session and the table.
         committer: how the table is opened and rewritten, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
         state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
