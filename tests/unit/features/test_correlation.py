@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.features import correlation
+from zorder_pipeline.features import correlation, ordering
 from zorder_pipeline.features.correlation import build_graph, traverse
-from zorder_pipeline.features.ordering import Codes, contingency, order_shares, ranks, sorting_index
+from zorder_pipeline.features.ordering import Codes, contingency, order_shares, ordered, ranks, sorting_index
 from zorder_pipeline.features.sample import SampleColumn
 
 small = st.lists(st.integers(0, 6), max_size=40)
@@ -169,8 +169,8 @@ def test_columns_that_do_not_follow_each_other_are_compared_by_few_rows(monkeypa
         compared.append(len(a))
         return ordered(a, b)
 
-    ordered = correlation.ordered
-    monkeypatch.setattr(correlation, "ordered", counted)
+    for module in (correlation, ordering):  # few rows in the one, all of them in the other
+        monkeypatch.setattr(module, "ordered", counted)
     rng = np.random.default_rng(1)
     columns = {str(i): column(rng.normal(size=20_000)) for i in range(10)}
     graph = build_graph(columns | {"copy": columns["3"]})
