@@ -26,21 +26,21 @@ lock_for() {
     printf 'pyspark==%s\ndelta-spark==%s\n' "$1" "$2"
 }
 
-# make_environment FOLDER SPARK DELTA PYTHON
+# make_environment FOLDER SPARK DELTA PYTHON; chained, as a row that may fail is none that `set -e` ends.
 make_environment() {
     rm -rf "$1"
-    "$UV" venv --quiet --python "$4" "$1"
-    lock_for "$2" "$3" >"$1/requirements.txt"
-    "$UV" pip install --quiet --python "$1/bin/python" --requirement "$1/requirements.txt"
-    "$1/bin/python" -m zorder_pipeline.installing
-    touch "$1/.ready"
+    "$UV" venv --quiet --python "$4" "$1" &&
+        lock_for "$2" "$3" >"$1/requirements.txt" &&
+        "$UV" pip install --quiet --python "$1/bin/python" --requirement "$1/requirements.txt" &&
+        "$1/bin/python" -m zorder_pipeline.installing &&
+        touch "$1/.ready"
 }
 
 # test_row SPARK DELTA PYTHON
 test_row() {
     local folder=${VERSIONS_DIR:-.venv/versions}/spark-$1-delta-$2-python-$3
     say "Spark $1, Delta $2, Python $3"
-    [ -e "$folder/.ready" ] || make_environment "$folder" "$@"
+    [ -e "$folder/.ready" ] || make_environment "$folder" "$@" || return
     "$folder/bin/python" -m pytest -q -p no:cacheprovider -m "not slow and not browser" "${TESTS[@]}"
 }
 
