@@ -74,3 +74,16 @@ def test_worthwhile_choices_gain_ever_more_at_a_falling_rate(choices: list[Choic
 def test_with_room_for_three_of_ten_the_three_best_are_done() -> None:
     units = {f"t{i}": [Choice("all", 10.0, 10.0 * (i + 1))] for i in range(10)}
     assert sorted(allot(units, 35.0)) == ["t7", "t8", "t9"]
+
+
+def test_what_gains_most_alone_is_taken_before_what_is_cheapest_per_second() -> None:
+    """The cheap one leaves no room for the large one, and what else fits beside it gains less."""
+    units = {"small": [Choice("all", 1, 2)], "large": [Choice("all", 100, 100)], "middle": [Choice("all", 90, 50)]}
+    assert sorted(allot(units, 100)) == ["large"]
+    assert sorted(allot(units, 101)) == ["large", "small"]
+
+
+def test_a_choice_below_the_line_between_two_others_is_left_out() -> None:
+    few, more, most = Choice("few", 10, 1), Choice("more", 11, 3), Choice("most", 30, 9)
+    assert [choice.name for choice in worthwhile([few, more, most])] == ["most"]
+    assert [choice.name for choice in worthwhile([few, more, Choice("most", 30, 8)])] == ["more", "most"]

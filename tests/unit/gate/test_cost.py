@@ -60,6 +60,19 @@ def test_a_busy_hour_does_not_spoil_the_fit() -> None:
     assert CostModel().measured(measured).relayout(work, "t").expected == pytest.approx(truth(work), rel=0.2)
 
 
+def test_a_busy_hour_counts_less_in_the_noise_than_it_would_in_full() -> None:
+    measured = [Measurement((1.0,), 10 * factor, "t") for factor in (0.95, 1.0, 1.05) * 6]
+    calm = Regression.fit(Prior((10.0,), (0.7,)), measured)
+    busy = Regression.fit(Prior((10.0,), (0.7,)), [*measured, Measurement((1.0,), 400.0, "t")])
+    in_full = float(np.std(np.log([item.cost for item in measured] + [400.0])))
+    assert busy.estimate((1.0,), "t").expected == pytest.approx(10, rel=0.1)
+    assert calm.noise < busy.noise < in_full / 2
+
+
+def test_money_is_core_hours_at_their_price() -> None:
+    assert CostModel(price_per_core_hour=0.5).money(7200) == 1.0
+
+
 def test_terms_nothing_was_measured_of_keep_their_assumption() -> None:
     model = CostModel().measured(runs(np.random.default_rng(0), CALIBRATION, 0.05))
     assert model.to_json()["per_predicate"] == pytest.approx(CostModel().per_predicate)

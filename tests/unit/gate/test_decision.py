@@ -10,7 +10,7 @@ import pytest
 from zorder_pipeline.gate.benefit import observed_rate, promise
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.decision import decide
-from zorder_pipeline.gate.proposal import PartitionWork, Proposal
+from zorder_pipeline.gate.proposal import PartitionWork, Proposal, narrowed
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.decision import DECLINE, Decision
@@ -161,6 +161,22 @@ def test_a_partition_has_to_pay_by_the_lower_end_of_its_saving() -> None:
     assert wide is proposal, "none pays: all of it is what the reason tells of"
     assert sure is not None
     assert sure.plan.partitions == ("day=0010", "day=0011")
+
+
+@pytest.mark.parametrize(("size", "files"), [(5e8, 0), (0.0, 300), (2e8, 40)])
+def test_a_partition_has_to_pay_for_its_bytes_and_its_files(size: float, files: int) -> None:
+    """What its rewrite adds to that of another partition, told by the cost model itself."""
+    costs, hot = CostModel(), PartitionWork("day=2", 1.0, 1e9, files=10, made=5)
+    whole = RelayoutWork(1e9 + size, 3, files=10 + files)
+    adds = costs.relayout(whole).expected - costs.relayout(RelayoutWork(1e9, 3, files=10)).expected
+
+    def kept(saving: float) -> tuple[str, ...]:
+        cold = PartitionWork("day=1", saving / 1e6, size, files=files, made=files // 2)
+        proposal = Proposal(PLAN, whole, 2e9, 2e9, partitions=(hot, cold))
+        return narrowed(proposal, 1e6, costs).plan.partitions
+
+    assert kept(0.99 * adds) == ("day=2",)
+    assert kept(1.01 * adds) == PLAN.partitions == (), "both pay, which is the whole"
 
 
 def test_what_no_partition_pays_for_is_declined_as_a_whole_and_a_switched_off_gate_takes_all() -> None:
