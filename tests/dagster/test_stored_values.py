@@ -8,9 +8,18 @@ from pathlib import Path
 import pytest
 from dagster import AssetIn, AssetKey, DagsterInstance, Definitions, asset, in_process_executor
 
+from zorder_pipeline.assets.records import SelectedFeatures
 from zorder_pipeline.assets.stored_values import StoredValues
+from zorder_pipeline.features.select import Analysis
 
 pytestmark = pytest.mark.dagster
+
+
+def of_before() -> SelectedFeatures:
+    """As an earlier version stored it, whose `Analysis` had one field less."""
+    analysis = Analysis((), (), (), (), (), ())
+    vars(analysis).pop("ranked")
+    return SelectedFeatures(analysis)
 
 
 def test_a_value_that_is_gone_or_cannot_be_read_is_told_in_one_sentence(tmp_path: Path) -> None:
@@ -35,6 +44,7 @@ def test_a_value_that_is_gone_or_cannot_be_read_is_told_in_one_sentence(tmp_path
             (None, "is not there in"),
             (b"no pickle", "cannot be read (UnpicklingError) in"),
             (pickle.dumps(pickle.Pickler)[:-20] + b"NoSuchThing.", "cannot be read"),
+            (pickle.dumps({"sales": [of_before()]}), "cannot be read (AttributeError) in"),
         ):
             value.unlink()
             if content is not None:

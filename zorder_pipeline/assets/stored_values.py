@@ -2,6 +2,8 @@
 
 import hashlib
 import os
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 
 from dagster import (
     ConfigurableIOManager,
@@ -50,7 +52,10 @@ class StoredValues(ConfigurableIOManager):
             Failure: there is none, or none that can be read.
         """
         try:
-            return self._files.load_input(context)
+            value = self._files.load_input(context)
+            if lacking := _lacking(value):
+                raise AttributeError(f"another version wrote it, without {lacking}")
+            return value
         except Exception as error:  # unpickling may raise anything
             table, asset = context.asset_key.path[0], "/".join(context.asset_key.path)
             gone = isinstance(error, OSError)
@@ -61,3 +66,20 @@ class StoredValues(ConfigurableIOManager):
                 metadata={"table": table, "cause": str(error), "next step": step},
                 allow_retries=False,
             ) from error
+
+
+def _lacking(value: object) -> str:
+    """A field that a stored value has not, as its class had none when it was written, "" without; of many one is asked.
+
+    Unpickling sets the attributes that were stored, and misses none.
+    """
+    if is_dataclass(value) and not isinstance(value, type):
+        for field in fields(value):
+            if not hasattr(value, field.name):
+                return f"{type(value).__name__}.{field.name}"
+            if lacking := _lacking(getattr(value, field.name)):
+                return lacking
+        return ""
+    if isinstance(value, Mapping):
+        value = tuple(value.values())
+    return _lacking(value[0]) if isinstance(value, tuple | list) and value else ""
