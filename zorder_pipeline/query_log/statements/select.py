@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from functools import cached_property
 
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
-from zorder_pipeline.model.schema import Column, TableSchema
-
 from .catalog import Catalog
-from .derived import Derived, alias_columns, has_column, renamed_columns
+from .derived import Derived, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
 from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted
-from .qualified import lower_path_of, names_of, of_condition, own_path, path_of
+from .owners import Owners
+from .qualified import of_condition, own_path, path_of
 from .recipe import Recipe
 
 __all__ = ["Select"]
@@ -47,13 +45,9 @@ class Select:
         select = scope.expression
         self.sources = sources_of(scope)
         self.renamed = {alias: renamed_columns(scope, alias) for alias in self.sources}
-        self._named_by: dict[tuple[str, ...], set[str]] = defaultdict(set)
-        for alias, node in self.sources.items():
-            for name in names_of(alias, node):
-                self._named_by[name].add(alias)
-        self._owners: dict[str, set[str]] = {}
         self._compared: dict[int, tuple[exp.Expr, frozenset[str]]] = {}
         self.joins = Joins.of(select)
+        self.owners = Owners(scope, catalog, self.joins, self.sources, self.renamed)
         where = select.args.get("where")
         self.where = [*(flat(where.this) if where is not None else ()), *self._having(select), *inherited]
         limit = select.args.get("limit")
@@ -93,7 +87,7 @@ class Select:
         """Conditions where ``alias`` cannot be named: only columns that are surely another source's are known."""
 
         def place(column: exp.Column) -> exp.Expr | None:
-            return column if self._naming(column) - {alias} else None
+            return column if self.owners.qualifying(column) - {alias} else None
 
         return [part if self._is_of_others(part, alias) else substituted(part, place) for part in parts]
 
@@ -113,14 +107,14 @@ class Select:
             return frozenset()
         sides = [part.this.unnest(), part.expression.unnest()]
         columns = [side for side in sides if isinstance(side, exp.Column)]
-        named = [self._naming(column) for column in columns]
+        named = [self.owners.qualifying(column) for column in columns]
         plain = all(isinstance(side, exp.Column | exp.Literal) for side in sides) and sides[0] != sides[1]
         return frozenset().union(*named) if plain and all(named) else frozenset()
 
     @cached_property
     def _read(self) -> list[tuple[exp.Column, set[str]]]:
         """The columns of the statement, with the sources that their qualifiers name."""
-        return [(column, self._naming(column)) for column in self.scope.find_all(exp.Column)]
+        return [(column, self.owners.qualifying(column)) for column in self.scope.find_all(exp.Column)]
 
     def recipe(self, alias: str, table: str) -> Recipe:
         """The scan of the source ``alias``; conditions on a PIVOT are about the rows that it makes, those on a sample
@@ -134,8 +128,8 @@ class Select:
 
         def same_type(column: exp.Column, other: exp.Column, part: exp.Expr) -> bool:
             """Or, of a column of unknown type, whether it is compared with constants of the type of ours: days."""
-            mine, theirs = self._mine(column, alias, table), self._type(other)
-            own = self._type_in(mine, table) if mine is not None else None
+            mine, theirs = self.owners.own_name(column, alias, table), self.owners.type_of(other)
+            own = self.owners.type_in(mine, table) if mine is not None else None
             return own is not None and (theirs == own or (theirs is None and own == "date" and _of_days(part)))
 
         derived = passed_on(found, equalities(found, self.joins.merged), same_type)
@@ -143,13 +137,13 @@ class Select:
         return Recipe(
             table=table,
             conditions=tuple(own),
-            resolve=lambda column: self._mine(column, alias, table),
+            resolve=lambda column: self.owners.own_name(column, alias, table),
             catalog=self.catalog,
             implied=tuple(derived),
             optional=alias in self.joins.optional,
             columns=self._columns(alias, table),
             lacking=any(
-                self._lacks(node, alias, table)
+                self.owners.lacks(node, alias, table)
                 for part in own
                 for node in of_condition(part)
                 if isinstance(node, exp.Column)
@@ -165,14 +159,14 @@ class Select:
         def place(column: exp.Column) -> exp.Expr | None:
             if column.table == FOREIGN:
                 return None
-            naming = self._naming(column)
+            naming = self.owners.qualifying(column)
             if naming:
                 path = own_path(column, alias, source) if naming == {alias} else None
                 return outputs.placed(path) if path is not None else None
             path = path_of(column)
             if column.table and not outputs.places(path[0]):
                 return None  # a field, or a column of a statement around this one
-            mine = len(self.sources) == 1 or (outputs.places(path[0]) and not self._elsewhere(path[0], alias))
+            mine = len(self.sources) == 1 or (outputs.places(path[0]) and not self.owners.elsewhere(path[0], alias))
             return outputs.placed(path) if mine else None
 
         moved = []
@@ -187,109 +181,13 @@ class Select:
                 moved.append(rewritten)
         return moved
 
-    def _naming(self, column: exp.Column) -> set[str]:
-        """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
-        if not column.table:
-            return set()
-        path = lower_path_of(column)
-        return set().union(*(self._named_by.get(path[:end], ()) for end in range(1, len(path))))
-
-    def _mine(self, column: exp.Column, alias: str, table: str) -> str | None:
-        if column.table == FOREIGN or self.renamed[alias]:
-            return None
-        schema, naming = self.catalog.schemas.get(table), self._naming(column)
-        if naming:
-            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
-            return self._named(".".join(path), table) if path is not None else None
-        if column.table:  # s.field, where s is a struct column of the table
-            found = self._unqualified(".".join(path_of(column)), schema) if schema is not None else None
-            return found.name if found is not None and not self._elsewhere(path_of(column)[0], alias) else None
-        if (among := self.joins.among.get(column.name.lower())) is not None:
-            mine = alias in among and self._merged(column, alias)
-            return self._named(column.name, table) if mine else None
-        if schema is None:
-            return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
-        if self.joins.natural and not self._merged(column, alias):
-            return None
-        found = self._unqualified(column.name, schema)
-        return found.name if found is not None and not self._elsewhere(column.name, alias) else None
-
-    def _unqualified(self, path: str, schema: TableSchema) -> Column | None:
-        """The column that a path without a qualifier is; a former name may be that of another source's column."""
-        return schema.called(path) if self._alone else schema.find(path)
-
-    def _lacks(self, column: exp.Column, alias: str, table: str) -> bool:
-        """Whether a column can only be this source's, whose table is known to have none of that name."""
-        schema = self.catalog.schemas.get(table)
-        if schema is None or column.table == FOREIGN or self.renamed[alias]:
-            return False
-        if naming := self._naming(column):
-            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
-            return path is not None and schema.called(".".join(path)) is None and not schema.holds(path[0])
-        if column.table or schema.called(column.name) is not None:
-            return False
-        return self._alone and not schema.holds(column.name) and not self._lateral(column.name)
-
-    @property
-    def _alone(self) -> bool:
-        """Whether a column without a qualifier can only be the one source's: a subquery may name those around it."""
-        return len(self.sources) == 1 and not self.scope.is_subquery
-
-    def _merged(self, column: exp.Column, alias: str) -> bool:
-        """Whether a column that a join made of several is this source's, or of one type in all of them."""
-        if alias in self.joins.first and alias not in self.joins.optional:
-            return True
-        types = set()
-        for source in self.sources.values():
-            known = self.catalog.schemas.get(self.catalog.find(source) or "") if isinstance(source, exp.Table) else None
-            found = known.find(column.name) if known is not None else None
-            types.add(found.type if found is not None else None)
-        return len(types - {None}) <= 1
-
-    def _type(self, column: exp.Column) -> str | None:
-        """Type of a column of any source, where it is known."""
-        for alias, source in self.sources.items():
-            table = self.catalog.find(source) if isinstance(source, exp.Table) else None
-            if table is not None and (name := self._mine(column, alias, table)) is not None:
-                return self._type_in(name, table)
-        return None
-
-    def _type_in(self, name: str, table: str) -> str | None:
-        found = self.catalog.column(table, name)
-        return found.type if found is not None else None
-
-    def _named(self, path: str, table: str) -> str | None:
-        schema = self.catalog.schemas.get(table)
-        if schema is None:
-            return path.lower()
-        found = schema.called(path)
-        return found.name if found is not None else None
-
-    def _elsewhere(self, name: str, alias: str) -> bool:
-        """Whether another source is known to have a column of that name, too."""
-        name = name.lower()
-        if name not in self._owners:
-            seen = (other for other in self.sources if other not in self.joins.hidden)
-            self._owners[name] = {
-                other for other in seen if has_column(self.scope, other, name, self.catalog, self.sources)
-            }
-        return bool(self._owners[name] - {alias}) or self._lateral(name)
-
-    def _lateral(self, column: str) -> bool:
-        """Whether a lateral view makes a column of that name."""
-        for lateral in self.scope.expression.args.get("laterals") or []:
-            names = alias_columns(lateral)
-            if not names or column.lower() in names:
-                return True
-        return False
-
     def asked_of(self, alias: str) -> frozenset[str] | None:
         """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""
         if self.renamed[alias] or (self._starred and self.asked is None):
             return None
         names = set(self.asked or ()) if self._starred else set()
         for column in self.scope.expression.find_all(exp.Column):
-            path = own_path(column, alias, self.sources[alias]) if self._naming(column) else path_of(column)
+            path = own_path(column, alias, self.sources[alias]) if self.owners.qualifying(column) else path_of(column)
             if path is not None:
                 names.add(path[0].lower())
         return frozenset(names)
@@ -305,7 +203,7 @@ class Select:
         columns = [column for column, naming in self._read if not naming or alias in naming]
         if self._starred:
             columns += [exp.column(name) for name in sorted(self.asked or ())]
-        found = (self._mine(column, alias, table) for column in columns if not column.is_star)
+        found = (self.owners.own_name(column, alias, table) for column in columns if not column.is_star)
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
 

@@ -1,0 +1,141 @@
+"""Which source of a SELECT a column is of."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+from sqlglot import exp
+from sqlglot.optimizer.scope import Scope
+
+from zorder_pipeline.model.schema import Column, TableSchema
+
+from .catalog import Catalog
+from .derived import alias_columns, has_column
+from .joins import Joins
+from .outputs import FOREIGN
+from .qualified import lower_path_of, names_of, own_path, path_of
+
+__all__ = ["Owners"]
+
+
+class Owners:
+    """Which source of a SELECT a column is of: by its qualifiers, by the tables' schemas, or as there is only one.
+
+    Args:
+        sources: by alias, what the SELECT reads.
+        renamed: the names that an alias gives to its source's columns, by alias.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        catalog: Catalog,
+        joins: Joins,
+        sources: Mapping[str, exp.Expr | Scope],
+        renamed: Mapping[str, tuple[str, ...]],
+    ) -> None:
+        self.scope, self.catalog, self.joins, self.sources, self.renamed = scope, catalog, joins, sources, renamed
+        self._named_by: dict[tuple[str, ...], set[str]] = defaultdict(set)
+        for alias, node in sources.items():
+            for name in names_of(alias, node):
+                self._named_by[name].add(alias)
+        self._having: dict[str, set[str]] = {}
+
+    def qualifying(self, column: exp.Column) -> set[str]:
+        """The sources that a column's qualifiers name; empty where it has none, or they are structs."""
+        if not column.table:
+            return set()
+        path = lower_path_of(column)
+        return set().union(*(self._named_by.get(path[:end], ()) for end in range(1, len(path))))
+
+    def own_name(self, column: exp.Column, alias: str, table: str) -> str | None:
+        """Name of a column in a source's table; None where it is another source's, or may be."""
+        if column.table == FOREIGN or self.renamed[alias]:
+            return None
+        schema, naming = self.catalog.schemas.get(table), self.qualifying(column)
+        if naming:
+            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
+            return self._named(".".join(path), table) if path is not None else None
+        if column.table:  # s.field, where s is a struct column of the table
+            found = self._unqualified(".".join(path_of(column)), schema) if schema is not None else None
+            return found.name if found is not None and not self.elsewhere(path_of(column)[0], alias) else None
+        if (among := self.joins.among.get(column.name.lower())) is not None:
+            mine = alias in among and self._merged(column, alias)
+            return self._named(column.name, table) if mine else None
+        if schema is None:
+            return column.name.lower() if len(self.sources) == 1 and not self._lateral(column.name) else None
+        if self.joins.natural and not self._merged(column, alias):
+            return None
+        found = self._unqualified(column.name, schema)
+        return found.name if found is not None and not self.elsewhere(column.name, alias) else None
+
+    def _unqualified(self, path: str, schema: TableSchema) -> Column | None:
+        """The column that a path without a qualifier is; a former name may be that of another source's column."""
+        return schema.called(path) if self._alone else schema.find(path)
+
+    def lacks(self, column: exp.Column, alias: str, table: str) -> bool:
+        """Whether a column can only be this source's, whose table is known to have none of that name."""
+        schema = self.catalog.schemas.get(table)
+        if schema is None or column.table == FOREIGN or self.renamed[alias]:
+            return False
+        if naming := self.qualifying(column):
+            path = own_path(column, alias, self.sources[alias]) if naming == {alias} else None
+            return path is not None and schema.called(".".join(path)) is None and not schema.holds(path[0])
+        if column.table or schema.called(column.name) is not None:
+            return False
+        return self._alone and not schema.holds(column.name) and not self._lateral(column.name)
+
+    @property
+    def _alone(self) -> bool:
+        """Whether a column without a qualifier can only be the one source's: a subquery may name those around it."""
+        return len(self.sources) == 1 and not self.scope.is_subquery
+
+    def _merged(self, column: exp.Column, alias: str) -> bool:
+        """Whether a column that a join made of several is this source's, or of one type in all of them."""
+        if alias in self.joins.first and alias not in self.joins.optional:
+            return True
+        types = set()
+        for source in self.sources.values():
+            known = self.catalog.schemas.get(self.catalog.find(source) or "") if isinstance(source, exp.Table) else None
+            found = known.find(column.name) if known is not None else None
+            types.add(found.type if found is not None else None)
+        return len(types - {None}) <= 1
+
+    def type_of(self, column: exp.Column) -> str | None:
+        """Type of a column of any source, where it is known."""
+        for alias, source in self.sources.items():
+            table = self.catalog.find(source) if isinstance(source, exp.Table) else None
+            if table is not None and (name := self.own_name(column, alias, table)) is not None:
+                return self.type_in(name, table)
+        return None
+
+    def type_in(self, name: str, table: str) -> str | None:
+        """Type of a table's column, where it is known."""
+        found = self.catalog.column(table, name)
+        return found.type if found is not None else None
+
+    def _named(self, path: str, table: str) -> str | None:
+        schema = self.catalog.schemas.get(table)
+        if schema is None:
+            return path.lower()
+        found = schema.called(path)
+        return found.name if found is not None else None
+
+    def elsewhere(self, name: str, alias: str) -> bool:
+        """Whether another source is known to have a column of that name, too."""
+        name = name.lower()
+        if name not in self._having:
+            seen = (other for other in self.sources if other not in self.joins.hidden)
+            self._having[name] = {
+                other for other in seen if has_column(self.scope, other, name, self.catalog, self.sources)
+            }
+        return bool(self._having[name] - {alias}) or self._lateral(name)
+
+    def _lateral(self, column: str) -> bool:
+        """Whether a lateral view makes a column of that name."""
+        for lateral in self.scope.expression.args.get("laterals") or []:
+            names = alias_columns(lateral)
+            if not names or column.lower() in names:
+                return True
+        return False
