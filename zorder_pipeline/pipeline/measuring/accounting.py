@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery
@@ -22,6 +21,7 @@ from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Entry, Ledger
 
 from .comparing import compared, latest_of
+from .due import horizon_of, is_due, later
 from .undoing import note_ends
 
 if TYPE_CHECKING:
@@ -125,6 +125,7 @@ def check_promises(
     queries: Sequence[LoggedQuery],
     *,
     version: int | None = None,
+    every: bool = False,
     broken: float | None = None,
     committer: str = AUTO,
 ) -> list[PromiseCheck]:
@@ -139,7 +140,9 @@ def check_promises(
         table: path or catalog name.
         queries: logged queries of the table, in any order.
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
-            after it. Otherwise every relayout, with those after the newest query that its layout was learned from.
+            after it. Otherwise the newest relayout and those that are due (`is_due`), with the queries after the newest
+            one that its layout was learned from.
+        every: measure all relayouts, due or not.
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
@@ -151,9 +154,11 @@ def check_promises(
     known = ledger.entries(now.table_id)
     note_ends(now, ledger, known)
     for entry in (entry for entry in known if version in (None, entry.version)):
-        chosen = [query for query in queries if version is not None or _later(query, entry)]
+        chosen = list(queries) if version is not None else later(entry, queries)
         # the same number may be others: with a window that slides as many come in as go out
         if (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until):
+            continue
+        if not (every or version is not None or entry is known[-1] or is_due(entry, chosen)):
             continue
         # files are read for it, so only of what is in force, or was asked for
         pages = _pages_promised(entry) is not None and (version is not None or entry is known[-1])
@@ -166,14 +171,14 @@ def check_promises(
 def check_promises_by_log(
     spark: SparkSession, state: str, table: str, logs: Sequence[LogSource | str], *, aliases: Sequence[str] = ()
 ) -> list[PromiseCheck]:
-    """`check_promises` with the queries of logs.
+    """`check_promises` of every relayout with the queries of logs.
 
     Raises:
         TableError, LogError: see `zorder_pipeline.pipeline.evaluate`.
     """
     snapshot = open_table(spark, table)
     log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
-    return check_promises(spark, state, table, log.of_table([snapshot.location]))
+    return check_promises(spark, state, table, log.of_table([snapshot.location]), every=True)
 
 
 def savings(
@@ -244,13 +249,6 @@ def _pages_promised(entry: Entry) -> float | None:
     return entry.promised_page_bytes if weighed else None
 
 
-def _later(query: LoggedQuery, entry: Entry) -> bool:
-    since = entry.committed_at
-    if entry.log_watermark is not None:
-        since = min(since, entry.log_watermark)  # older plans may have been learned from lines of the future
-    return query.timestamp is not None and query.timestamp > since
-
-
 def _check(entry: Entry, broken: float | None, model: CostModel) -> PromiseCheck:
     kept = _kept(entry, model)
     factor = broken or float(entry.gate.get("assumptions", {}).get("broken_promise_factor", BROKEN))
@@ -283,5 +281,5 @@ def _account(entry: Entry, model: CostModel) -> Account:
     saved = model.saved(size, files, entry.table_id)
     assumed = entry.gate.get("assumptions", {})
     rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
-    days = float(assumed.get("horizon_days", HORIZON_DAYS))
-    return Account(entry.location, entry.committed_at, entry.cost_measured, saved, rate, days, checked, entry.ended_at)
+    days, cost = horizon_of(entry), entry.cost_measured
+    return Account(entry.location, entry.committed_at, cost, saved, rate, days, checked, entry.ended_at)

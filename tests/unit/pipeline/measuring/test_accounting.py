@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.accounting import _check
 from zorder_pipeline.pipeline.measuring.undoing import ended_at
 from zorder_pipeline.state.ledger import Entry
@@ -117,3 +122,76 @@ def test_a_broken_promise_is_forgotten_by_halves() -> None:
     assert [widening([one]) for one in broken] == [10.0, 5.5, pytest.approx(1.0, abs=0.01)]
     assert widening(broken) == 10.0, "the worst of them as it counts now"
     assert widening([Kept(0.0, 10.0)], horizon_days=10.0) == 5.5
+
+
+class Books:
+    """A ledger in memory: a relayout a night."""
+
+    def __init__(self, *_: object) -> None:
+        self.rows: list[Entry] = []
+
+    def entries(self, _: str) -> list[Entry]:
+        return list(self.rows)
+
+    def measured(self, _: str, version: int, values: dict[str, Any]) -> None:
+        changed = {f"measured_{name}": value for name, value in values.items()}
+        self.rows = [replace(row, **changed) if row.version == version else row for row in self.rows]
+
+
+@pytest.fixture
+def books(monkeypatch: pytest.MonkeyPatch) -> Books:
+    """The state that `check_promises` writes to; a table's versions are not looked at."""
+    found = Books()
+    table = SimpleNamespace(table_id="id", version=0)
+    for name, value in {
+        "open_table": lambda *_, **__: table, "Ledger": lambda *_: found, "record_late": lambda *_: None,
+        "note_ends": lambda *_: None, "cost_model": lambda *_: COSTS,
+        "compared": lambda _, __, queries, ___: {"queries": len(queries), "until": queries[-1].timestamp},
+    }.items():  # fmt: skip
+        monkeypatch.setattr(accounting, name, value)
+    return found
+
+
+DAY = 86_400_000_000
+
+
+def asked_on(day: int) -> list[LoggedQuery]:
+    """Three look-ups in the course of a day."""
+    equal = Comparison("c", "=", (Literal("number", "1"),))
+    return [LoggedQuery("t", equal, ("c",), "c", day * DAY + quarter * DAY // 4) for quarter in range(1, 4)]
+
+
+def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each was, with all queries since: thirty pairs of versions on the thirtieth night, and thirty UPDATEs."""
+    compared: list[list[int]] = []
+    stub = accounting.compared
+
+    def counting(now: Any, versions: tuple[int, int], *others: Any) -> Any:
+        compared[-1].append(versions[1])
+        return stub(now, versions, *others)
+
+    monkeypatch.setattr(accounting, "compared", counting)
+    queries: list[LoggedQuery] = []
+    for night in range(1, 91):
+        queries = [*queries, *asked_on(night - 1)]
+        compared.append([])
+        accounting.check_promises(None, "state", "t", queries)  # type: ignore[arg-type]
+        new = {**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}
+        books.rows.append(Entry(**new))
+    assert all(night - 1 in found for night, found in enumerate(compared[1:], start=2)), "the newest, every night"
+    assert max(map(len, compared)) <= 12
+    assert sorted(len(found) for found in compared[30:])[-1] <= 10, "as many in the third month as in the first"
+    assert min(row.measured_until or 0 for row in books.rows[:50]) >= 20 * DAY, "each for most of its horizon"
+    accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
+    assert {row.measured_until for row in books.rows} == {asked_on(90)[-1].timestamp}, "by hand all of them"
+
+
+def test_what_was_undone_is_measured_until_then(books: Books) -> None:
+    books.rows = [
+        Entry(**{**ENTRY, "measured_queries": 3, "measured_until": 2 * DAY, "ended_at": DAY}),
+        Entry(**{**ENTRY, "version": 2, "measured_queries": 0, "ended_at": DAY}),
+        Entry(**{**ENTRY, "version": 3, "measured_queries": 0}),
+    ]
+    accounting.check_promises(None, "state", "t", asked_on(9))  # type: ignore[arg-type]
+    newest = asked_on(9)[-1].timestamp
+    assert [row.measured_until for row in books.rows] == [2 * DAY, newest, newest]
