@@ -18,6 +18,7 @@ from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
 from zorder_pipeline.pipeline.judging.previews import cutter_of
+from zorder_pipeline.relayout import history
 from zorder_pipeline.relayout.clustering import Clustering
 from zorder_pipeline.relayout.job import Safety
 from zorder_pipeline.relayout.rewrite import rewrite
@@ -95,6 +96,22 @@ def test_what_must_not_be_rewritten_is_declined_with_its_reason(spark: SparkSess
     undone = pipeline.judge_table(spark, path, good, gate=BUSY)
     assert (undone.outcome, undone.decision.cause) == ("declined", "undone")
     assert undone.decision.reasons[0].startswith("another job keeps undoing the layout: OPTIMIZE")
+
+
+def test_a_job_is_named_that_undoes_the_layout_of_a_table_which_a_stream_writes(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where more commits come in a day than were looked at, each night answered the job's rewrite with one of ours."""
+    monkeypatch.setattr(history, "LOOKED_AT", 3)
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    plan = promising(spark, path, 0.9)
+    for _ in range(2):
+        assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).decision == "applied"
+        for _ in range(3):
+            spark.read.format("delta").load(path).limit(1).write.format("delta").mode("append").save(path)
+        spark.sql(f"OPTIMIZE delta.`{path}`")
+    undone = pipeline.judge_table(spark, path, plan, gate=BUSY, state=state)
+    assert (undone.outcome, undone.decision.cause) == ("declined", "undone")
 
 
 def test_what_is_carried_out_a_second_time_says_that_it_is_done(spark: SparkSession, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -14,9 +14,9 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack", "history_of"]
-__all__ += ["is_ours", "labelled_by_us", "layout_written", "made_as", "moment_of", "newest_relayout", "restored"]
-__all__ += ["rewrote", "run_of", "taken_back", "told_with", "undone_by"]
+__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "TIMES", "USER_METADATA", "TakenBack"]
+__all__ += ["history_of", "is_ours", "labelled_by_us", "layout_written", "made_as", "moment_of", "newest_relayout"]
+__all__ += ["restored", "rewrote", "run_of", "taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -165,11 +165,15 @@ def taken_back(commits: Sequence[Row]) -> TakenBack | None:
     return TakenBack(bins[0], int(gone["version"]), moment_of(gone), who)
 
 
-def undone_by(snapshot: TableSnapshot) -> str | None:
+def undone_by(snapshot: TableSnapshot, since: Callable[[], int | None] = lambda: None) -> str | None:
     """A sentence that names the job which keeps undoing our layouts, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
     of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
+
+    Args:
+        since: the version before the relayouts that are looked at, asked only where the history is; None where nobody
+            knows, then the newest commits are: of a table that a stream writes they may all be of one hour.
     """
     files = snapshot.files()
     ours, rows = int(files.rows[~files.lies_by("")].sum()), int(files.rows.sum())
@@ -178,7 +182,8 @@ def undone_by(snapshot: TableSnapshot) -> str | None:
     undone: list[Row] = []
     relaid = False
     written: dict[str, int] = {}
-    for row in reversed(history_of(snapshot, LOOKED_AT)):
+    first = since()
+    for row in reversed(history_of(snapshot, LOOKED_AT if first is None else snapshot.version - first + 1)):
         if is_ours(row):
             relaid = True
             written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)

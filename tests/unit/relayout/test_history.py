@@ -63,11 +63,14 @@ def test_it_says_who_did_it_and_when() -> None:
     assert datetime.fromtimestamp(found.moment / 1e6, UTC) == (START + timedelta(hours=3)).astimezone(UTC)
 
 
-def sentence(commits: str, share: float, monkeypatch: pytest.MonkeyPatch, auto: str = "false") -> str | None:
+def sentence(
+    commits: str, share: float, monkeypatch: pytest.MonkeyPatch, auto: str = "false", since: int | None = None
+) -> str | None:
     """What is said of a history: O and C are a relayout of 100 rows and a compaction of ours, P is another's OPTIMIZE.
 
     Args:
         share: of the table's 100 rows that lie by a layout of ours now.
+        since: the version before the relayouts that the state knows of.
     """
     made = [
         commit(i, "WRITE" if each == "W" else "OPTIMIZE", labels.get(each), auto=auto)
@@ -75,11 +78,12 @@ def sentence(commits: str, share: float, monkeypatch: pytest.MonkeyPatch, auto: 
         for i, each in enumerate(commits.split(), 1)
         for labels in ({"O": f"zorder layout abc run{i}", "C": f"zorder compaction run{i}"},)
     ]
-    monkeypatch.setattr(module, "history_of", lambda *_: [*reversed(made), commit(0, "WRITE")])
+    newest = [*reversed(made), commit(0, "WRITE")]
+    monkeypatch.setattr(module, "history_of", lambda _, limit: newest[:limit])
     ours = round(100 * share)
     files: Any = SimpleNamespace(rows=np.array([ours, 100 - ours]), lies_by=lambda _: np.array([False, True]))
     snapshot: Any = SimpleNamespace(version=len(made), files=lambda: files)
-    return undone_by(snapshot)
+    return undone_by(snapshot, lambda: since)
 
 
 @pytest.mark.parametrize(
@@ -109,3 +113,14 @@ def test_a_job_that_undid_two_relayouts_is_named(
 
 def test_auto_compaction_is_called_that(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "auto-compaction rewrote" in (sentence("O P O P", 0.0, monkeypatch, auto="true") or "")
+
+
+@pytest.mark.parametrize("between", ["W", "O"])
+def test_a_job_is_named_whatever_came_between(between: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A stream commits every minute, a relayout in each of its bins: the newest commits may be of one hour."""
+    many = " ".join(between * 100)
+    month = f"O {many} P O {many} P"
+    found = sentence(month, 0.0, monkeypatch, since=0)
+    assert found is not None
+    assert "rewrote its files at versions 102, 204;" in found
+    assert sentence(month, 0.0, monkeypatch, since=102) is None, "as much is looked at as the state says"
