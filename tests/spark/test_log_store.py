@@ -57,6 +57,7 @@ def test_only_what_is_new_is_added(store: LogStore, tmp_path: Path) -> None:
     added = store.ingest(str(folder), CATALOG).to_json()
     assert (added["lines"], added["used"], added["files"]) == (3, 3, 2)
     assert _values(store) == ["a = 77", *(f"a = {i}" for i in (0, 1, 2, 10, 11))]
+    assert [query.batch for query in store.load().queries] == [2, 1, 1, 1, 2, 2], "which ingestion brought it"
     assert store.load().quarantined == {"malformed_json": 1, "truncated": 1}
     rows = store.spark.read.format("delta").load(store.path("quarantine")).orderBy("position").collect()
     assert [(row["position"], row["reason"]) for row in rows] == [(5, "malformed_json"), (6, "truncated")]
@@ -220,6 +221,7 @@ def test_under_a_new_configuration_logs_are_read_again_and_count_once(store: Log
     wider = Catalog({"t": "t", "u": "u"}, CATALOG.schemas)
     store.ingest(str(tmp_path / "log.jsonl"), wider)
     assert len(_values(store)) == 4
+    assert {query.batch for query in store.load().queries} == {None}, "none of them is new"
     assert store.load().lines == 4
 
 

@@ -39,6 +39,8 @@ class LoggedQuery:
         rows_read, bytes_read: what the scan read, where the log says so.
         partial: something in the predicate could not be known (a truncated literal, relative time without a time, a
             column that the table does not have), so that ``predicate`` is weaker than what was asked.
+        batch: number of the ingestion that brought it into the state; None where its log was read there before, or by
+            itself.
     """
 
     table: str
@@ -53,6 +55,7 @@ class LoggedQuery:
     rows_read: int | None = None
     bytes_read: int | None = None
     partial: bool = False
+    batch: int | None = None
 
     @property
     def fingerprint(self) -> str:

@@ -17,6 +17,7 @@ from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import TableAnalysis
 
 from .keeping import sample_files
@@ -50,6 +51,7 @@ class Memory:
         rivals: layouts by their id, the present one among them.
         watermark: newest query that was counted, microseconds since 1970 UTC; None when none had a time.
         counted: queries of the log that were counted, for logs without times.
+        batch: newest ingestion whose queries were counted; None of a log that was read by itself.
         columns: Spark type by column, as seen last.
         former: names that columns had before they were renamed, with the name of today.
     """
@@ -60,6 +62,7 @@ class Memory:
     counted: int = 0
     columns: Mapping[str, str] = field(default_factory=dict)
     former: Mapping[str, str] = field(default_factory=dict)
+    batch: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -144,7 +147,7 @@ def missed(
     assert present.spec is not None
     here = present.spec.layout_id
     drift, since = since_then(memory, present)
-    new = _new_queries(analysis, since, memory.counted)
+    new = _new_queries(analysis, memory, present)
     rivals = {name: rival for name, rival in memory.rivals.items() if name != here}
     fresh = learned.spec.layout_id if learned.spec is not None and learned.spec.layout_id != here else ""
     if fresh in rivals:
@@ -179,6 +182,7 @@ def missed(
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
         former=memory.former,
+        batch=max((query.batch for query in analysis.queries if query.batch is not None), default=None),
     )
 
 
@@ -194,14 +198,14 @@ def most_lost(
     Args:
         standing: see `missed`.
     """
-    drift, since = since_then(memory, present)
-    new = _new_queries(analysis, since, memory.counted)
+    drift = since_then(memory, present)[0]
+    new = _new_queries(analysis, memory, present)
     return max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
 
 
 def uncounted(analysis: TableAnalysis, memory: Memory, present: Plan) -> tuple[float, float]:
     """Days from the first to the last of the queries that are not counted yet, and of all that the log still has."""
-    new = _new_queries(analysis, since_then(memory, present)[1], memory.counted)
+    new = _new_queries(analysis, memory, present)
     chosen = ([analysis.queries[i] for i in new], analysis.queries)
     times = [[query.timestamp for query in some if query.timestamp is not None] for some in chosen]
     waited, held = ((max(some) - min(some)) / DAY if some else 0.0 for some in times)
@@ -250,12 +254,32 @@ def _price(analysis: TableAnalysis, columns: int, costs: CostModel) -> float:
     return costs.relayout(work, analysis.snapshot.table_id).expected
 
 
-def _new_queries(analysis: TableAnalysis, since: int | None, counted: int) -> list[int]:
-    """Indices of the queries that came in since the last night."""
+def _new_queries(analysis: TableAnalysis, memory: Memory, present: Plan) -> list[int]:
+    """Indices of the queries that came in since the last night, also of those that another log had later ones than."""
+    since = since_then(memory, present)[1]
     timed = [(i, query.timestamp) for i, query in enumerate(analysis.queries) if query.timestamp is not None]
     if not timed:
-        return list(range(min(counted, len(analysis.queries)), len(analysis.queries)))
-    return [i for i, moment in timed if since is None or moment > since]
+        return list(range(min(memory.counted, len(analysis.queries)), len(analysis.queries)))
+    if since is None:
+        return [i for i, _ in timed]
+    late = _late(analysis.queries, memory, present)
+    return [i for i, moment in timed if moment > since or i in late]
+
+
+def _late(queries: Sequence[LoggedQuery], memory: Memory, present: Plan) -> set[int]:
+    """Indices of the queries that were asked before the newest one that was counted, and came in after it.
+
+    Such as those of an event log that is delivered a day after a history of the same warehouse.
+    """
+    known, until, since = memory.batch, memory.watermark, present.log_watermark
+    if known is None or until is None or since is None:
+        return set()
+    told = ((i, query.timestamp, query.batch) for i, query in enumerate(queries))
+    return {
+        i
+        for i, moment, batch in told
+        if moment is not None and since < moment <= until and batch is not None and batch > known
+    }
 
 
 def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:

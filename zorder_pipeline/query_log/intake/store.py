@@ -120,7 +120,9 @@ class LogStore:
         if not self._exists("log_files"):
             return QueryLog((), 0, 0)
         files = self._current_files()
-        rows = self._read("query_log").join(files.select("run", "source"), ["run", "source"], "left_semi")
+        first = F.max(F.when(F.col("replaces").isNull(), F.col("batch")))  # what is read again came in before
+        came = files.groupBy("run", "source").agg(first.alias("batch"))
+        rows = self._read("query_log").join(came, ["run", "source"])
         limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
         rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
         everything = rows

@@ -110,6 +110,7 @@ def query_of(row: dict[str, Any]) -> LoggedQuery:
         rows_read=row["rows_read"],
         bytes_read=row["bytes_read"],
         partial=bool(row["partial"]),
+        batch=row["batch"],
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -138,3 +139,49 @@ def test_without_times_or_without_new_queries_nothing_waits() -> None:
     known = Memory(Drift.begin(A.layout_id), watermark=4 * DAY)
     assert uncounted(analysis_of([*asked("a", 1), *asked("a", 3)]), known, PLAN) == (0.0, pytest.approx(2.0))
     assert uncounted(analysis_of([LoggedQuery("t", asked("a", 0)[0].predicate)]), known, PLAN) == (0.0, 0.0)
+
+
+def two_logs(days: int, anew: int | None = None) -> list[Memory]:
+    """What is remembered after each night of a table of two logs: one comes at once, the other, which asks more, a day
+    later.
+
+    Args:
+        anew: the night on which both are read again in whole.
+    """
+    plan, log = replace(PLAN, log_watermark=-1), list[LoggedQuery]()
+    memory, found = Memory(rivals={B.layout_id: Rival(B, ROWS // FILES)}), []
+    for day in range(days):
+        slow = asked("b", day - 1, 40) if day else []
+        log += [replace(query, batch=2 * day) for query in slow]
+        log += [
+            replace(query, batch=2 * day + 1, timestamp=(query.timestamp or 0) + DAY // 2) for query in asked("a", day)
+        ]
+        if day == anew:
+            log = [replace(query, batch=None) for query in log]
+        analysis = analysis_of(log)
+        standing = block_of(analysis, Rival(A, ROWS // FILES))
+        memory = missed(analysis, memory, plan, standing, plan, [], COSTS)
+        found.append(Memory.from_json(memory.to_json()))
+    return found
+
+
+def test_what_a_log_delivers_late_counts_once() -> None:
+    """Queries of an event log that came a day after others' were never counted, so that nothing was lost by them."""
+    regret = [memory.drift.real.regret[B.layout_id] for memory in two_logs(5) if memory.drift is not None]
+    assert regret[0] == 0.0, "by the first log alone the table lies well"
+    assert regret[1:] == [pytest.approx(15.0 * night, rel=0.1) for night in (1, 2, 3, 4)]
+
+
+def test_logs_that_are_read_anew_bring_nothing_late() -> None:
+    before, at_once = (memory.drift for memory in two_logs(4, anew=3)[2:])
+    assert before is not None
+    assert at_once is not None
+    spent = at_once.real.spent - before.real.spent
+    assert spent == pytest.approx(5.0, rel=0.1), "of that night only what is later than all before"
+
+
+def test_what_was_asked_before_the_layout_was_learned_is_not_late() -> None:
+    memory, plan = Memory(Drift.begin(A.layout_id), watermark=3 * DAY, batch=4), replace(PLAN, log_watermark=2 * DAY)
+    log = [replace(asked("b", day, 1)[0], batch=batch) for day, batch in ((0, 1), (1, 5), (2, 5), (3, 5), (4, 5))]
+    log = [replace(query, timestamp=(query.timestamp or 0) - 1) for query in log]
+    assert uncounted(analysis_of(log), memory, plan)[0] == pytest.approx(1.0), "that of day 3 is late, that of 4 new"
