@@ -115,7 +115,7 @@ def _before_the_latest(snapshot: TableSnapshot, state: str | None) -> int | None
 
 def _taken_back(snapshot: TableSnapshot, state: str | None) -> TakenBack | None:
     """Who took our newest relayout back, by the table's history since; None when nobody did."""
-    entries = Ledger(snapshot.spark, state).entries(snapshot.table_id) if state is not None else []
+    entries = Ledger(snapshot.spark, state).entries(snapshot.table_id, newest=1) if state is not None else []
     since = entries[-1].replaced_version if entries else max(0, snapshot.version - LOOKED_AT)
     if snapshot.version < since + 2 or (entries and snapshot.files().generation.max(initial=-1) > since):
         return None  # files of it are still there: its history, which takes a job, need not be asked

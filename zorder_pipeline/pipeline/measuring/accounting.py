@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
 
+LATEST = 40
+"""Relayouts of a table that a night looks at, more than a month's: the state has a plan of each, and a tree of a
+thousand cuts takes a quarter of a megabyte."""
+
 
 @dataclass(frozen=True)
 class PromiseCheck:
@@ -140,9 +144,9 @@ def check_promises(
         table: path or catalog name.
         queries: logged queries of the table, in any order.
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
-            after it. Otherwise the newest relayout and those that are due (`is_due`), with the queries after the newest
-            one that its layout was learned from.
-        every: measure all relayouts, due or not.
+            after it. Otherwise the newest relayout and those of the `LATEST` that are due (`is_due`), with the queries
+            after the newest one that its layout was learned from.
+        every: measure all relayouts there ever were, due or not.
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
 
@@ -151,7 +155,7 @@ def check_promises(
     """
     now, ledger = open_table(spark, table, committer=committer), Ledger(spark, state)
     record_late(now, state)
-    known = ledger.entries(now.table_id)
+    known = _known(ledger, now.table_id, version, every)
     note_ends(now, ledger, known)
     for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = list(queries) if version is not None else later(entry, queries)
@@ -165,7 +169,14 @@ def check_promises(
         if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages)) is not None:
             ledger.measured(now.table_id, entry.version, found)
     model = cost_model(spark, state)
-    return [_check(entry, broken, model) for entry in ledger.entries(now.table_id)]
+    return [_check(entry, broken, model) for entry in _known(ledger, now.table_id, version, every)]
+
+
+def _known(ledger: Ledger, table_id: str, version: int | None, every: bool) -> list[Entry]:
+    """A table's relayouts, oldest first: the newest ones, where these are enough."""
+    found = [] if every else ledger.entries(table_id, newest=LATEST)
+    enough = not every and (version is None or any(entry.version == version for entry in found))
+    return found if enough else ledger.entries(table_id)
 
 
 def check_promises_by_log(
@@ -220,7 +231,8 @@ def trust(
     if state is None:
         return 1.0
     gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
-    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in Ledger(spark, state).entries(table_id)]
+    newest = Ledger(spark, state).entries(table_id, newest=LATEST)
+    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in newest]
     kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
     return widening(kept, gate.broken_promise_factor, gate.horizon_days)
 
