@@ -84,7 +84,7 @@ class PromiseCheck:
     @property
     def remark(self) -> str | None:
         """A sentence about a promise of more rows, as of small files that are merged; None of others."""
-        if self.promised >= 0:
+        if round(self.promised, 3) >= 0:  # none that could be told
             return None
         return (
             f"{self.table}: version {self.version} was made for the files that queries open less; that they read "

@@ -48,6 +48,8 @@ def test_rows_that_are_read_more_for_fewer_files_are_told_of() -> None:
     assert merged.remark is not None
     assert "3.0% of the rows more" in merged.remark
     assert _check(Entry(**ENTRY), None, COSTS).remark is None
+    merged = _check(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.1004}), None, COSTS)
+    assert merged.remark is None, "0.0% more: each night's compaction of a month said so"
 
 
 def test_a_promise_is_broken_by_the_factor_that_it_was_decided_with() -> None:
