@@ -75,10 +75,11 @@ class PromiseCheck:
         """A sentence about a broken promise; None when it was kept."""
         if not self.broken or self.measured is None or self.kept is None:
             return None
+        rows = f", and {self.measured:.1%} of the rows instead of the promised {self.promised:.1%}"
         return (
             f"{self.table}: the relayout of version {self.version} saves {max(0.0, self.kept):.0%} of what it "
-            f"promised, and {self.measured:.1%} of the rows instead of the promised {self.promised:.1%}, by "
-            f"{counted(self.queries, 'query')}; the next promises are trusted less"
+            f"promised{rows if round(self.promised, 3) > 0 else ''}, by {counted(self.queries, 'query')}; the next "
+            "promises are trusted less"
         )
 
     @property

@@ -43,6 +43,16 @@ def test_a_promise_is_judged_by_bytes_and_files_at_what_they_cost() -> None:
     assert kept(measured_files=10.0)[1], "a quarter of the files"
 
 
+@pytest.mark.parametrize(("promised_after", "told"), [(0.4, True), (0.5, False), (0.501, False)])
+def test_a_broken_promise_is_told_in_rows_where_rows_were_promised(promised_after: float, told: bool) -> None:
+    broken = {"promised_files": 48.0, "measured_files": 3.0, "promised_after": promised_after}
+    warning = _check(Entry(**{**ENTRY, **broken}), 1.5, COSTS).warning
+    assert warning is not None
+    assert ("of the rows instead of the promised 10.0%" in warning) == told
+    assert " of what it promised" in warning
+    assert warning.endswith("by 9 queries; the next promises are trusted less")
+
+
 def test_rows_that_are_read_more_for_fewer_files_are_told_of() -> None:
     merged = _check(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.13}), None, COSTS)
     assert merged.remark is not None
