@@ -147,7 +147,7 @@ def _reading(proposal: Proposal, settings: GateSettings) -> str:
         read += f"; of the bytes in the pages that they read now they read {left:.1%} afterwards"
     replaced = proposal.work.files - proposal.made
     if proposal.made >= RESIZED * replaced > 0:
-        read += f"; {counted(replaced, 'file')} become {proposal.made:,}"
+        read += f"; {counted(replaced, 'file')} {'becomes' if replaced == 1 else 'become'} {proposal.made:,}"
     if action == COMPACTION:
         then = promised.files_before - promised.files_saved_per_query
         read = f"merging small files lets a query open {then:,.1f} instead of {promised.files_before:,.1f}; {read}"
