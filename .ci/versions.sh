@@ -22,8 +22,8 @@ export PYTHONPATH=$PWD JAVA_HOME=${JAVA_HOME:-$(cat .venv/java_home)}
 # lock_for SPARK DELTA: requirements.lock with these two instead of its own, and without what only developers need.
 lock_for() {
     sed -E 's/ *--hash=[^ ]*//; s/ *\\$//' requirements.lock |
-        grep -Ev '^ *(#|$)|^(pyspark|delta-spark|playwright|pyee|uv)(\[|==)'
-    printf 'pyspark==%s\ndelta-spark==%s\n' "$1" "$2"
+        grep -Ev '^ *(#|$)|^(pyspark|delta-spark|playwright|pyee|uv)(\[|==)' &&
+        printf 'pyspark==%s\ndelta-spark==%s\n' "$1" "$2"
 }
 
 # make_environment FOLDER SPARK DELTA PYTHON; chained, as a row that may fail is none that `set -e` ends.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator
+from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
 
@@ -12,6 +13,7 @@ from dagster import Failure
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.assets import relayout
+from zorder_pipeline.assets.budget import BUDGET
 from zorder_pipeline.assets.common import told
 from zorder_pipeline.errors import LostRaceError, RecordError, TableError, VerificationError, ZorderError
 from zorder_pipeline.model.results import ApplyResult
@@ -74,3 +76,53 @@ def test_a_commit_that_is_not_in_order_ends_the_run_red(
 def test_a_failure_after_which_nothing_is_applied_is_not_hidden(monkeypatch: pytest.MonkeyPatch, found: str) -> None:
     with pytest.raises(ValueError, match="after the commit"):
         went_on(monkeypatch, ValueError("after the commit"), found)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """As much of a judgement as decides whether the table is judged anew."""
+
+    version: int
+    approved: bool = True
+    partitions: tuple[str, ...] | None = None
+
+    @property
+    def decision(self) -> Any:
+        return SimpleNamespace(approved=self.approved)
+
+
+@pytest.mark.parametrize(
+    ("made", "granted", "now", "expected"),
+    [
+        ({"cost_benefit": 0, "budget": 0}, Judged(3), 4, Judged(3)),  # a night: judged a moment ago
+        ({}, Judged(3), 3, Judged(9)),  # alone: an approval may have come since
+        ({}, Judged(3, approved=False), 3, Judged(9)),
+        ({"cost_benefit": 1}, Judged(3), 3, Judged(3)),  # what failed, done again
+        ({"cost_benefit": 1}, Judged(3), 4, Judged(9)),
+        ({"cost_benefit": 1, "budget": 1}, Judged(3, partitions=("p=1",)), 4, Judged(9, partitions=("p=1",))),
+        ({"cost_benefit": 1, "budget": 1}, Judged(3, approved=False), 4, Judged(3, approved=False)),
+        ({"budget": 0}, Judged(3), 4, Judged(9)),  # the budget made by hand, of older judgements
+        ({"cost_benefit": 0}, Judged(3), 4, Judged(3)),
+    ],
+)
+def test_a_judgement_of_another_run_is_made_anew_where_the_table_has_moved_on(
+    made: dict[str, int], granted: Judged, now: int, expected: Judged, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which of cost_benefit and the budget were made by this run (0), or by the one that it does again (1)."""
+    keys = {"cost_benefit": "cost_benefit", BUDGET: "budget"}
+
+    def made_here(_: object, key: Any, before: bool = True) -> bool:
+        return made.get(keys[key], 2) <= before
+
+    def judged_now(_: object, __: object, plan: object) -> Judged:
+        assert plan == "bit_allocation", "the whole plan, and not the part of it that the gate chose before"
+        return Judged(9)
+
+    for name, value in {
+        "granted": lambda *_: granted, "made_here": made_here, "judged_now": judged_now,
+        "value_of": lambda *given: given[-1], "_version": lambda *_: now,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(relayout, name, value)
+    shelf: Any = SimpleNamespace(key=lambda stage: stage)
+    nothing: Any = None
+    assert relayout._tonight(nothing, nothing, nothing, shelf, nothing) == expected

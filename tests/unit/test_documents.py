@@ -23,6 +23,15 @@ def test_the_version_stands_in_one_place_and_in_the_changelog() -> None:
     assert "version" not in PYPROJECT["project"]
 
 
+def test_the_notes_of_the_newest_release_can_be_read() -> None:
+    """Lines that a merge brought back, or that tell more than a user asks."""
+    notes = re.split(r"^## ", (ROOT / "CHANGELOG.md").read_text(), flags=re.MULTILINE)[2]
+    lines = [line for line in notes.splitlines() if line.startswith("- ")]
+    assert len(lines) < 250
+    assert [line for line in lines if len(line) > 320] == []
+    assert len(lines) == len({line[:60] for line in lines})
+
+
 def test_the_architecture_page_has_every_folder_and_no_other() -> None:
     page = (ROOT / "docs/architecture.md").read_text()
     package = ROOT / "zorder_pipeline"

@@ -30,7 +30,7 @@ from .records import Night
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers"]
+__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers", "value_of"]
 
 GROUP = "night"
 OFFERS = AssetKey([GROUP, "offers"])
@@ -105,7 +105,7 @@ def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, ju
     """The table's judgement after the budget of this run, or of the one that it goes on with; else the given one."""
     if not made_here(context, BUDGET):
         return judged
-    night: Night = _value(context, storage, BUDGET)
+    night: Night = value_of(context, storage, BUDGET)
     found = night.judgements.get(shelf.table.name)
     return found if found is not None and found.plan.plan_id == judged.plan.plan_id else judged
 
@@ -118,7 +118,7 @@ def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: lis
         chosen = [
             name for name, key in keys.items() if context.instance.get_latest_materialization_event(key) is not None
         ]
-    return {name: _value(context, storage, keys[name]).judgement for name in chosen}
+    return {name: value_of(context, storage, keys[name]).judgement for name in chosen}
 
 
 def _steps(context: AssetExecutionContext) -> Set[str]:
@@ -140,13 +140,14 @@ def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
     return left
 
 
-def made_here(context: AssetExecutionContext, key: AssetKey) -> bool:
-    """Whether this run made an asset, or a run of which it does again what failed."""
-    runs = {context.run.run_id, context.run.parent_run_id, context.run.root_run_id}
+def made_here(context: AssetExecutionContext, key: AssetKey, before: bool = True) -> bool:
+    """Whether this run made an asset, or, with ``before``, a run of which it does again what failed."""
+    run = context.run
+    runs = {run.run_id, *((run.parent_run_id, run.root_run_id) if before else ())}
     return any(record.run_id in runs for record in context.instance.fetch_materializations(key, NEWEST).records)
 
 
-def _value(context: AssetExecutionContext, storage: IOManager, key: AssetKey) -> Any:
+def value_of(context: AssetExecutionContext, storage: IOManager, key: AssetKey) -> Any:
     """An asset's value as the run's own storage has it."""
     return storage.load_input(InputContext(asset_key=key, instance=context.instance, log_manager=context.log))
 

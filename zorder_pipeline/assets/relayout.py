@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .budget import AFTER, BUDGET, granted, made_here
+from .budget import AFTER, BUDGET, granted, made_here, value_of
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .events import spoken
 from .gate import judged_now
@@ -80,11 +81,8 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         from zorder_pipeline import pipeline
         from zorder_pipeline.relayout.snapshot import open_table
 
-        tonight = granted(context, zorder_values, shelf, judged.judgement)
         with told(context, table.name):
-            if not any(made_here(context, key) for key in (shelf.key("cost_benefit"), BUDGET)):
-                # made alone: the table may have been rolled back since it was judged, or the plan approved
-                tonight = judged_now(zorder_spark.session, shelf, tonight.plan)
+            tonight = _tonight(context, zorder_values, zorder_spark.session, shelf, judged.judgement)
             earlier = _promises(context, zorder_spark.session, shelf, analysed.queries)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
@@ -110,6 +108,31 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         yield Output(done, metadata=facts, data_version=DataVersion(f"{after.table_id}-{result.version}"))
 
     return _clustered_table
+
+
+def _tonight(
+    context: AssetExecutionContext, storage: IOManager, spark: "SparkSession", shelf: Shelf, judged: "Judgement"
+) -> "Judgement":
+    """The judgement to carry out: this run's own, else one of the table as it is now.
+
+    Since another run judged it the table may have been rolled back, or the plan approved. Where that run shared out
+    the budget, what it granted and refused stays so.
+    """
+    tonight, judge = granted(context, storage, shelf, judged), shelf.key("cost_benefit")
+    if made_here(context, judge, before=False):
+        return tonight
+    if made_here(context, judge) or made_here(context, BUDGET):
+        if not tonight.decision.approved or _version(spark, shelf) == tonight.version:
+            return tonight
+        again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
+        return replace(again, partitions=tonight.partitions)
+    return judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
+
+
+def _version(spark: "SparkSession", shelf: Shelf) -> int:
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    return open_table(spark, shelf.table.table, committer=shelf.table.layout.committer).version
 
 
 def _carried_out(
@@ -142,7 +165,7 @@ def _promises(
     queries: Sequence[LoggedQuery],
     version: int | None = None,
 ) -> dict[str, Any]:
-    """Promised against measured, for all relayouts of the table so far; a broken promise is logged as a warning."""
+    """Promised against measured, for relayouts whose saving still counts; a broken promise is logged as a warning."""
     from zorder_pipeline import pictures, pipeline
 
     table = shelf.table

@@ -14,7 +14,7 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
-__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "TIMES", "USER_METADATA", "TakenBack"]
+__all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
 __all__ += ["history_of", "is_ours", "labelled_by_us", "layout_written", "made_as", "moment_of", "newest_relayout"]
 __all__ += ["restored", "rewrote", "run_of", "taken_back", "told_with", "undone_by"]
 
@@ -172,8 +172,8 @@ def undone_by(snapshot: TableSnapshot, since: Callable[[], int | None] = lambda:
     of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
 
     Args:
-        since: the version before the relayouts that are looked at, asked only where the history is; None where nobody
-            knows, then the newest commits are: of a table that a stream writes they may all be of one hour.
+        since: a version from which on the history is looked at, besides the newest commits, which may all be of one
+            hour where a stream writes; None where nobody knows one. It is asked only where the history is.
     """
     files = snapshot.files()
     ours, rows = int(files.rows[~files.lies_by("")].sum()), int(files.rows.sum())
@@ -183,7 +183,7 @@ def undone_by(snapshot: TableSnapshot, since: Callable[[], int | None] = lambda:
     relaid = False
     written: dict[str, int] = {}
     first = since()
-    for row in reversed(history_of(snapshot, LOOKED_AT if first is None else snapshot.version - first + 1)):
+    for row in reversed(history_of(snapshot, max(LOOKED_AT, 0 if first is None else snapshot.version - first + 1))):
         if is_ours(row):
             relaid = True
             written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.java import has_jvm
+from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.values import DAY
 
 from .state_table import StateTable
 
@@ -178,11 +180,17 @@ class Ledger:
             {"table_id": table_id, "version": version}, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)}
         )
 
-    def entries(self, table_id: str | None = None, newest: int | None = None) -> list[Entry]:
+    def entries(
+        self, table_id: str | None = None, newest: int | None = None, credited: datetime | None = None
+    ) -> list[Entry]:
         """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end.
 
+        Of days that are not asked for no plan is read: one may take a quarter of a megabyte.
+
         Args:
-            newest: so many are enough, the newest ones; days before these are not read.
+            newest: so many are enough, the newest ones.
+            credited: those are enough whose saving is credited at that moment, by the horizon that the gate decided
+                them with, and the newest one.
         """
         from pyspark.sql import functions as F
 
@@ -198,6 +206,12 @@ class Ledger:
                     rows = rows.where(F.col("relayout_date") > F.lit(day["relayout_date"]))
                     break
                 before += day["runs"]
+        if credited is not None:
+            horizon = F.get_json_object("gate", "$.assumptions.horizon_days").cast("double")
+            ends = F.unix_micros("committed_at") + F.coalesce(horizon, F.lit(HORIZON_DAYS)) * DAY
+            first = F.min(F.when(ends >= credited.timestamp() * 1e6, F.col("relayout_date")))
+            since = rows.agg(F.coalesce(first, F.max("relayout_date"))).collect()[0][0]
+            rows = rows.where(F.col("relayout_date") >= F.lit(since))
         asked = rows.withColumns({"moment": F.unix_micros("committed_at"), "ended": F.unix_micros("ended_at")})
         asked = asked.orderBy("moment", "version")
         # of the plan, which may be large, no more than is told; get_json_object knows no NaN, which a plan may hold

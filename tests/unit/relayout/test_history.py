@@ -124,3 +124,9 @@ def test_a_job_is_named_whatever_came_between(between: str, monkeypatch: pytest.
     assert found is not None
     assert "rewrote its files at versions 102, 204;" in found
     assert sentence(month, 0.0, monkeypatch, since=102) is None, "as much is looked at as the state says"
+
+
+def test_a_job_is_named_where_the_state_knows_only_what_came_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nightly relayouts and a weekly OPTIMIZE: the newest relayouts never lie on both sides of two of them."""
+    weeks = " ".join(["W O"] * 7 + ["P"] + ["W O"] * 7 + ["P"])
+    assert sentence(weeks, 0.0, monkeypatch, since=24) == sentence(weeks, 0.0, monkeypatch) is not None

@@ -14,7 +14,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.measuring.accounting import trust
-from zorder_pipeline.relayout.history import LOOKED_AT, TIMES, TakenBack, history_of, taken_back, undone_by
+from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.approvals import Approvals
@@ -72,7 +72,7 @@ def judge_table(
         record_late(snapshot, state)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs))
     gate = replace(gate, widening=trust(spark, state, snapshot.table_id, gate, now))
-    undone = undone_by(snapshot, lambda: _before_the_latest(snapshot, state))
+    undone = undone_by(snapshot, lambda: _before_the_credited(snapshot, state, now))
     weighing = Weighing(snapshot, gate, undone or "", where, full, verify)
     decision, picked, would = weighing.decided(plan)
     judged = Judgement(name or snapshot.location, table, snapshot.version, picked, decision, would)
@@ -107,9 +107,9 @@ def why_held(spark: SparkSession, state: str | None, rules: Rules | None = None)
     return hold.why if hold else None
 
 
-def _before_the_latest(snapshot: TableSnapshot, state: str | None) -> int | None:
-    """The version before our latest relayouts, more of them than have to be undone; None without any in the state."""
-    entries = Ledger(snapshot.spark, state).entries(snapshot.table_id, newest=2 * TIMES) if state is not None else []
+def _before_the_credited(snapshot: TableSnapshot, state: str | None, now: datetime) -> int | None:
+    """The version before our relayouts whose saving is still credited; None without any in the state."""
+    entries = Ledger(snapshot.spark, state).entries(snapshot.table_id, credited=now) if state is not None else []
     return min((entry.replaced_version for entry in entries), default=None)
 
 

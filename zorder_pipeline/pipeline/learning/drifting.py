@@ -52,6 +52,7 @@ class Memory:
         watermark: newest query that was counted, microseconds since 1970 UTC; None when none had a time.
         counted: queries of the log that were counted, for logs without times.
         batch: newest ingestion whose queries were counted; None of a log that was read by itself.
+        learned_until: newest query that the present layout was learned from, microseconds since 1970 UTC.
         columns: Spark type by column, as seen last.
         former: names that columns had before they were renamed, with the name of today.
     """
@@ -63,6 +64,7 @@ class Memory:
     columns: Mapping[str, str] = field(default_factory=dict)
     former: Mapping[str, str] = field(default_factory=dict)
     batch: int | None = None
+    learned_until: int | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
@@ -70,14 +72,8 @@ class Memory:
             name: {"spec": rival.spec.to_json(), "target_file_rows": rival.target_file_rows}
             for name, rival in self.rivals.items()
         }
-        drift = self.drift.to_json() if self.drift else None
-        return {
-            **vars(self),
-            "drift": drift,
-            "rivals": rivals,
-            "columns": dict(self.columns),
-            "former": dict(self.former),
-        }
+        known = {"columns": dict(self.columns), "former": dict(self.former)}
+        return {**vars(self), **known, "drift": self.drift.to_json() if self.drift else None, "rivals": rivals}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Memory:
@@ -182,7 +178,8 @@ def missed(
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
         former=memory.former,
-        batch=max((query.batch for query in analysis.queries if query.batch is not None), default=None),
+        batch=max((query.batch for query in analysis.queries if query.batch is not None), default=memory.batch),
+        learned_until=_learned_until(memory, present),
     )
 
 
@@ -266,20 +263,26 @@ def _new_queries(analysis: TableAnalysis, memory: Memory, present: Plan) -> list
     return [i for i, moment in timed if moment > since or i in late]
 
 
+def _learned_until(memory: Memory, present: Plan) -> int | None:
+    """Newest query that the present layout was learned from: what is new is laid out by it with ever newer plans."""
+    assert present.spec is not None
+    known = memory.drift is not None and memory.drift.real.present == present.spec.layout_id
+    return memory.learned_until if known and memory.learned_until is not None else present.log_watermark
+
+
 def _late(queries: Sequence[LoggedQuery], memory: Memory, present: Plan) -> set[int]:
     """Indices of the queries that were asked before the newest one that was counted, and came in after it.
 
-    Such as those of an event log that is delivered a day after a history of the same warehouse.
+    Such as those of an event log that is delivered a day after a history of the same warehouse. One that came in
+    before, as exports of the last week have it each day, does not count again.
     """
-    known, until, since = memory.batch, memory.watermark, present.log_watermark
+    known, until, since = memory.batch, memory.watermark, _learned_until(memory, present)
     if known is None or until is None or since is None:
         return set()
-    told = ((i, query.timestamp, query.batch) for i, query in enumerate(queries))
-    return {
-        i
-        for i, moment, batch in told
-        if moment is not None and since < moment <= until and batch is not None and batch > known
-    }
+    within = [(i, one) for i, one in enumerate(queries) if one.timestamp is not None and since < one.timestamp <= until]
+    came = {(one.timestamp, one.fingerprint) for _, one in within if one.batch is None or one.batch <= known}
+    late = ((i, one) for i, one in within if one.batch is not None and one.batch > known)
+    return {i for i, one in late if (one.timestamp, one.fingerprint) not in came}
 
 
 def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
@@ -31,9 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
 
-LATEST = 40
-"""Relayouts of a table that a night looks at, more than a month's: the state has a plan of each, and a tree of a
-thousand cuts takes a quarter of a megabyte."""
+FORGOTTEN = 2.0
+"""Horizons after its own that a broken promise still counts in `trust`: by then its weight is an eighth."""
 
 
 @dataclass(frozen=True)
@@ -145,8 +144,8 @@ def check_promises(
         table: path or catalog name.
         queries: logged queries of the table, in any order.
         version: check only the relayout that made this version, with all of the queries: the promise's own ones, right
-            after it. Otherwise the newest relayout and those of the `LATEST` that are due (`is_due`), with the queries
-            after the newest one that its layout was learned from.
+            after it. Otherwise the newest relayout, and of those whose saving is still credited what is due (`is_due`),
+            with the queries after the newest one that its layout was learned from.
         every: measure all relayouts there ever were, due or not.
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
@@ -174,8 +173,8 @@ def check_promises(
 
 
 def _known(ledger: Ledger, table_id: str, version: int | None, every: bool) -> list[Entry]:
-    """A table's relayouts, oldest first: the newest ones, where these are enough."""
-    found = [] if every else ledger.entries(table_id, newest=LATEST)
+    """A table's relayouts, oldest first: those whose saving is credited and the newest, where these are enough."""
+    found = [] if every else ledger.entries(table_id, credited=datetime.now(UTC))
     enough = not every and (version is None or any(entry.version == version for entry in found))
     return found if enough else ledger.entries(table_id)
 
@@ -231,9 +230,10 @@ def trust(
     """
     if state is None:
         return 1.0
-    gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
-    newest = Ledger(spark, state).entries(table_id, newest=LATEST)
-    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in newest]
+    gate, now = gate or GateSettings(), now or datetime.now(UTC)
+    moment, since = now.timestamp() * 1e6, now - timedelta(days=FORGOTTEN * gate.horizon_days)
+    known = Ledger(spark, state).entries(table_id, credited=since)
+    told = [(_kept(entry, gate.costs), entry.committed_at) for entry in known]
     kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
     return widening(kept, gate.broken_promise_factor, gate.horizon_days)
 

@@ -111,8 +111,7 @@ class LogStore:
 
         Args:
             tables: only scans of these tables.
-            days: a sliding window, only queries of so many days before the newest one; those without a time always
-                count.
+            days: only queries of so many days before the newest one; those without a time always count.
         """
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window

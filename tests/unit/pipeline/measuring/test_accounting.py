@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 
@@ -15,6 +15,7 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.accounting import _check
+from zorder_pipeline.pipeline.measuring.due import horizon_of
 from zorder_pipeline.pipeline.measuring.undoing import ended_at
 from zorder_pipeline.state.ledger import Entry
 
@@ -140,17 +141,21 @@ class Books:
     """A ledger in memory: a relayout a night.
 
     Attributes:
-        most: relayouts that were read at a time.
+        most: relayouts that were read at a time of those that are credited.
+        clock: microseconds since 1970.
     """
 
     def __init__(self, *_: object) -> None:
         self.rows: list[Entry] = []
-        self.most = 0
+        self.most, self.clock = 0, 0
 
-    def entries(self, _: str, newest: int | None = None) -> list[Entry]:
-        found = self.rows if newest is None else self.rows[-newest:]
+    def entries(self, _: str, credited: datetime | None = None) -> list[Entry]:
+        if credited is None:
+            return list(self.rows)
+        moment = self.clock - (datetime.now(UTC) - credited) // timedelta(microseconds=1)
+        found = [row for row in self.rows if row.committed_at + horizon_of(row) * DAY >= moment] or self.rows[-1:]
         self.most = max(self.most, len(found))
-        return list(found)
+        return found
 
     def measured(self, _: str, version: int, values: dict[str, Any]) -> None:
         changed = {f"measured_{name}": value for name, value in values.items()}
@@ -192,7 +197,7 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     monkeypatch.setattr(accounting, "compared", counting)
     queries: list[LoggedQuery] = []
     for night in range(1, 91):
-        queries = [*queries, *asked_on(night - 1)]
+        queries, books.clock = [*queries, *asked_on(night - 1)], night * DAY
         compared.append([])
         accounting.check_promises(None, "state", "t", queries)  # type: ignore[arg-type]
         new = {**ENTRY, "version": night, "committed_at": night * DAY, "measured_queries": 0}
@@ -201,12 +206,28 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     assert max(map(len, compared)) <= 12
     assert sorted(len(found) for found in compared[30:])[-1] <= 10, "as many in the third month as in the first"
     assert min(row.measured_until or 0 for row in books.rows[:50]) >= 20 * DAY, "each for most of its horizon"
+    assert books.most <= 31, "each has its plan, of a quarter of a megabyte"
     assert accounting.trust(None, "state", "id") == 1.0  # type: ignore[arg-type]
-    assert books.most == accounting.LATEST, "each has its plan, of a quarter of a megabyte"
     first = accounting.check_promises(None, "state", "t", asked_on(90), version=1)  # type: ignore[arg-type]
     assert len(first) == 90, "one that is older is found all the same"
     accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
     assert {row.measured_until for row in books.rows} == {asked_on(90)[-1].timestamp}, "by hand all of them"
+
+
+def test_a_backfill_of_many_partitions_is_measured_and_ended_in_whole(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A relayout each, in one evening: of a hundred only the forty newest ever were."""
+    standing: list[int] = []
+    monkeypatch.setattr(accounting, "note_ends", lambda _, __, entries: standing.append(len(entries)))
+    books.rows = [Entry(**{**ENTRY, "version": i, "committed_at": DAY + i, "measured_queries": 0}) for i in range(100)]
+    for night in range(2, 40):
+        books.clock = night * DAY
+        queries = [query for day in range(1, night) for query in asked_on(day)]
+        accounting.check_promises(None, "state", "t", queries)  # type: ignore[arg-type]
+    assert set(standing[:30]) == {100}
+    assert standing[-1] == 1, "the saving of the others is credited no more"
+    assert min(row.measured_until or 0 for row in books.rows) >= 20 * DAY
 
 
 def test_what_was_undone_is_measured_until_then(books: Books) -> None:
