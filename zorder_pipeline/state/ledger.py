@@ -181,7 +181,7 @@ class Ledger:
         )
 
     def entries(
-        self, table_id: str | None = None, newest: int | None = None, credited: datetime | None = None
+        self, table_id: str | None = None, newest: int | None = None, credited: float | None = None
     ) -> list[Entry]:
         """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end.
 
@@ -189,8 +189,8 @@ class Ledger:
 
         Args:
             newest: so many are enough, the newest ones.
-            credited: those are enough whose saving is credited at that moment, by the horizon that the gate decided
-                them with, and the newest one.
+            credited: those are enough whose saving is credited at that moment (microseconds since 1970 UTC), by the
+                horizon that the gate decided them with, and the newest one.
         """
         from pyspark.sql import functions as F
 
@@ -207,9 +207,9 @@ class Ledger:
                     break
                 before += day["runs"]
         if credited is not None:
-            horizon = F.get_json_object("gate", "$.assumptions.horizon_days").cast("double")
+            horizon = F.get_json_object("gate", "$.assumptions.horizon_days").try_cast("double")
             ends = F.unix_micros("committed_at") + F.coalesce(horizon, F.lit(HORIZON_DAYS)) * DAY
-            first = F.min(F.when(ends >= credited.timestamp() * 1e6, F.col("relayout_date")))
+            first = F.min(F.when(ends >= credited, F.col("relayout_date")))
             since = rows.agg(F.coalesce(first, F.max("relayout_date"))).collect()[0][0]
             rows = rows.where(F.col("relayout_date") >= F.lit(since))
         asked = rows.withColumns({"moment": F.unix_micros("committed_at"), "ended": F.unix_micros("ended_at")})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, MonthlySaving, kept_share, monthly_savings, widening
@@ -174,7 +174,7 @@ def check_promises(
 
 def _known(ledger: Ledger, table_id: str, version: int | None, every: bool) -> list[Entry]:
     """A table's relayouts, oldest first: those whose saving is credited and the newest, where these are enough."""
-    found = [] if every else ledger.entries(table_id, credited=datetime.now(UTC))
+    found = [] if every else ledger.entries(table_id, credited=datetime.now(UTC).timestamp() * 1e6)
     enough = not every and (version is None or any(entry.version == version for entry in found))
     return found if enough else ledger.entries(table_id)
 
@@ -230,9 +230,8 @@ def trust(
     """
     if state is None:
         return 1.0
-    gate, now = gate or GateSettings(), now or datetime.now(UTC)
-    moment, since = now.timestamp() * 1e6, now - timedelta(days=FORGOTTEN * gate.horizon_days)
-    known = Ledger(spark, state).entries(table_id, credited=since)
+    gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
+    known = Ledger(spark, state).entries(table_id, credited=moment - FORGOTTEN * gate.horizon_days * DAY)
     told = [(_kept(entry, gate.costs), entry.committed_at) for entry in known]
     kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
     return widening(kept, gate.broken_promise_factor, gate.horizon_days)

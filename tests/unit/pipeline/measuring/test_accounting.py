@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,6 +11,7 @@ import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
@@ -149,11 +150,13 @@ class Books:
         self.rows: list[Entry] = []
         self.most, self.clock = 0, 0
 
-    def entries(self, _: str, credited: datetime | None = None) -> list[Entry]:
+    def entries(self, _: str, credited: float | None = None) -> list[Entry]:
         if credited is None:
             return list(self.rows)
-        moment = self.clock - (datetime.now(UTC) - credited) // timedelta(microseconds=1)
-        found = [row for row in self.rows if row.committed_at + horizon_of(row) * DAY >= moment] or self.rows[-1:]
+        moment = round(self.clock - (datetime.now(UTC).timestamp() * 1e6 - credited), -7)
+        found = [
+            row for row in self.rows if row.committed_at + horizon_of(row) * DAY >= round(moment, -7)
+        ] or self.rows[-1:]
         self.most = max(self.most, len(found))
         return found
 
@@ -207,7 +210,8 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     assert sorted(len(found) for found in compared[30:])[-1] <= 10, "as many in the third month as in the first"
     assert min(row.measured_until or 0 for row in books.rows[:50]) >= 20 * DAY, "each for most of its horizon"
     assert books.most <= 31, "each has its plan, of a quarter of a megabyte"
-    assert accounting.trust(None, "state", "id") == 1.0  # type: ignore[arg-type]
+    for horizon in (30.0, 1e9):
+        assert accounting.trust(None, "state", "id", GateSettings(horizon_days=horizon)) == 1.0  # type: ignore[arg-type]
     first = accounting.check_promises(None, "state", "t", asked_on(90), version=1)  # type: ignore[arg-type]
     assert len(first) == 90, "one that is older is found all the same"
     accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
