@@ -120,7 +120,7 @@ def test_a_judgement_of_another_run_is_made_anew_where_the_table_has_moved_on(
 
     for name, value in {
         "granted": lambda *_: granted, "made_here": made_here, "judged_now": judged_now,
-        "value_of": lambda *given: given[-1], "_version": lambda *_: now,
+        "value_of": lambda *given: given[-1], "_opened": lambda *_: SimpleNamespace(version=now),
     }.items():  # fmt: skip
         monkeypatch.setattr(relayout, name, value)
     shelf: Any = SimpleNamespace(key=lambda stage: stage)

@@ -151,10 +151,12 @@ def test_savings_promise_nothing_of_a_layout_by_hand(
 ) -> None:
     by_hand = PromiseCheck("t", 3, 10**15, 0, 0.0, 0.0, None, None, False, 8.0, None, None, None)
     learned = replace(by_hand, version=4, promised=0.25, cost_expected=8.0, cost_low=6.0, cost_high=9.0)
-    monkeypatch.setattr(pipeline, "savings", lambda *_, **__: Savings((by_hand, learned), ()))
+    merged = replace(learned, version=5, promised=-0.0004, measured=-0.431)
+    monkeypatch.setattr(pipeline, "savings", lambda *_, **__: Savings((by_hand, learned, merged), ()))
     costs.savings.main(["--state", str(tmp_path)], standalone_mode=False)
     rows = [line.split("│") for line in page.getvalue().splitlines() if line.startswith("│ t")]
-    assert [row[5].strip() for row in rows] == ["nothing", "25.0%"]
+    assert [row[5].strip() for row in rows] == ["nothing", "25.0%", "0.0%"]
+    assert rows[2][6].strip() == "-43.1%"
 
 
 @pytest.mark.parametrize("count", [0, 3])

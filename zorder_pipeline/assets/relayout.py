@@ -79,7 +79,6 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
         analysed: AnalysedTable,
     ) -> Iterator[AssetMaterialization | Output[Relayout]]:
         from zorder_pipeline import pipeline
-        from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
             tonight = _tonight(context, zorder_values, zorder_spark.session, shelf, judged.judgement)
@@ -88,14 +87,14 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return
         with told(context, table.name):
-            before = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            before = _opened(zorder_spark.session, shelf)
             result = yield from _carried_out(
                 context, shelf, zorder_spark.session, tonight, bool(before.partition_columns)
             )
             if result.decision != "applied":
                 _declined(context, shelf, result, earlier)
                 return
-            after = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            after = _opened(zorder_spark.session, shelf)
             yield from noted_changes(context, shelf, result, before, after)
             unseen, hashed = analysed.unseen, table.layout.verify == "hash"
             done = _measured(tonight, result, before, after, unseen, unseen.each(analysed.boxes), hashed)
@@ -121,18 +120,17 @@ def _tonight(
     tonight, judge = granted(context, storage, shelf, judged), shelf.key("cost_benefit")
     if made_here(context, judge, before=False):
         return tonight
-    if made_here(context, judge) or made_here(context, BUDGET):
-        if not tonight.decision.approved or _version(spark, shelf) == tonight.version:
-            return tonight
-        again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
-        return replace(again, partitions=tonight.partitions)
-    return judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
+    going_on = made_here(context, judge) or made_here(context, BUDGET)
+    if going_on and (not tonight.decision.approved or _opened(spark, shelf).version == tonight.version):
+        return tonight
+    again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
+    return replace(again, partitions=tonight.partitions)
 
 
-def _version(spark: "SparkSession", shelf: Shelf) -> int:
+def _opened(spark: "SparkSession", shelf: Shelf) -> "TableSnapshot":
     from zorder_pipeline.relayout.snapshot import open_table
 
-    return open_table(spark, shelf.table.table, committer=shelf.table.layout.committer).version
+    return open_table(spark, shelf.table.table, committer=shelf.table.layout.committer)
 
 
 def _carried_out(

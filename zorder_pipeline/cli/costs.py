@@ -163,19 +163,8 @@ def _line(check: PromiseCheck) -> tuple[str, ...]:
         str(check.version),
         f"{datetime.fromtimestamp(check.committed_at / 1e6, UTC):%Y-%m-%d %H:%M}",
         f"{check.queries:,}",
-        "nothing" if check.by_hand else _percent(check.promised),
-        "not checked yet"
-        if check.measured is None
-        else f"{_percent(check.measured)}{' BROKEN' if check.broken else ''}",
+        "nothing" if check.by_hand else f"{check.promised:z.1%}",
+        "not checked yet" if check.measured is None else f"{check.measured:z.1%}{' BROKEN' if check.broken else ''}",
         f"{check.cost:,.1f}",
         foretold,
     )
-
-
-def _percent(share: float) -> str:
-    """A share in percent, without a minus where nothing is told.
-
-    >>> _percent(-0.0004), _percent(-0.431)
-    ('0.0%', '-43.1%')
-    """
-    return f"{round(share, 3) + 0.0:.1%}"

@@ -107,6 +107,11 @@ class Entry:
         """Share of the rows that a query was to read less."""
         return (self.promised_before - self.promised_after) * self.credited if self.promise_queries else 0.0
 
+    @property
+    def horizon_days(self) -> float:
+        """Days for which its saving is credited: those that the gate decided it with."""
+        return float(self.gate.get("assumptions", {}).get("horizon_days", HORIZON_DAYS))
+
 
 class Ledger:
     """What was relaid, a row per relayout.

@@ -21,7 +21,7 @@ from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Entry, Ledger
 
 from .comparing import compared, latest_of
-from .due import horizon_of, is_due, later
+from .due import is_due, later
 from .undoing import note_ends
 
 if TYPE_CHECKING:
@@ -293,5 +293,5 @@ def _account(entry: Entry, model: CostModel) -> Account:
     saved = model.saved(size, files, entry.table_id)
     assumed = entry.gate.get("assumptions", {})
     rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
-    days, cost = horizon_of(entry), entry.cost_measured
+    cost, days = entry.cost_measured, entry.horizon_days
     return Account(entry.location, entry.committed_at, cost, saved, rate, days, checked, entry.ended_at)

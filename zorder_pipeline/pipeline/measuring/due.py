@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.state.ledger import Entry
 
 from .comparing import latest_of
 
-__all__ = ["horizon_of", "is_due", "later"]
+__all__ = ["is_due", "later"]
 
 LONGER = 1.5
 """A relayout is measured again once queries came in for so many times the time until it was measured last."""
@@ -21,11 +20,6 @@ def later(entry: Entry, queries: Sequence[LoggedQuery]) -> list[LoggedQuery]:
     """The queries that came after a relayout and after those that its layout was learned from."""
     since = _since(entry)
     return [query for query in queries if query.timestamp is not None and query.timestamp > since]
-
-
-def horizon_of(entry: Entry) -> float:
-    """Days for which a relayout's saving is credited: those that the gate decided it with."""
-    return float(entry.gate.get("assumptions", {}).get("horizon_days", HORIZON_DAYS))
 
 
 def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
@@ -40,7 +34,7 @@ def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
     newest, last = latest_of(queries), entry.measured_until
     if last is None or newest is None or last <= (since := _since(entry)):
         return True
-    credited = since + horizon_of(entry) * DAY
+    credited = since + entry.horizon_days * DAY
     if entry.ended_at is not None:
         credited = min(credited, entry.ended_at)
     return last < credited and newest - since >= LONGER * (last - since)

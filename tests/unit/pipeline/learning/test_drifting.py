@@ -153,10 +153,8 @@ def two_logs(days: int, anew: int | None = None, weekly: bool = False) -> list[M
     plan, log = replace(PLAN, log_watermark=-1), list[LoggedQuery]()
     memory, found = Memory(rivals={B.layout_id: Rival(B, ROWS // FILES)}), []
     for day in range(days):
-        slow = [
-            one for then in range(max(0, day - 7) if weekly else day - 1, day) if day for one in asked("b", then, 40)
-        ]
-        log += [replace(query, batch=2 * day) for query in slow]
+        before = range(max(0, day - (7 if weekly else 1)), day)
+        log += [replace(query, batch=2 * day) for then in before for query in asked("b", then, 40)]
         log += [
             replace(query, batch=2 * day + 1, timestamp=(query.timestamp or 0) + DAY // 2) for query in asked("a", day)
         ]

@@ -16,7 +16,6 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.accounting import _check
-from zorder_pipeline.pipeline.measuring.due import horizon_of
 from zorder_pipeline.pipeline.measuring.undoing import ended_at
 from zorder_pipeline.state.ledger import Entry
 
@@ -154,9 +153,7 @@ class Books:
         if credited is None:
             return list(self.rows)
         moment = round(self.clock - (datetime.now(UTC).timestamp() * 1e6 - credited), -7)
-        found = [
-            row for row in self.rows if row.committed_at + horizon_of(row) * DAY >= round(moment, -7)
-        ] or self.rows[-1:]
+        found = [row for row in self.rows if row.committed_at + row.horizon_days * DAY >= moment] or self.rows[-1:]
         self.most = max(self.most, len(found))
         return found
 
