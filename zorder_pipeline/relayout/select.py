@@ -83,8 +83,7 @@ def select_files(
     busy = np.bincount(part[needed], minlength=size) > 0
     lone = np.bincount(part[small], minlength=size) > 1
     mergeable = (busy | lone)[part]
-    # small files that together make no fewer files than they are would come out as they went in
-    rewrite = needed | (small & mergeable & _worth_merging(files, even_rows, small | needed, target_rows))
+    rewrite = needed | (small & mergeable & _worth_merging(files, even_rows, small, needed, target_rows))
     rewrite |= _older_generations(files, chosen & ours & ~deleted, needed)
     if snapshot.whole_partitions:
         rewrite = (np.bincount(part[rewrite], minlength=size) > 0)[part]
@@ -139,14 +138,25 @@ def bins_of(files: FileList, rewrite: npt.NDArray[np.int64], most_bytes: int) ->
 
 
 def _worth_merging(
-    files: FileList, even_rows: npt.NDArray[np.float64], chosen: npt.NDArray[np.bool_], target_rows: int
+    files: FileList,
+    even_rows: npt.NDArray[np.float64],
+    small: npt.NDArray[np.bool_],
+    needed: npt.NDArray[np.bool_],
+    target_rows: int,
 ) -> npt.NDArray[np.bool_]:
-    """Per file, whether merging the chosen files of its partition makes fewer of them."""
+    """Per file, whether its partition comes out in fewer files when the small ones are laid out with what is needed.
+
+    They would come out as they went in otherwise. What is needed is rewritten in any case: what it makes alone counts.
+    """
     part = files.partition_codes
     size = int(part.max(initial=-1)) + 1
-    rows = np.bincount(part[chosen], weights=even_rows[chosen], minlength=size)
-    made = np.maximum(1, np.round(rows / target_rows))
-    return np.asarray(chosen & (made < np.bincount(part[chosen], minlength=size))[part], dtype=np.bool_)
+
+    def made(some: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+        rows = np.bincount(part[some], weights=even_rows[some], minlength=size)
+        return np.asarray(np.where(rows > 0, np.maximum(1, np.round(rows / target_rows)), 0.0))
+
+    fewer = made(small | needed) < made(needed) + np.bincount(part[small], minlength=size)
+    return np.asarray(fewer[part], dtype=np.bool_)
 
 
 def much_deleted(files: FileList) -> npt.NDArray[np.bool_]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from pyspark.errors import AnalysisException
 
@@ -77,7 +77,12 @@ FILES = st.lists(
 )
 
 
+APART = [File(0), File(277), File(32, 1), File(41, 1), File(205, 1)]
+"""What is new makes three files, the small ones one, and all of them together four: as many as are replaced."""
+
+
 @given(FILES, st.booleans())
+@example(APART, False)
 def test_what_does_not_lie_by_the_layout_or_lost_rows_is_rewritten_and_a_second_run_finds_nothing(
     files: list[File], whole_partitions: bool
 ) -> None:
