@@ -3,6 +3,7 @@
 import json
 import shutil
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,9 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import INCREMENTAL, Plan
+from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.judging import judge as judging
 from zorder_pipeline.pipeline.learning import proving, tonight
 from zorder_pipeline.pipeline.learning.drifting import Memory, Rival
@@ -300,6 +303,10 @@ def test_a_dropped_column_is_named_and_its_layout_given_up(spark: SparkSession, 
     assert "column colour is new (string)" in plan.notes
 
 
+def equal(column: str, kind: str, value: str) -> Comparison:
+    return Comparison(column, "=", (Literal(kind, value),))
+
+
 @pytest.mark.slow
 def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: SparkSession, tmp_path: Path) -> None:
     """Queries look up parts in the newest three days: twelve cold ones stay as they were written, night after night."""
@@ -329,6 +336,20 @@ def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: Sp
     assert any(reason.startswith("3 of 15 partitions pay for their own rewrite") for reason in done.reasons)
     (entry,) = Ledger(spark, state).entries()
     assert entry.credited == pytest.approx(1.0, abs=0.01), "all that was promised, by a fifth of the bytes"
+    assert "queries move on to newer data" in done.reasons[0]
+    assert entry.lasting(30) < 0.1, "in three days nobody asks for these any more"
+    asked = [(day, hour, str((24 * day + hour) * 409 % 10000)) for day in range(15, 25) for hour in range(24)]
+    moved = [
+        LoggedQuery(
+            "t",
+            And((equal("day", "date", f"2026-01-{day - hour % 3}"), equal("part", "number", part))),
+            timestamp=int(datetime(2026, 1, day + 1, hour, 30, tzinfo=UTC).timestamp() * 1e6),
+        )
+        for day, hour, part in asked[2:]  # the log ends at one
+    ]
+    for days in (1, 2, 3, 9):
+        (check,) = pipeline.check_promises(spark, state, path, moved[: days * 24])
+        assert check.kept == pytest.approx(1.0, abs=0.15), f"{days} days later"
     assert plan.spec is not None
     here = {plan.spec.layout_id}
 

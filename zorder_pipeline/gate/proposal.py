@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 
 from .cost import GIGABYTE, CostModel, RelayoutWork
@@ -23,6 +24,7 @@ class PartitionWork:
         files: read and written.
         new_bytes: of those among them that do not lie by the layout that the table has.
         made: files that it would make.
+        lasting: what that share comes to as queries move on to newer data; None where none does.
     """
 
     key: str
@@ -31,6 +33,11 @@ class PartitionWork:
     files: int = 0
     new_bytes: float = 0.0
     made: int = 0
+    lasting: Lasting | None = None
+
+    def credited_over(self, days: float) -> float:
+        """The share that it brings on average of so many days."""
+        return self.credited if self.lasting is None else self.lasting.over(days)
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,7 @@ class Proposal:
         laid_out: whether the table lies by a layout of ours now.
         partitions: the same partition by partition, where it is known which of them bring the saving.
         left_out: how many partitions the work was `narrowed` by.
+        lasting: what is ``credited`` comes to as queries move on to newer data; None where none does.
     """
 
     plan: Plan
@@ -65,6 +73,11 @@ class Proposal:
     laid_out: bool = False
     partitions: tuple[PartitionWork, ...] = ()
     left_out: int = 0
+    lasting: Lasting | None = None
+
+    def credited_over(self, days: float) -> float:
+        """Share of the promised saving that this work brings on average of so many days, 0 to 1."""
+        return self.credited if self.lasting is None else min(1.0, self.lasting.over(days))
 
     @property
     def action(self) -> str:
@@ -72,17 +85,18 @@ class Proposal:
         return self.plan.effective_action
 
 
-def narrowed(proposal: Proposal, saving: float, costs: CostModel) -> Proposal:
+def narrowed(proposal: Proposal, saving: float, days: float, costs: CostModel) -> Proposal:
     """The proposal without the partitions that do not pay for their own rewrite; as it is when none does, or all do.
 
     What a job costs however little it rewrites is no partition's own: the gate holds it against all of them together.
 
     Args:
-        saving: core-seconds that all of the promise saves at least within the horizon.
+        saving: core-seconds that all of the promise saves at least within the horizon, if its queries go on as logged.
+        days: the horizon.
 
     >>> hot, cold = PartitionWork("d=2", 1.0, 1e9, made=1), PartitionWork("d=1", 0.0, 9e9, made=9)
     >>> whole = Proposal(Plan("t", "id", "", 0, None, "learned", 1), RelayoutWork(1e10), 1e10, partitions=(cold, hot))
-    >>> part = narrowed(whole, 1e3, CostModel())
+    >>> part = narrowed(whole, 1e3, 30.0, CostModel())
     >>> part.plan.partitions, part.work.bytes, part.credited, part.made, part.left_out
     (('d=2',), 1000000000.0, 1.0, 1, 1)
     """
@@ -93,7 +107,7 @@ def narrowed(proposal: Proposal, saving: float, costs: CostModel) -> Proposal:
     )
     per_byte, per_file = (per_byte - job) / GIGABYTE, per_file - job
     own = proposal.partitions
-    paying = [one for one in own if saving * one.credited > one.bytes * per_byte + one.files * per_file]
+    paying = [one for one in own if saving * one.credited_over(days) > one.bytes * per_byte + one.files * per_file]
     return _only(proposal, paying) if 0 < len(paying) < len(own) else proposal
 
 
@@ -103,6 +117,7 @@ def _only(proposal: Proposal, chosen: Sequence[PartitionWork]) -> Proposal:
     size, files = sum(one.bytes for one in chosen), sum(one.files for one in chosen)
     new_bytes = sum(one.new_bytes for one in chosen)
     part = credited / proposal.credited if proposal.credited else 0.0
+    lasting = [one.lasting for one in chosen if one.lasting is not None]
     return replace(
         proposal,
         plan=replace(proposal.plan, partitions=tuple(sorted(one.key for one in chosen))),
@@ -114,4 +129,5 @@ def _only(proposal: Proposal, chosen: Sequence[PartitionWork]) -> Proposal:
         made=sum(one.made for one in chosen),
         partitions=tuple(chosen),
         left_out=len(proposal.partitions) - len(chosen),
+        lasting=Lasting.together(lasting) if lasting else None,
     )

@@ -25,7 +25,8 @@ RESIZED = 2
 def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     """What is to be said of one proposal alone: approved where it surely pays, and nothing speaks against it now."""
     plan, action = proposal.plan, proposal.action
-    cost, saved = settings.costs.relayout(proposal.work, plan.table_id), saved_by(plan, settings, proposal.credited)
+    cost = settings.costs.relayout(proposal.work, plan.table_id)
+    saved = saved_by(plan, settings, proposal.credited_over(settings.horizon_days))
     figures = (cost.expected, saved.expected, saved.low, saved.high, cost.low, cost.high)
     assumed = _assumptions(proposal, settings, cost.expected)
     found = Decision(DECLINE, "not_worth_it", (), action, *figures, assumed)
@@ -36,16 +37,15 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     cause, why = _not_to_be_weighed(plan)
     if why:
         return replace(found, cause=cause, reasons=(f"{why}; apply it with --force if you know better",))
-    read, balance = _reading(proposal, settings), _balance(plan, settings, cost, saved)
+    read, balance = _reading(proposal, settings), _balance(proposal, settings, cost, saved)
     lead = f"{action} " if action == COMPACTION else ""
     for cause, why in (_not_proved(plan.promise, saved), _not_paying(cost, saved, balance, lead)):
         if why:
             return replace(found, cause=cause, reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
-    daily = saved.expected / settings.horizon_days  # it surely pays: when is best is a matter of what is expected
-    for cause, why in (
+    for cause, why in (  # it surely pays: when is best is a matter of what is expected
         _too_early(proposal, settings, cost.expected),
-        _too_little(proposal, settings, cost.expected, daily),
+        _too_little(proposal, settings, cost.expected),
         ("undone", proposal.why_not),
     ):
         if why:
@@ -117,10 +117,11 @@ def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple
     return "not_lost_enough", why
 
 
-def _too_little(proposal: Proposal, settings: GateSettings, cost: float, daily: float) -> tuple[str, str]:
-    """A table that keeps its layout and has to wait for more new data, by its cost and a day's saving."""
+def _too_little(proposal: Proposal, settings: GateSettings, cost: float) -> tuple[str, str]:
+    """A table that keeps its layout and has to wait for more new data, by its cost and what the first days save."""
     least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
-    paid_back = daily * settings.payback_days >= cost
+    soon = saved_by(proposal.plan, settings, proposal.credited_over(settings.payback_days)).expected
+    paid_back = soon / settings.horizon_days * settings.payback_days >= cost
     if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:
         return "", ""
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
@@ -158,18 +159,29 @@ def _reading(proposal: Proposal, settings: GateSettings) -> str:
     return read
 
 
-def _balance(plan: Plan, settings: GateSettings, cost: Estimate, saved: Estimate) -> str:
+def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: Estimate) -> str:
     """The saving against the cost."""
+    plan = proposal.plan
     balance = (
         f"at {_rate(plan, settings):,.0f} queries a day over {settings.horizon_days:g} days that saves at least "
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
         f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
     )
+    if proposal.lasting is not None and proposal.credited > 0:
+        left = proposal.credited_over(settings.horizon_days) / proposal.credited
+        balance += f"; queries move on to newer data, so they save {left:.0%} of what they would if they stayed"
     if settings.widening > 1:
         balance += f"; an earlier promise was broken, so the least is at most the expected / {settings.widening:.1f}"
     if settings.costs.price_per_core_hour:
         balance += f"; that is {settings.costs.money(saved.low - cost.expected):+.2f} in money"
     return balance
+
+
+def _lasting(proposal: Proposal) -> dict[str, Any]:
+    """What is left of the saving by day, as multiples of what the logged queries save; nothing where none moves on."""
+    if proposal.lasting is None or not proposal.credited:
+        return {}
+    return {"lasting": proposal.lasting.times(1 / proposal.credited).to_json()}
 
 
 def _unproved(promised: Promise) -> str:
@@ -190,6 +202,7 @@ def _assumptions(proposal: Proposal, settings: GateSettings, cost: float) -> dic
         "rate_source": "configured" if settings.queries_per_day is not None else proposal.plan.promise.rate_source,
         "horizon_days": settings.horizon_days,
         "page_skipping": settings.page_skipping and proposal.plan.promise.page_bytes_before is not None,
+        **_lasting(proposal),
         "scan_core_seconds_per_gb": costs.to_json()["scan"],
         "scan_core_seconds_per_file": costs.to_json()["per_opened_file"],
         "rewrite_core_seconds_per_gb": cost / size * GIGABYTE if size else 0.0,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from zorder_pipeline.errors import PlanError
 
 from .file_stats import Feature
 from .key_spec import KeySpec
+from .lasting import Lasting
 from .plain import MALFORMED, checked, what_is_wrong
 from .promise import Promise
 from .schema import TableSchema
@@ -34,6 +35,8 @@ FULL = "full"
 ANOTHER = "another layout"
 """All of the table by a layout that it does not have yet."""
 
+LASTING = ("lasting", "page_lasting")
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -47,6 +50,8 @@ class Candidate:
         partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
         page_partitions: the same of readers that skip Parquet's pages by their index, too; empty where it is as that
             of others, or not known.
+        lasting, page_lasting: what the saving comes to as queries move on to newer data, by partition, of which one
+            that is missing brings nothing then; "" where the table has none. Empty where no query moves on.
         lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
             its present one; None when it lies by none of ours.
         patience: the present layout must have lost so many times what the change costs, see
@@ -59,12 +64,16 @@ class Candidate:
     promise: Promise
     partitions: Mapping[str, float] = field(default_factory=dict)
     page_partitions: Mapping[str, float] = field(default_factory=dict)
+    lasting: Mapping[str, Lasting] = field(default_factory=dict)
+    page_lasting: Mapping[str, Lasting] = field(default_factory=dict)
     lost: float | None = None
     patience: float = 1.0
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
-        return asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
+        plain = asdict(replace(self, lasting={}, page_lasting={}))
+        plain |= {name: _told(getattr(self, name)) for name in LASTING}
+        return plain | {"spec": self.spec.to_json() if self.spec else None}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Candidate:
@@ -75,7 +84,9 @@ class Candidate:
             MALFORMED: the rest is, see `zorder_pipeline.model.plain`.
         """
         spec = KeySpec.from_json(data["spec"]) if data["spec"] else None
-        return checked(Candidate(**{**data, "spec": spec, "promise": checked(Promise(**data["promise"]))}))
+        lasting = {name: {key: Lasting.from_json(each) for key, each in data.get(name, {}).items()} for name in LASTING}
+        promise = checked(Promise(**data["promise"]))
+        return checked(Candidate(**{**data, **lasting, "spec": spec, "promise": promise}))
 
 
 @dataclass(frozen=True)
@@ -154,9 +165,21 @@ class Plan:
         Args:
             pages: of readers that skip Parquet's pages by their index, too.
         """
+        return next(((c.page_partitions if pages else {}) or c.partitions for c in self._chosen), {})
+
+    def lasting_by_partition(self, *, pages: bool = False) -> Mapping[str, Lasting]:
+        """What the promised saving comes to as queries move on, by partition, see `Candidate`; empty where none does.
+
+        Args:
+            pages: see `saving_by_partition`.
+        """
+        return next(((c.page_lasting if pages else {}) or c.lasting for c in self._chosen), {})
+
+    @property
+    def _chosen(self) -> Iterator[Candidate]:
+        """The candidate that is this plan's choice."""
         mine = (self.action, self.spec, self.target_file_rows)
-        same = (c for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
-        return next(((c.page_partitions if pages else {}) or c.partitions for c in same), {})
+        return (c for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
 
     def choosing(self, candidate: Candidate) -> Plan:
         """This plan with ``candidate`` as its choice."""
@@ -241,6 +264,10 @@ class Plan:
         except MALFORMED as error:
             raise PlanError(f"the plan is malformed: {what_is_wrong(error)}; learn it again") from error
         return plan
+
+
+def _told(lasting: Mapping[str, Lasting]) -> dict[str, Any]:
+    return {key: each.to_json() for key, each in lasting.items()}
 
 
 TOO_DEEP = "its values are nested too deeply"

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.java import has_jvm
 from zorder_pipeline.model.choices import HORIZON_DAYS
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
 
@@ -111,6 +112,11 @@ class Entry:
     def horizon_days(self) -> float:
         """Days for which its saving is credited: those that the gate decided it with."""
         return float(self.gate.get("assumptions", {}).get("horizon_days", HORIZON_DAYS))
+
+    def lasting(self, days: float) -> float:
+        """Share of the promised saving that was foretold of so many days on average: less than 1 as queries move on."""
+        told = self.gate.get("assumptions", {}).get("lasting")
+        return Lasting.from_json(told).over(days) if told and days > 0 else 1.0
 
 
 class Ledger:

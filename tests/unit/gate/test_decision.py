@@ -15,6 +15,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
 from zorder_pipeline.model.values import DAY
 
@@ -173,10 +174,62 @@ def test_a_partition_has_to_pay_for_its_bytes_and_its_files(size: float, files: 
     def kept(saving: float) -> tuple[str, ...]:
         cold = PartitionWork("day=1", saving / 1e6, size, files=files, made=files // 2)
         proposal = Proposal(PLAN, whole, 2e9, 2e9, partitions=(hot, cold))
-        return narrowed(proposal, 1e6, costs).plan.partitions
+        return narrowed(proposal, 1e6, 30.0, costs).plan.partitions
 
     assert kept(0.99 * adds) == ("day=2",)
     assert kept(1.01 * adds) == PLAN.partitions == (), "both pay, which is the whole"
+
+
+def fading(*credited: float) -> Proposal:
+    """A table of two days: an old one that is asked for now, and the newest, that is asked for from tomorrow on."""
+    told = [Lasting((0.0, 1.0, 2.0), shares) for shares in ((credited[0], 0.0, 0.0), (credited[1], 1.0, 1.0))]
+    parts = tuple(
+        PartitionWork(f"day={i}", share, 1e9, 20, 1e9, 10, lasting)
+        for i, (share, lasting) in enumerate(zip(credited, told, strict=True))
+    )
+    whole = Lasting.together(told)
+    return Proposal(PLAN, RelayoutWork(2e9, 3, files=40), 2e9, 2e9, partitions=parts, made=20, lasting=whole)
+
+
+def test_partitions_pay_by_what_queries_ask_of_them_within_the_horizon() -> None:
+    stays = dataclasses.replace(fading(0.9, 0.1), lasting=None)
+    stays = dataclasses.replace(stays, partitions=tuple(dataclasses.replace(p, lasting=None) for p in stays.partitions))
+    costs = CostModel(base=0.5 * judge(PLAN, 1e9, 1e9).saving_low, per_feature=1e-9, per_written_file=1e-9)
+    settings = GateSettings(costs=costs)
+    (old, new) = (decide([one], settings)[1] for one in (stays, fading(0.9, 0.1)))
+    assert old is not None
+    assert new is not None
+    assert (old.plan.partitions, new.plan.partitions) == (("day=0",), ("day=1",))
+    assert new.lasting == fading(0.9, 0.1).partitions[1].lasting
+
+
+def test_a_saving_that_does_not_last_is_credited_for_as_long_as_it_does() -> None:
+    fades = Lasting((0.0, 2.0), (1.0, 0.0))
+    proposal = Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9, lasting=fades)
+    lasts, left = judge(PLAN, 1e9, 1e9), decide([proposal])[0]
+    assert left.saving_low == pytest.approx(lasts.saving_low / 30)
+    assert left.saving_core_seconds == pytest.approx(lasts.saving_core_seconds / 30)
+    assert "so they save 3% of what they would if they stayed" in left.reasons[0]
+    assert left.assumptions["lasting"] == fades.to_json()
+    assert "lasting" not in lasts.assumptions
+    half = decide([dataclasses.replace(proposal, credited=0.5, lasting=fades.times(0.5))])[0]
+    assert half.assumptions["lasting"] == fades.to_json(), "told as multiples of what is credited"
+    grows = decide([dataclasses.replace(proposal, lasting=Lasting((0.0,), (5.0,)))])[0]
+    assert grows.saving_low == pytest.approx(lasts.saving_low), "no more is credited than was proved"
+
+
+def test_a_table_waits_for_new_data_by_what_the_first_days_save() -> None:
+    """What fades within two days has paid for itself by then, or never."""
+    kept = dataclasses.replace(PLAN, origin=KEPT)
+    fades = Lasting((0.0, 1.0, 1.5), (1.0, 1.0, 0.0))
+    day = judge(PLAN, 1e9, 1e9).saving_core_seconds / 30
+    costs = CostModel(base=0.7 * judge(PLAN, 1e9, 1e9).saving_low / 30, per_job=0.0, per_feature=1e-9)
+    settings = GateSettings(costs=costs, min_new_data_bytes=1e12)
+    proposal = Proposal(kept, RelayoutWork(1e9), 1e9, 1e9, lasting=fades)
+    assert costs.relayout(proposal.work).expected < day
+    assert decide([proposal], settings)[0].approved
+    waits = decide([proposal], dataclasses.replace(settings, payback_days=0.0))[0]
+    assert waits.cause == "too_little_new_data"
 
 
 def test_what_no_partition_pays_for_is_declined_as_a_whole_and_a_switched_off_gate_takes_all() -> None:

@@ -12,6 +12,7 @@ from zorder_pipeline.gate.decision import UNSOUGHT, decide
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.decision import DECLINE, Decision
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
 from zorder_pipeline.pipeline.costs import relayout_work
@@ -95,7 +96,7 @@ class Weighing:
         new: dict[tuple[str | None, ...], int] = {}
         for i in np.flatnonzero(~files.lies_by(layout)):
             new[files.partitions[i]] = new.get(files.partitions[i], 0) + int(files.bytes[i])
-        credits = self._credits(plan, would)
+        credits, lasting = self._credits(plan, would), self._lasting(plan, would)
         works = tuple(
             PartitionWork(
                 partition_key(columns, values),
@@ -104,6 +105,7 @@ class Weighing:
                 part.files_removed + part.files_added,
                 min(new.get(values, 0), part.bytes),
                 part.files_added,
+                lasting.get(values),
             )
             for values, part in would.partitions.items()
         )
@@ -119,19 +121,21 @@ class Weighing:
             made=would.files_added,
             laid_out=bool(layout_of(self.snapshot)),
             partitions=works if plan.saving_by_partition() else (),
+            lasting=Lasting.together(list(lasting.values())) if lasting else None,
         )
 
     def parts(self, judged: Judgement) -> tuple[Part, ...]:
         """What the budget chooses from: each partition's part of the cost by bytes, and of the saving by its own."""
         decision, columns = judged.decision, self.snapshot.partition_columns
         sizes = {values: part.bytes for values, part in judged.preview.partitions.items()}
-        credits = self._credits(judged.plan, judged.preview)
-        total, brought = max(1, sum(sizes.values())), sum(credits.values()) or 1.0
+        credits, lasting = self._credits(judged.plan, judged.preview), self._lasting(judged.plan, judged.preview)
+        saving = {values: each.over(self.gate.horizon_days) for values, each in lasting.items()} or credits
+        total, brought = max(1, sum(sizes.values())), sum(saving.values()) or 1.0
         return tuple(
             Part(
                 partition_key(columns, values),
                 decision.cost_core_seconds * size / total,
-                decision.saving_low * credits[values] / brought,
+                decision.saving_low * saving[values] / brought,
                 credits[values],
             )
             for values, size in sizes.items()
@@ -142,6 +146,19 @@ class Weighing:
         columns, known = self.snapshot.partition_columns, plan.saving_by_partition(pages=self.gate.page_skipping)
         if columns and known:
             return {values: known.get(partition_key(columns, values), 0.0) for values in would.partitions}
+        return self._by_bytes(plan, would)
+
+    def _lasting(self, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], Lasting]:
+        """What these shares come to as queries move on to newer data; empty where none does."""
+        columns, known = self.snapshot.partition_columns, plan.lasting_by_partition(pages=self.gate.page_skipping)
+        if not known:
+            return {}
+        if not columns:
+            return {values: known[""].times(share) for values, share in self._by_bytes(plan, would).items()}
+        nothing = next(iter(known.values())).times(0.0)
+        return {values: known.get(partition_key(columns, values), nothing) for values in would.partitions}
+
+    def _by_bytes(self, plan: Plan, would: Preview) -> dict[tuple[str | None, ...], float]:
         whole = would.bytes_unrestricted if plan.promises_part else int(self.snapshot.files().bytes.sum())
         return {values: part.bytes / max(1, whole) for values, part in would.partitions.items()}
 

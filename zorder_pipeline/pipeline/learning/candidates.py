@@ -12,18 +12,15 @@ import numpy.typing as npt
 from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import files_read
 from zorder_pipeline.model.asked import Asked
-from zorder_pipeline.model.key_spec import KeySpec
-from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
+from .apportioning import Apportioning
 from .confirming import Shares
 from .drifting import Memory, Rival, block_of, since_then
-from .keeping import compacted_files, sample_keys, sampled_files
-from .paging import as_stored, page_estimator, pages_of
+from .keeping import compacted_files
 from .sizes import compact_rows, other_targets, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
 
@@ -73,57 +70,13 @@ class Unseen:
         """Share of the rows that each query reads when the sampled rows lie in these files."""
         return whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
 
-    def partitions(self, block: Blocks, spec: KeySpec | None) -> tuple[dict[str, float], dict[str, float]]:
-        """Share of the saving by partition when the sampled rows lie in these files, and the same by Parquet's pages.
-
-        What opens fewer files without reading fewer rows, as merging them does, saves where rows are read now.
-
-        Args:
-            spec: the layout that they lie by; None where files are only merged.
-
-        Returns:
-            Empty ones without partitions; the second also where it is as the first.
-        """
-        if not self.analysis.snapshot.partition_columns or not len(self.unseen.statements):
-            return {}, {}
-        whole = self._shared_out(self._estimator, self.analysis.sample.file, block, spec is None)
-        if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
-            return whole, {}
-        then = pages_of(self.analysis, block.astype(np.int64), sample_keys(self.analysis, spec))
-        estimator, now = self._pages_now
-        paged = self._shared_out(estimator, now, then, False)
-        return whole, {} if paged == whole else paged
-
-    def _shared_out(self, estimator: Estimator, now: Blocks, then: Blocks, merged: bool) -> dict[str, float]:
-        """Share of what is saved by partition, when the sampled rows lie in these files or pages now and then."""
-        names, member = self._by_partition
-
-        def read(block: Blocks) -> Floats:
-            """Sampled rows that all queries read together, by partition."""
-            places, number = np.unique(block, return_inverse=True)
-            asked = self.unseen.times @ files_read(estimator, number.ravel().astype(np.int32), len(places))
-            return np.bincount(member, weights=asked[number.ravel()], minlength=len(names)).astype(np.float64)
-
-        before = read(now)
-        saved = np.maximum(0.0, before - read(then))
-        if merged or not saved.any():
-            saved = before
-        total = float(saved.sum())
-        return dict(zip(names, (saved / total).tolist(), strict=True)) if total else {}
+    def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
+        """The candidate with the share of its saving by partition and by day, see `Apportioning`."""
+        return self._apportioning.shared_out(candidate, block) if len(self.unseen.statements) else candidate
 
     @cached_property
-    def _by_partition(self) -> tuple[list[str], npt.NDArray[np.int64]]:
-        """Keys of the partitions, and the partition of each sampled row by its number among them."""
-        snapshot = self.analysis.snapshot
-        columns, values = snapshot.partition_columns, snapshot.files().partitions
-        keys = [partition_key(columns, values[i]) if i >= 0 else "" for i in sampled_files(self.analysis)]
-        names, number = np.unique(np.array(keys), return_inverse=True)
-        return names.tolist(), number.ravel()[self.analysis.sample.file]
-
-    @cached_property
-    def _pages_now(self) -> tuple[Estimator, Blocks]:
-        """What tells which pages are skipped, and the page of each sampled row now."""
-        return page_estimator(self.analysis, self.boxes), pages_of(self.analysis, *as_stored(self.analysis))
+    def _apportioning(self) -> Apportioning:
+        return Apportioning(self.analysis, self.unseen, self.boxes)
 
     @cached_property
     def _estimator(self) -> Estimator:
@@ -139,12 +92,12 @@ def candidates_at_first(proof: Unseen, plan: Plan) -> tuple[Candidate, ...]:
     """What could be done with a table that lies by no layout of ours: the learned one, or merging small files.
 
     The layout in files of about the present size comes first: that is what is done where the gate does not choose.
-    Empty when there is only ``plan``, and nothing is known of it partition by partition.
+    Empty when there is only ``plan``, and nothing is known of it partition by partition or day by day.
     """
     learned, merged = _learned(proof, plan), _compaction(proof, plan)
     present = target_rows(proof.analysis.snapshot, proof.settings)
     learned.sort(key=lambda one: one.target_file_rows != present)
-    if merged is None and len(learned) < 2 and not any(one.partitions for one in learned):
+    if merged is None and len(learned) < 2 and not any(one.partitions or one.lasting for one in learned):
         return ()  # the plan alone
     return (*learned, merged) if merged is not None else tuple(learned)
 
@@ -163,8 +116,8 @@ def candidates_of(
     assert present.spec is not None
     analysis, here, found = proof.analysis, present.spec.layout_id, []
     if kept is not None:
-        shares = proof.partitions(kept, present.spec)
-        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise, *shares)
+        candidate = Candidate(INCREMENTAL, present.spec, present.target_file_rows, plan.promise)
+        candidate = proof.shared_out(candidate, kept)
         if plan.origin != KEPT:
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), standing, kept))
         found.append(candidate)
@@ -179,8 +132,7 @@ def candidates_of(
     others += [(ANOTHER, rival) for name, rival in _missed(memory, present).items() if name not in offered]
     for action, rival in others:
         block = block_of(analysis, rival)
-        shares = proof.partitions(block, rival.spec)
-        candidate = Candidate(action, rival.spec, rival.target_file_rows, Promise(), *shares)
+        candidate = proof.shared_out(Candidate(action, rival.spec, rival.target_file_rows, Promise()), block)
         found.append(replace(candidate, promise=proof.promise(plan.choosing(candidate), proof.shares(block))))
     merged = _compaction(proof, plan)
     return (*found, merged) if merged is not None else tuple(found)
@@ -198,7 +150,7 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
     sizes = other_targets(proof.analysis.snapshot, proof.settings, plan.target_file_rows)
     for target in (plan.target_file_rows, *(sizes if len(proof.unseen.statements) else ())):
         block = block_of(proof.analysis, Rival(plan.spec, target))
-        candidate = Candidate(ANOTHER, plan.spec, target, plan.promise, *proof.partitions(block, plan.spec))
+        candidate = proof.shared_out(Candidate(ANOTHER, plan.spec, target, plan.promise), block)
         exact = proof.exact.get(target)
         if target != plan.target_file_rows:
             before, after = exact or (known, np.minimum(1.0, proof.shares(block) * erring))
@@ -216,7 +168,7 @@ def _compaction(proof: Unseen, plan: Plan) -> Candidate | None:
     block = compacted_files(proof.analysis, target)
     if block is None or not len(proof.unseen.statements):
         return None
-    alone = Candidate(COMPACTION, None, target, Promise(), *proof.partitions(block, None))
+    alone = proof.shared_out(Candidate(COMPACTION, None, target, Promise()), block)
     return replace(alone, promise=proof.promise(plan.choosing(alone), proof.shares(block), block))
 
 

@@ -21,7 +21,7 @@ from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Entry, Ledger
 
 from .comparing import compared, latest_of
-from .due import is_due, later
+from .due import asked_since, is_due, later
 from .undoing import note_ends
 
 if TYPE_CHECKING:
@@ -42,7 +42,8 @@ class PromiseCheck:
     Attributes:
         version: table version that it made.
         committed_at: microseconds since 1970 UTC.
-        promised, promised_low: share of the rows that a query was to read less, and its lower end.
+        promised, promised_low: share of the rows that a query was to read less, and its lower end; by the time of the
+            queries that it was measured with where they were foretold to move on to newer data.
         measured: the same, measured with ``queries`` later queries; None when it was not checked yet.
         kept: what was measured as a multiple of what was promised, in core-seconds where bytes and files are known,
             else in rows; None without both, and of a promise of next to nothing.
@@ -241,12 +242,19 @@ def _kept(entry: Entry, model: CostModel) -> float | None:
     """Measured saving as a multiple of the promised one; None when it was not checked yet or next to nothing."""
     if not entry.measured_queries:
         return None
+    lasting = _lasting(entry)
     if entry.measured_bytes is None or not entry.bytes_before:
-        return kept_share(entry.promised, entry.measured_before - entry.measured_after, entry.promised_before)
+        measured = entry.measured_before - entry.measured_after
+        return kept_share(entry.promised * lasting, measured, entry.promised_before)
     size = _by_pages(entry) or (entry.promised_bytes, entry.measured_bytes, entry.bytes_before)
     files = (entry.promised_files, entry.measured_files, entry.files_before)
     promised, measured, before = (model.saved(*each, entry.table_id) for each in zip(size, files, strict=True))
-    return kept_share(promised * entry.credited, measured, before)
+    return kept_share(promised * entry.credited * lasting, measured, before)
+
+
+def _lasting(entry: Entry) -> float:
+    """Share of the promised saving that was foretold of the time in which it was measured."""
+    return entry.lasting(((entry.measured_until or 0) - asked_since(entry)) / DAY)
 
 
 def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
@@ -262,15 +270,15 @@ def _pages_promised(entry: Entry) -> float | None:
 
 
 def _check(entry: Entry, broken: float | None, model: CostModel) -> PromiseCheck:
-    kept = _kept(entry, model)
+    kept, lasting = _kept(entry, model), _lasting(entry)
     factor = broken or float(entry.gate.get("assumptions", {}).get("broken_promise_factor", BROKEN))
     return PromiseCheck(
         table=entry.location,
         version=entry.version,
         committed_at=entry.committed_at,
         queries=entry.measured_queries,
-        promised=entry.promised,
-        promised_low=entry.promised_low * entry.credited,
+        promised=entry.promised * lasting,
+        promised_low=entry.promised_low * entry.credited * lasting,
         measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
         kept=kept,
         broken=kept is not None and kept < 1 / factor,
@@ -285,7 +293,8 @@ def _account(entry: Entry, model: CostModel) -> Account:
     checked = entry.measured_queries > 0
     pages, promised = _by_pages(entry), _pages_promised(entry)
     size, files = (entry.promised_bytes if promised is None else promised), entry.promised_files
-    size, files = size * entry.credited, files * entry.credited
+    part = entry.credited * entry.lasting(entry.horizon_days)
+    size, files = size * part, files * part
     if checked and entry.measured_bytes is not None:
         size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
     elif (kept := _kept(entry, model)) is not None:

@@ -10,7 +10,7 @@ from zorder_pipeline.state.ledger import Entry
 
 from .comparing import latest_of
 
-__all__ = ["is_due", "later"]
+__all__ = ["asked_since", "is_due", "later"]
 
 LONGER = 1.5
 """A relayout is measured again once queries came in for so many times the time until it was measured last."""
@@ -18,7 +18,7 @@ LONGER = 1.5
 
 def later(entry: Entry, queries: Sequence[LoggedQuery]) -> list[LoggedQuery]:
     """The queries that came after a relayout and after those that its layout was learned from."""
-    since = _since(entry)
+    since = asked_since(entry)
     return [query for query in queries if query.timestamp is not None and query.timestamp > since]
 
 
@@ -32,7 +32,7 @@ def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
         queries: those of `later`.
     """
     newest, last = latest_of(queries), entry.measured_until
-    if last is None or newest is None or last <= (since := _since(entry)):
+    if last is None or newest is None or last <= (since := asked_since(entry)):
         return True
     credited = since + entry.horizon_days * DAY
     if entry.ended_at is not None:
@@ -40,7 +40,7 @@ def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
     return last < credited and newest - since >= LONGER * (last - since)
 
 
-def _since(entry: Entry) -> int:
+def asked_since(entry: Entry) -> int:
     """When the first query came that tells of a relayout, microseconds since 1970 UTC."""
     if entry.log_watermark is None:
         return entry.committed_at

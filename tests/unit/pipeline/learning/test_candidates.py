@@ -10,9 +10,12 @@ import pytest
 
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.plan import ANOTHER, Candidate, Promise
+from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.model.zone_map import PAGE_ROWS
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
 from zorder_pipeline.pipeline.learning.candidates import Unseen
 from zorder_pipeline.pipeline.records import LearnSettings
 
@@ -35,7 +38,10 @@ def unseen() -> Unseen:
         columns={"v": None, "p": None},
     )
     columns = (Column("v", "bigint"), Column("p", "bigint", partition=True))
-    files = SimpleNamespace(path=[str(i) for i in range(4)], partitions=[("0",), ("1",), ("1",), ("2",)])
+    zones = ZoneMap(np.ones(4, np.int64), np.ones(4, np.int64), {})
+    files = SimpleNamespace(
+        path=[str(i) for i in range(4)], partitions=[("0",), ("1",), ("1",), ("2",)], zone_map=lambda: zones
+    )
     snapshot = SimpleNamespace(
         location="file:/t", partition_columns=("p",), schema=TableSchema(columns), files=lambda: files
     )
@@ -44,7 +50,8 @@ def unseen() -> Unseen:
         for p in (0, 1)
         for low in range(ROWS // 20, ROWS, ROWS // 10)
     ]
-    analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=asked)
+    queries = [LoggedQuery("t", And(()))] * len(asked)
+    analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=asked, queries=queries)
     every = np.arange(len(asked))
     return Unseen(analysis, LearnSettings(), Asked.of(every, every), analysis.boxes, np.zeros(0), (1.0, "observed"))
 
@@ -60,17 +67,23 @@ def laid_out() -> np.ndarray:
     return block
 
 
+def shared_out(block: np.ndarray, spec: KeySpec | None) -> tuple[Any, Any]:
+    told = unseen().shared_out(Candidate(ANOTHER, spec, 1, Promise()), block)
+    assert (told.lasting, told.page_lasting) == ({}, {})
+    return told.partitions, told.page_partitions
+
+
 def test_a_partition_of_a_single_file_brings_what_its_pages_save() -> None:
-    whole, paged = unseen().partitions(laid_out(), SPEC)
+    whole, paged = shared_out(laid_out(), SPEC)
     assert whole == pytest.approx({"p=0": 0.0, "p=1": 1.0, "p=2": 0.0}), "a single file is read whole, however it lies"
     assert paged == pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0})
 
 
 def test_files_that_are_only_merged_save_where_rows_are_read_now() -> None:
     merged = np.where(PARTITION == 1, 1, STORED).astype(np.int32)
-    assert unseen().partitions(merged, None) == (pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0}), {})
+    assert shared_out(merged, None) == (pytest.approx({"p=0": 0.5, "p=1": 0.5, "p=2": 0.0}), {})
 
 
 def test_of_a_layout_by_what_was_not_sampled_only_files_are_told() -> None:
     other = KeySpec((FeatureCodes("x", "bigint", (1,), (0, 1), 1),), (0,))
-    assert unseen().partitions(laid_out(), other)[1] == {}
+    assert shared_out(laid_out(), other)[1] == {}

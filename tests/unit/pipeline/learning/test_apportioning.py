@@ -1,0 +1,145 @@
+"""How long a saving lasts by partition and day, against rows counted one query and one day at a time."""
+
+from __future__ import annotations
+
+import json
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from zorder_pipeline.features.sample import SampleColumn
+from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.lasting import Lasting
+from zorder_pipeline.model.plan import ANOTHER, Candidate, Promise
+from zorder_pipeline.model.predicate import And
+from zorder_pipeline.model.ranges import Boxes, Interval, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import DAY
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
+from zorder_pipeline.pipeline.learning.apportioning import AHEAD, Apportioning
+
+TODAY, DAYS, EACH, FILES = 20_780, 10, 400, 4
+"""Ten days of four files each, in which the values lie anyhow."""
+ROWS = DAYS * EACH
+OF = np.repeat(np.arange(TODAY - DAYS + 1, TODAY + 1), EACH)
+VALUES = np.random.default_rng(3).integers(0, 64, ROWS)
+STORED = (np.arange(ROWS) // (EACH // FILES)).astype(np.int32)
+SPEC = KeySpec((FeatureCodes("v", "bigint", tuple(range(1, 64)), tuple(range(64)), 6),), (0,) * 6)
+
+
+def laid_out() -> np.ndarray:
+    """File of each row, by the values within its day."""
+    block = np.empty(ROWS, dtype=np.int32)
+    for i, day in enumerate(np.unique(OF).tolist()):
+        rows = np.flatnonzero(day == OF)
+        block[rows[np.argsort(VALUES[rows], kind="stable")]] = i * FILES + np.arange(EACH) * FILES // EACH
+    return block
+
+
+def asked(day: int, value: int) -> Boxes:
+    return ((Range("d", "date", (Interval(day, day),)), Range("v", "bigint", (Interval(value, value),))),)
+
+
+def apportioning(lag: int | None, partitioned: bool, hour: float = 0.25) -> tuple[Apportioning, list[int]]:
+    """Queries of a week that ask for a value of the day so long ago, or of one and the same day without a lag; and the
+    days that the unseen ones, of the last three days, ask for.
+    """
+    days = np.repeat(np.arange(TODAY - 6, TODAY + 1), 8)
+    values = np.random.default_rng(4).integers(0, 64, len(days)).tolist()
+    moments = [int((day + hour * (i % 8 + 1) / 8) * DAY) for i, day in enumerate(days.tolist())]
+    wanted = [TODAY - 2 if lag is None else day - lag for day in days.tolist()]
+    boxes = [asked(day, value) for day, value in zip(wanted, values, strict=True)]
+    columns = (Column("d", "date", partition=partitioned), Column("v", "bigint"))
+    day_of_file = np.unique(np.stack([STORED, OF]), axis=1)[1]
+    every = np.ones(len(day_of_file), dtype=np.bool_)
+    nulls = np.zeros(len(day_of_file), dtype=np.int64)
+    zones = ZoneMap(nulls + EACH // FILES, nulls + 1, {"d": ColumnZones(day_of_file, day_of_file, every, nulls)})
+    names = [str(i) for i in range(DAYS * FILES)]
+    files = SimpleNamespace(path=names, partitions=[(str(day),) for day in day_of_file], zone_map=lambda: zones)
+    snapshot = SimpleNamespace(
+        location="file:/t", partition_columns=("d",) * partitioned, schema=TableSchema(columns), files=lambda: files
+    )
+    present = np.ones(ROWS, dtype=np.bool_)
+    arrays = {"d": (OF, present), "v": (VALUES, present)}
+    sample = SimpleNamespace(
+        rows=ROWS, total_rows=ROWS, stands_for=1.0, file=STORED, names=[f"file:/t/{name}" for name in names],
+        arrays=arrays, columns={name: SampleColumn(*column) for name, column in arrays.items()},
+    )  # fmt: skip
+    queries = tuple(LoggedQuery("t", And(()), template="a", timestamp=moment) for moment in moments)
+    analysis: Any = SimpleNamespace(sample=sample, snapshot=snapshot, boxes=boxes, queries=queries)
+    unseen = Asked.of(np.arange(32, len(days)), np.arange(len(days)))
+    return Apportioning(analysis, unseen, unseen.each(boxes)), unseen.each(wanted)
+
+
+def counted(apportioned: Apportioning, block: np.ndarray, days: list[int]) -> np.ndarray:
+    """Rows in the files that hold each query's value on the day that it asks for, by that day, shape (days,)."""
+    found = np.zeros(DAYS)
+    for boxes, day in zip(apportioned.boxes, days, strict=True):
+        (value,) = {item.intervals[0].low for box in boxes for item in box if item.column == "v"}
+        rows = np.flatnonzero(day == OF)
+        for file in np.unique(block[rows]):
+            held = VALUES[rows[block[rows] == file]]
+            if held.min() <= value <= held.max():
+                found[day - OF[0]] += len(held)
+    return found
+
+
+@pytest.mark.parametrize("partitioned", [True, False])
+@pytest.mark.parametrize("lag", [0, 1, 3, 6])
+def test_a_saving_lasts_as_long_as_its_rows_are_asked_for(lag: int, partitioned: bool) -> None:
+    apportioned, days = apportioning(lag, partitioned)
+    told = apportioned.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
+    saved = counted(apportioned, STORED, days) - counted(apportioned, laid_out(), days)
+    total = saved.sum()
+    assert total > 0
+    expected = {}
+    for ahead in AHEAD:  # on the day that is so many days after the newest query's
+        then = [min(TODAY + ahead - lag, TODAY + 1) for _ in days]
+        there = [day for day in then if day <= TODAY]
+        part = counted(apportioned, STORED, there) - counted(apportioned, laid_out(), there) if there else saved * 0
+        expected[ahead] = np.maximum(0.0, part) / total
+    noon = 0.5 - 0.25
+    whole = Lasting.together(list(told.lasting.values()))
+    for ahead, shares in expected.items():
+        at = dict(zip(whole.days, whole.shares, strict=True))
+        assert at[ahead + noon] == pytest.approx(shares.sum(), abs=1e-9)
+        for name, lasting in told.lasting.items() if partitioned else ():
+            day = int(name.removeprefix("d=")) - int(OF[0])
+            assert dict(zip(lasting.days, lasting.shares, strict=True))[ahead + noon] == pytest.approx(shares[day])
+    assert whole.shares[-1] == 0.0, "in the end all ask for days that are not there yet"
+    assert (set(told.lasting) == {""}) == (not partitioned)
+    assert (told.partitions == {}) == (not partitioned)
+    assert Candidate.from_json(json.loads(json.dumps(told.to_json()))) == told
+
+
+def test_who_stays_saves_as_long_as_anyone_asks() -> None:
+    for partitioned in (True, False):
+        apportioned, _ = apportioning(None, partitioned)
+        told = apportioned.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
+        assert (told.lasting, told.page_lasting) == ({}, {})
+        assert sum(told.partitions.values()) == pytest.approx(float(partitioned))
+
+
+def test_queries_that_have_moved_on_by_now_save_nothing() -> None:
+    apportioned, _ = apportioning(0, True, hour=0.99)
+    object.__setattr__(apportioned._following, "newest", TODAY + 1.5)
+    told = apportioned.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
+    assert told.lasting == {"": Lasting((0.0,), (0.0,))}
+
+
+def test_what_is_told_of_a_time_is_its_mean() -> None:
+    lasting = Lasting((0.0, 1.0, 3.0), (1.0, 0.5, 0.0))
+    for days in (0.25, 1.0, 2.0, 3.0, 10.0):
+        moments = (np.arange(100_000) + 0.5) * days / 100_000
+        assert lasting.over(days) == pytest.approx(np.interp(moments, lasting.days, lasting.shares).mean(), abs=1e-6)
+    assert (lasting.over(0), lasting.over(-1)) == (1.0, 1.0)
+    assert math.isclose(lasting.times(2).over(3), 2 * lasting.over(3))
+    for wrong in ({"days": [], "shares": []}, {"days": [1], "shares": [1]}, {"days": [0, 0], "shares": [1, 1]},
+                  {"days": [0], "shares": [1, 2]}):  # fmt: skip
+        with pytest.raises(ValueError, match="ascend"):
+            Lasting.from_json(wrong)
