@@ -337,7 +337,7 @@ def test_of_a_table_by_days_only_those_that_are_asked_for_are_laid_out(spark: Sp
     (entry,) = Ledger(spark, state).entries()
     assert entry.credited == pytest.approx(1.0, abs=0.01), "all that was promised, by a fifth of the bytes"
     assert "queries move on to newer data" in done.reasons[0]
-    assert entry.lasting(30) < 0.1, "in three days nobody asks for these any more"
+    assert entry.credited_over(30) < 0.1, "in three days nobody asks for these any more"
     asked = [(day, hour, str((24 * day + hour) * 409 % 10000)) for day in range(15, 25) for hour in range(24)]
     moved = [
         LoggedQuery(

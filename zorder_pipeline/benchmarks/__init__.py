@@ -29,6 +29,7 @@ WORKLOADS: tuple[tuple[str, str], ...] = (
     ("planning", "planning"),
     ("volumes", "volumes"),
     ("costs", "costs"),
+    ("lasting", "lasting"),
     ("kernel", "kernel"),
     ("predicates", "predicates"),
     ("protocol", "protocol"),

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import numpy.typing as npt
 
-from zorder_pipeline.model.ranges import Boxes, Interval, Range
+from zorder_pipeline.model.ranges import Boxes, Interval, Range, starting_with
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import DAY, Value, ValueType
 from zorder_pipeline.model.workload import LoggedQuery
@@ -29,11 +29,25 @@ DOUBT = 1.0
 """What that counts for: as logarithm of the odds."""
 DAYS = 2
 """On which a template must have been asked for its bounds to tell; those of the others tell together."""
+VALUE, RANGE, OPEN = "value", "range", "open"
 
-Bound = tuple[str, str, bool]
-"""Template, column, and whether it is an upper bound."""
-Seen = list[tuple[float, float]]
-"""Day on which it was asked, and day that the bound told, of each query."""
+Seen = set[tuple[float, float, Boxes]]
+"""Day on which it was asked, day that the bound told, and all that was asked for, of each query."""
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """A bound of the queries of one template.
+
+    Attributes:
+        form: of what: `VALUE` (one or more), `RANGE`, or what is `OPEN` to the other side.
+        upper: whether it is the upper one.
+    """
+
+    template: str
+    column: str
+    form: str
+    upper: bool
 
 
 @dataclass(frozen=True)
@@ -44,11 +58,17 @@ class Following:
         dated: how columns tell days, by their names.
         moving: the bounds that move on.
         newest: when the newest query was asked, in days since 1970.
+        data: day of the newest value of a column on which bounds move on; -inf where none does.
     """
 
     dated: Mapping[str, Dated] = field(default_factory=dict)
-    moving: frozenset[Bound] = frozenset()
+    moving: frozenset[_Bound] = frozenset()
     newest: float = 0.0
+
+    @property
+    def data(self) -> float:
+        """Day of the newest value of the columns on which bounds move on; -inf where none does."""
+        return max((self.dated[bound.column].newest for bound in self.moving), default=-math.inf)
 
     def boxes(self, boxes: Boxes, template: str, asked: int, ahead: int) -> Boxes:
         """What a query would ask for some days after the newest one; the same boxes where none of its bounds moves.
@@ -57,30 +77,35 @@ class Following:
             asked: day on which it asked for ``boxes``, since 1970.
             ahead: days after that of the newest query.
         """
-        until = math.floor(self.newest) + ahead
+        until, sides = math.floor(self.newest) + ahead, dict[str, tuple[bool, bool]]()
+        for column, intervals in _intervals(boxes, self.dated).items():
+            form = _form(intervals)
+            lower, upper = (_Bound(template, column, form, side) in self.moving for side in (False, True))
+            sides[column] = (lower and upper,) * 2 if form == VALUE else (lower, upper)
 
         def later(item: Range) -> Range:
-            way = self.dated.get(item.column)
-            sides = tuple((template, item.column, upper) in self.moving for upper in (False, True))
-            if way is None or not any(sides):
+            if not any(moves := sides.get(item.column, (False, False))):
                 return item
-            moved = tuple(_later(each, way, sides, asked, until) for each in item.intervals)
-            return item if moved == item.intervals else replace(item, intervals=moved)
+            way = self.dated[item.column]
+            return replace(item, intervals=tuple(_later(each, way, moves, asked, until) for each in item.intervals))
 
-        return tuple(tuple(map(later, box)) for box in boxes)
+        return tuple(tuple(map(later, box)) for box in boxes) if any(map(any, sides.values())) else boxes
 
 
 def following(
-    queries: Sequence[LoggedQuery], boxes: Sequence[Boxes], schema: TableSchema, newest: Mapping[str, Value]
+    queries: Sequence[LoggedQuery],
+    boxes: Sequence[Boxes],
+    schema: TableSchema,
+    largest: Mapping[str, Sequence[Value]],
 ) -> Following:
     """Which bounds of a table's queries move on with time.
 
-    A bound stays or moves on as explains it better: the logarithm of the odds is half the different pairs of days times
-    that of the variances, of the days that it tells and of how far these lie behind the days on which it was asked.
+    A bound stays or moves on as explains it better: the logarithm of the odds is half the different queries times that
+    of the variances, of the days that it tells and of how far these lie behind the days on which it was asked.
 
     Args:
         boxes: the ranges that each query asks for.
-        newest: the largest value of each column that is known of the table.
+        largest: the largest values of each column, as far as they are known, see `dated`.
     """
     timed = [(query, box) for query, box in zip(queries, boxes, strict=True) if query.timestamp is not None]
     if not timed:
@@ -89,58 +114,89 @@ def following(
     ways = {
         column.name: way
         for column in schema.columns
-        if (way := dated(ValueType.parse(column.type), newest.get(column.name), last)) is not None
+        if (way := dated(ValueType.parse(column.type), largest.get(column.name, ()), last)) is not None
     }
-    seen: dict[Bound, Seen] = {}
+    seen: dict[_Bound, Seen] = {}
     for query, box in timed:
-        for column, upper, day in _bounds(box, ways):
-            seen.setdefault((query.template, column, upper), []).append(((query.timestamp or 0) / DAY, day))
-    few = {bound for bound, days in seen.items() if len({math.floor(asked) for asked, _ in days}) < DAYS}
-    together: dict[tuple[str, bool], Seen] = {}
-    for bound in few:
-        together.setdefault(bound[1:], []).extend(seen[bound])
-    moving = {
-        bound
-        for bound, days in seen.items()
-        if _moves(together[bound[1:]] if bound in few else days, ways[bound[1]].grain)
-    }
-    return Following(ways, frozenset(moving), last)
+        for column, intervals in _intervals(box, ways).items():
+            for upper in (False, True):
+                if (day := _outermost(intervals, ways[column], upper)) is not None:
+                    bound = _Bound(query.template, column, _form(intervals), upper)
+                    seen.setdefault(bound, set()).add(((query.timestamp or 0) / DAY, day, box))
+    together: dict[_Bound, Seen] = {}
+    for bound, asked in seen.items():
+        if _few(asked):
+            together.setdefault(replace(bound, template=""), set()).update(asked)
+    odds = {bound: _odds(asked, ways[bound.column].grain) for bound, asked in together.items()}
+
+    def moves(bound: _Bound, asked: Seen) -> bool:
+        grain = ways[bound.column].grain
+        told = odds[replace(bound, template="")] if _few(asked) else _odds(asked, grain)
+        lag = float(np.median([abs(moment - day) for moment, day, _ in asked]))
+        return told + (DOUBT if lag <= RECENT + grain else -DOUBT) > 0
+
+    return Following(ways, frozenset(bound for bound, asked in seen.items() if moves(bound, asked)), last)
 
 
-def _bounds(boxes: Boxes, ways: Mapping[str, Dated]) -> list[tuple[str, bool, float]]:
-    """The outermost bounds of each dated column: column, whether it is the upper one, and the day that it tells."""
-    intervals: dict[str, list[Interval]] = {}
+def _intervals(boxes: Boxes, ways: Mapping[str, Dated]) -> dict[str, list[Interval]]:
+    """What is asked of each column that tells days."""
+    found: dict[str, list[Interval]] = {}
     for item in (item for box in boxes for item in box if item.column in ways):
-        intervals.setdefault(item.column, []).extend(item.intervals)
-    found = []
-    for column, some in intervals.items():
-        for upper in (False, True):
-            values = [each.high if upper else each.low for each in some]
-            days = [None if value is None else ways[column].day(value) for value in values]
-            told = [day for day in days if day is not None]
-            if told and len(told) == len(days):
-                found.append((column, upper, max(told) if upper else min(told)))
+        found.setdefault(item.column, []).extend(item.intervals)
     return found
 
 
-def _moves(days: Seen, grain: float) -> bool:
-    """Whether a bound moves on with the days on which it is asked."""
-    asked, told = np.array(sorted(set(days)), dtype=np.float64).T
-    if grain or not np.any(told % 1):  # whole days
-        grain, (asked, told) = max(grain, 1.0), np.unique(np.stack([np.floor(asked), told]), axis=1)
+def _form(intervals: Sequence[Interval]) -> str:
+    """What kind of condition some intervals are."""
+    if all(each.low is not None and each.low == each.high for each in intervals):
+        return VALUE
+    closed = all(each.low is not None and each.high is not None for each in intervals)
+    return RANGE if closed else OPEN
+
+
+def _outermost(intervals: Sequence[Interval], way: Dated, upper: bool) -> float | None:
+    """The day that the outermost bound on one side tells; None where it is open, or some bound tells none."""
+    values = [each.high if upper else each.low for each in intervals]
+    if upper:  # of a prefix the end is its successor, and tells no day
+        values = [each.low if _prefixed(each) else each.high for each in intervals]
+    days = [None if value is None else way.day(value) for value in values]
+    told = [day for day in days if day is not None]
+    if not told or len(told) < len(days):
+        return None
+    return max(told) if upper else min(told)
+
+
+def _few(asked: Seen) -> bool:
+    """Whether a bound was asked for on too few days to tell by itself."""
+    return len({math.floor(moment) for moment, _, _ in asked}) < DAYS
+
+
+def _odds(seen: Seen, grain: float) -> float:
+    """Logarithm of the odds that a bound moves on with the days on which it is asked."""
+    times = [(moment, day) for moment, day, _ in seen]
+    if grain or not any(day % 1 for _, day in times):  # whole days
+        grain = max(grain, 1.0)
+        times = list({(math.floor(moment), box): (math.floor(moment), day) for moment, day, box in seen}.values())
+    asked, told = np.array(times, dtype=np.float64).T
     least = (grain or 0.2) / 4
     lag: npt.NDArray[np.float64] = asked - told
-    odds = len(told) / 2 * math.log((float(np.var(told)) + least**2) / (float(np.var(lag)) + least**2))
-    return odds + (DOUBT if float(np.median(np.abs(lag))) <= RECENT + grain else -DOUBT) > 0
+    return len(told) / 2 * math.log((float(np.var(told)) + least**2) / (float(np.var(lag)) + least**2))
 
 
-def _later(interval: Interval, way: Dated, sides: tuple[bool, ...], since: int, until: int) -> Interval:
+def _later(interval: Interval, way: Dated, moves: tuple[bool, bool], since: int, until: int) -> Interval:
     """The interval with the bounds that move on as they are on another day."""
-    bounds = (interval.low, interval.high)
-    if any(moves and bound is not None and way.day(bound) is None for moves, bound in zip(sides, bounds, strict=True)):
-        return interval  # of a text such as a prefix, one end of which is none
-    low, high = (
-        way.moved(bound, since, until) if moves and bound is not None else bound
-        for moves, bound in zip(sides, bounds, strict=True)
-    )
+    low, high = interval.low, interval.high
+    if _prefixed(interval) and low is not None:
+        told = all(moves) and way.day(low) is not None
+        return starting_with(way.moved(low, since, until))[0] if told else interval
+    there = [bound for bound, moved in ((low, moves[0]), (high, moves[1])) if moved and bound is not None]
+    if any(way.day(bound) is None for bound in there):
+        return interval
+    low = way.moved(low, since, until) if moves[0] and low is not None else low
+    high = way.moved(high, since, until) if moves[1] and high is not None else high
     return replace(interval, low=low, high=high)
+
+
+def _prefixed(interval: Interval) -> bool:
+    """Whether it holds the texts that start with its lower bound."""
+    return interval.high_open and interval.low is not None and starting_with(interval.low) == (interval,)

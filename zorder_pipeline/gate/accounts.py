@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from zorder_pipeline.model.choices import HORIZON_DAYS
+from zorder_pipeline.model.lasting import Lasting
 
 __all__ = ["BROKEN", "Account", "Kept", "MonthlySaving", "kept_share", "monthly_savings", "widening"]
 
@@ -31,6 +32,8 @@ class Account:
         days: for which a saving is credited: the horizon that the gate counted with.
         checked: whether the saving was measured.
         until: when it was undone, microseconds since 1970 UTC; None while it stands.
+        lasting: multiples of ``saved_per_query`` that are saved as queries move on, from the relayout on; None where
+            that goes on evenly.
     """
 
     table: str
@@ -41,6 +44,14 @@ class Account:
     days: float
     checked: bool
     until: int | None = None
+    lasting: Lasting | None = None
+
+    def saved(self, start: float, end: float) -> float:
+        """Core-seconds saved between two times, in days after the relayout."""
+        days = end - start
+        if self.lasting is not None:
+            days *= self.lasting.over(days, since=self.lasting.since + start)
+        return days * self.queries_per_day * self.saved_per_query
 
 
 @dataclass(frozen=True)
@@ -117,7 +128,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
     saved: dict[tuple[str, str], float] = {}
     checked: dict[tuple[str, str], float] = {}
     for account in accounts:
-        start = datetime.fromtimestamp(account.committed_at / 1e6, UTC)
+        committed = start = datetime.fromtimestamp(account.committed_at / 1e6, UTC)
         key = (account.table, f"{start:%Y-%m}")
         counts[key] = counts.get(key, 0) + 1
         costs[key] = costs.get(key, 0.0) + account.cost
@@ -130,7 +141,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
                 day=1, hour=0, minute=0, second=0, microsecond=0
             )
             until = min(end, following)
-            amount = (until - start) / timedelta(days=1) * account.queries_per_day * account.saved_per_query
+            amount = account.saved(*((moment - committed) / timedelta(days=1) for moment in (start, until)))
             saved[key] = saved.get(key, 0.0) + amount
             checked[key] = checked.get(key, 0.0) + amount * account.checked
             start = until

@@ -12,6 +12,8 @@ from .cost import GIGABYTE, CostModel, RelayoutWork
 
 __all__ = ["PartitionWork", "Proposal", "narrowed"]
 
+LITTLE = 1e-12
+
 
 @dataclass(frozen=True)
 class PartitionWork:
@@ -106,8 +108,16 @@ def narrowed(proposal: Proposal, saving: float, days: float, costs: CostModel) -
         for size, files in ((0.0, 0), (GIGABYTE, 0), (0.0, 1))
     )
     per_byte, per_file = (per_byte - job) / GIGABYTE, per_file - job
-    own = proposal.partitions
-    paying = [one for one in own if saving * one.credited_over(days) > one.bytes * per_byte + one.files * per_file]
+    own, left, pay = proposal.partitions, 1.0, set[str]()
+    for one, cost in sorted(
+        ((one, one.bytes * per_byte + one.files * per_file) for one in own),
+        key=lambda pair: pair[1] / max(pair[0].credited_over(days), LITTLE),
+    ):  # the cheapest for what it brings first: together they bring no more than was promised
+        brought = min(left, one.credited_over(days)) if one.lasting is not None else one.credited
+        if saving * brought > cost:
+            pay.add(one.key)
+            left -= brought
+    paying = [one for one in own if one.key in pay]
     return _only(proposal, paying) if 0 < len(paying) < len(own) else proposal
 
 

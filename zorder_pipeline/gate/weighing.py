@@ -18,6 +18,8 @@ from .settings import GateSettings
 __all__ = ["saved_by", "weighed"]
 
 MIN_PROMISE_QUERIES = 5
+NEARLY_ALL = 0.995
+"""What is left of a saving, from which on that is not worth a word."""
 RESIZED = 2
 """So many times as many files as they replace are told of."""
 
@@ -39,7 +41,11 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
         return replace(found, cause=cause, reasons=(f"{why}; apply it with --force if you know better",))
     read, balance = _reading(proposal, settings), _balance(proposal, settings, cost, saved)
     lead = f"{action} " if action == COMPACTION else ""
-    for cause, why in (_not_proved(plan.promise, saved), _not_paying(cost, saved, balance, lead)):
+    for cause, why in (
+        _moved_on(proposal, settings),
+        _not_proved(plan.promise, saved),
+        _not_paying(cost, saved, balance, lead),
+    ):
         if why:
             return replace(found, cause=cause, reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
@@ -78,6 +84,14 @@ def _not_to_be_weighed(plan: Plan) -> tuple[str, str]:
         why = "too few queries: there were none left to prove the layout on that it was not learned from"
         return "too_few_queries", why
     return "", ""
+
+
+def _moved_on(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
+    """Queries that will ask for nothing of what would be laid out."""
+    if proposal.lasting is None or proposal.credited_over(settings.horizon_days) > 0:
+        return "", ""
+    days = f"the next {settings.horizon_days:g} days"
+    return "not_worth_it", f"not worth it: queries move on to newer data, and ask for none of these rows in {days}"
 
 
 def _not_proved(promised: Promise, saved: Estimate) -> tuple[str, str]:
@@ -167,8 +181,7 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
         f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
     )
-    if proposal.lasting is not None and proposal.credited > 0:
-        left = proposal.credited_over(settings.horizon_days) / proposal.credited
+    if (left := _left(proposal, settings)) is not None and left < NEARLY_ALL:
         balance += f"; queries move on to newer data, so they save {left:.0%} of what they would if they stayed"
     if settings.widening > 1:
         balance += f"; an earlier promise was broken, so the least is at most the expected / {settings.widening:.1f}"
@@ -177,11 +190,18 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
     return balance
 
 
-def _lasting(proposal: Proposal) -> dict[str, Any]:
-    """What is left of the saving by day, as multiples of what the logged queries save; nothing where none moves on."""
+def _left(proposal: Proposal, settings: GateSettings) -> float | None:
+    """What is left of the saving within the horizon as queries move on; None where none does."""
     if proposal.lasting is None or not proposal.credited:
+        return None
+    return proposal.credited_over(settings.horizon_days) / proposal.credited
+
+
+def _lasting(proposal: Proposal, settings: GateSettings) -> dict[str, Any]:
+    """What is left of the saving day by day, as shares of what the logged queries save; nothing where none moves on."""
+    if proposal.lasting is None:
         return {}
-    return {"lasting": proposal.lasting.times(1 / proposal.credited).to_json()}
+    return {"lasting": proposal.lasting.foretold(proposal.credited, settings.horizon_days)}
 
 
 def _unproved(promised: Promise) -> str:
@@ -202,7 +222,7 @@ def _assumptions(proposal: Proposal, settings: GateSettings, cost: float) -> dic
         "rate_source": "configured" if settings.queries_per_day is not None else proposal.plan.promise.rate_source,
         "horizon_days": settings.horizon_days,
         "page_skipping": settings.page_skipping and proposal.plan.promise.page_bytes_before is not None,
-        **_lasting(proposal),
+        **_lasting(proposal, settings),
         "scan_core_seconds_per_gb": costs.to_json()["scan"],
         "scan_core_seconds_per_file": costs.to_json()["per_opened_file"],
         "rewrite_core_seconds_per_gb": cost / size * GIGABYTE if size else 0.0,

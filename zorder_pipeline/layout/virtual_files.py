@@ -12,12 +12,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from zorder_pipeline.model.kernel import kernel
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import PAGE_ROWS
 
 from .skipping import Estimator
 
-__all__ = ["files_read", "pieces", "virtual_file_bytes", "whole_distinct"]
+__all__ = ["files_read", "pieces", "times_asked", "virtual_file_bytes", "whole_distinct"]
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -86,10 +87,7 @@ def virtual_file_bytes(
 
 def files_read(estimator: Estimator, file: npt.NDArray[np.int32], files: int) -> npt.NDArray[np.bool_]:
     """Which virtual files each query reads, shape (queries, files)."""
-    lows = np.full((files, estimator.low.shape[1]), np.iinfo(np.int32).max, dtype=np.int32)
-    highs = np.full((files, estimator.high.shape[1]), -1, dtype=np.int32)
-    np.minimum.at(lows, file, estimator.low)
-    np.maximum.at(highs, file, estimator.high)
+    lows, highs = _bounds(estimator, file, files)
     boxes = np.ones((len(estimator.box_query), files), dtype=np.bool_)
     for box, column, first, last in zip(
         estimator.owner, estimator.column, estimator.first, estimator.last, strict=True
@@ -98,6 +96,62 @@ def files_read(estimator: Estimator, file: npt.NDArray[np.int32], files: int) ->
     result = np.zeros((estimator.queries, files), dtype=np.bool_)
     np.logical_or.at(result, estimator.box_query, boxes)
     return result
+
+
+def times_asked(
+    estimator: Estimator, file: npt.NDArray[np.int32], files: int, times: npt.NDArray[np.float64]
+) -> Floats:
+    """How often each virtual file is read in all, shape (days, files).
+
+    Args:
+        times: how often each query is asked on several days, shape (days, queries).
+    """
+    lows, highs = _bounds(estimator, file, files)
+    return np.asarray(
+        _times_asked(
+            np.ascontiguousarray(lows.T), np.ascontiguousarray(highs.T), estimator.box_starts, estimator.column,
+            estimator.first, estimator.last, estimator.box_query, np.ascontiguousarray(times.T),
+        )
+    )  # fmt: skip
+
+
+def _bounds(
+    estimator: Estimator, file: npt.NDArray[np.int32], files: int
+) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Positions of each file's bounds, shape (files, columns)."""
+    lows = np.full((files, estimator.low.shape[1]), np.iinfo(np.int32).max, dtype=np.int32)
+    highs = np.full((files, estimator.high.shape[1]), -1, dtype=np.int32)
+    np.minimum.at(lows, file, estimator.low)
+    np.maximum.at(highs, file, estimator.high)
+    return lows, highs
+
+
+@kernel
+def _times_asked(
+    lows: Any, highs: Any, starts: Any, column: Any, first: Any, last: Any, box_query: Any, times: Any
+) -> Any:  # pragma: no cover - compiled
+    files, days = lows.shape[1], times.shape[1]
+    found = np.zeros((days, files), dtype=np.float64)
+    hit_query = np.zeros(files, dtype=np.bool_)
+    hit_box = np.zeros(files, dtype=np.bool_)
+    for box in range(len(box_query)):
+        hit_box[:] = True
+        for i in range(starts[box], starts[box + 1]):
+            c = column[i]
+            for f in range(files):
+                hit_box[f] &= (highs[c, f] >= first[i]) & (lows[c, f] <= last[i])
+        for f in range(files):
+            hit_query[f] |= hit_box[f]
+        query = box_query[box]
+        if box + 1 == len(box_query) or box_query[box + 1] != query:
+            for day in range(days):
+                often = times[query, day]
+                if often:
+                    for f in range(files):
+                        if hit_query[f]:
+                            found[day, f] += often
+            hit_query[:] = False
+    return found
 
 
 def pieces(file: Ints, order: Ints, number: int | Ints) -> npt.NDArray[np.int32]:

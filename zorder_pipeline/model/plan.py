@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -165,7 +165,8 @@ class Plan:
         Args:
             pages: of readers that skip Parquet's pages by their index, too.
         """
-        return next(((c.page_partitions if pages else {}) or c.partitions for c in self._chosen), {})
+        chosen = self._chosen
+        return {} if chosen is None else (chosen.page_partitions if pages else {}) or chosen.partitions
 
     def lasting_by_partition(self, *, pages: bool = False) -> Mapping[str, Lasting]:
         """What the promised saving comes to as queries move on, by partition, see `Candidate`; empty where none does.
@@ -173,13 +174,14 @@ class Plan:
         Args:
             pages: see `saving_by_partition`.
         """
-        return next(((c.page_lasting if pages else {}) or c.lasting for c in self._chosen), {})
+        chosen = self._chosen
+        return {} if chosen is None else (chosen.page_lasting if pages else {}) or chosen.lasting
 
     @property
-    def _chosen(self) -> Iterator[Candidate]:
-        """The candidate that is this plan's choice."""
-        mine = (self.action, self.spec, self.target_file_rows)
-        return (c for c in self.candidates if (c.action, c.spec, c.target_file_rows) == mine)
+    def _chosen(self) -> Candidate | None:
+        """The candidate that is this plan's choice; another one of its layout where that is for all of the table."""
+        same = [c for c in self.candidates if (c.spec, c.target_file_rows) == (self.spec, self.target_file_rows)]
+        return next((c for c in same if c.action == self.action), same[0] if self.action == FULL and same else None)
 
     def choosing(self, candidate: Candidate) -> Plan:
         """This plan with ``candidate`` as its choice."""

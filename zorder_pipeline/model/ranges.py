@@ -15,7 +15,7 @@ from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
 
-__all__ = ["Box", "Boxes", "Interval", "Range", "columns_asked", "to_boxes"]
+__all__ = ["Box", "Boxes", "Interval", "Range", "columns_asked", "starting_with", "to_boxes"]
 
 MAX_BOXES = 64
 """Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper
@@ -233,7 +233,7 @@ def _range(comparison: Comparison, schema: TableSchema, zone: str) -> Range | No
     if comparison.op in ("in", "not_in"):
         return _listed(comparison, column, present)
     if comparison.op == "starts_with":
-        intervals = _prefix(present[0].value)
+        intervals = starting_with(present[0].value)
     else:
         intervals = _intervals(comparison.op, present, column.value_type)
     return Range(column.name, column.type, intervals)
@@ -254,7 +254,7 @@ def _listed(comparison: Comparison, column: Column, items: Sequence[TypedLiteral
     return Range(column.name, column.type, gaps)
 
 
-def _prefix(prefix: Value) -> tuple[Interval, ...]:
+def starting_with(prefix: Value) -> tuple[Interval, ...]:
     """Strings that start with ``prefix``: from it up to, but without, its successor."""
     if not isinstance(prefix, str) or not prefix:
         return (Interval(),)

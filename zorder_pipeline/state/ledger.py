@@ -106,17 +106,31 @@ class Entry:
     @property
     def promised(self) -> float:
         """Share of the rows that a query was to read less."""
-        return (self.promised_before - self.promised_after) * self.credited if self.promise_queries else 0.0
+        return self.promised_whole * self.credited
+
+    @property
+    def promised_whole(self) -> float:
+        """The same if all that the plan was made for had been rewritten."""
+        return self.promised_before - self.promised_after if self.promise_queries else 0.0
 
     @property
     def horizon_days(self) -> float:
         """Days for which its saving is credited: those that the gate decided it with."""
         return float(self.gate.get("assumptions", {}).get("horizon_days", HORIZON_DAYS))
 
-    def lasting(self, days: float) -> float:
-        """Share of the promised saving that was foretold of so many days on average: less than 1 as queries move on."""
-        told = self.gate.get("assumptions", {}).get("lasting")
-        return Lasting.from_json(told).over(days) if told and days > 0 else 1.0
+    @property
+    def lasting(self) -> Lasting | None:
+        """Share of the plan's promise that it was foretold to bring, day by day; None where no query was to move on."""
+        return Lasting.promised(self.gate.get("assumptions", {}).get("lasting"), self.credited)
+
+    def credited_over(self, days: float) -> float:
+        """Share of the plan's promise that it was to bring, on average of so many days from the newest logged query on.
+
+        Args:
+            days: 0 for the logged queries themselves.
+        """
+        lasting = self.lasting if days > 0 else None
+        return self.credited if lasting is None else lasting.over(days, since=0.0)
 
 
 class Ledger:

@@ -4,9 +4,11 @@ import random
 from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 
+import numpy as np
 import pytest
 
 from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, kept_share, monthly_savings, widening
+from zorder_pipeline.model.lasting import Lasting
 
 BEGIN = datetime(2025, 11, 20, 5, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -28,7 +30,14 @@ def random_account(rng: random.Random) -> Account:
         days=float(rng.choice([0, 1, 30, 75])),
         checked=rng.random() < 0.5,
         until=None if until is None else micros(until),
+        lasting=rng.choice([None, Lasting((0.0, 2.0, 12.0, 50.0), (1.5, 1.0, 0.25, 0.0), since=0.5)]),
     )
+
+
+def share(one: Account, hour: int) -> float:
+    """What is left of the saving in the middle of an hour after the relayout, which came half a day after the log."""
+    told = one.lasting
+    return 1.0 if told is None else float(np.interp(0.5 + (hour + 0.5) / 24, told.days, told.shares))
 
 
 @pytest.mark.parametrize("seed", range(8))
@@ -44,8 +53,9 @@ def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(see
             moment = start + hour * HOUR
             if moment < now and (one.until is None or micros(moment) < one.until):
                 key = (f"{moment:%Y-%m}", one.table)
-                saved[key] += one.saved_per_query * one.queries_per_day / 24
-                sure[key] += one.saved_per_query * one.queries_per_day / 24 * one.checked
+                amount = one.saved_per_query * one.queries_per_day / 24 * share(one, hour)
+                saved[key] += amount
+                sure[key] += amount * one.checked
     found = monthly_savings(accounts, now)
     keys = [(row.month, row.table) for row in found]
     assert keys == sorted(relayouts.keys() | saved.keys())

@@ -210,12 +210,31 @@ def test_a_saving_that_does_not_last_is_credited_for_as_long_as_it_does() -> Non
     assert left.saving_low == pytest.approx(lasts.saving_low / 30)
     assert left.saving_core_seconds == pytest.approx(lasts.saving_core_seconds / 30)
     assert "so they save 3% of what they would if they stayed" in left.reasons[0]
-    assert left.assumptions["lasting"] == fades.to_json()
+    assert left.assumptions["lasting"] == fades.to_json() | {"credited": 1.0}
     assert "lasting" not in lasts.assumptions
     half = decide([dataclasses.replace(proposal, credited=0.5, lasting=fades.times(0.5))])[0]
-    assert half.assumptions["lasting"] == fades.to_json(), "told as multiples of what is credited"
+    assert half.assumptions["lasting"] == fades.times(0.5).to_json() | {"credited": 0.5}
     grows = decide([dataclasses.replace(proposal, lasting=Lasting((0.0,), (5.0,)))])[0]
     assert grows.saving_low == pytest.approx(lasts.saving_low), "no more is credited than was proved"
+    assert grows.assumptions["lasting"]["shares"] == [1.0], "nor is the promise held to more"
+    assert "move on" not in grows.reasons[0]
+    over = decide([dataclasses.replace(proposal, lasting=Lasting((0.0,), (0.0,)))])[0]
+    assert (over.cause, "ask for none of these rows" in over.reasons[0]) == ("not_worth_it", True)
+    passed = decide([dataclasses.replace(proposal, lasting=dataclasses.replace(fades, since=1.0))])[0]
+    assert passed.saving_low == pytest.approx(lasts.saving_low / 120), "a day of the two has passed"
+
+
+def test_partitions_pay_together_for_no_more_than_was_promised() -> None:
+    """Ten, each of which half of all queries ask for tomorrow: of the promise there is one."""
+    surely = judge(PLAN, 1e9, 1e9).saving_low
+    costs = CostModel(base=0.15 * surely, per_feature=1e-9, per_written_file=1e-9)
+    parts = tuple(PartitionWork(f"day={i}", 0.1, (1 + i) * 1e9, lasting=Lasting((0.0,), (0.5,))) for i in range(10))
+    work = RelayoutWork(sum(part.bytes for part in parts), 3)
+    proposal = Proposal(PLAN, work, work.bytes, partitions=parts, lasting=Lasting((0.0,), (5.0,)))
+    decision, chosen = decide([proposal], GateSettings(costs=costs))
+    assert decision.approved
+    assert chosen is not None
+    assert chosen.plan.partitions == ("day=0", "day=1"), "the cheapest two bring all of it"
 
 
 def test_a_table_waits_for_new_data_by_what_the_first_days_save() -> None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.model.approval import Request
 from zorder_pipeline.model.choices import APPROVAL_DAYS
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.records import Preview
 
@@ -42,12 +44,14 @@ class Part:
         cost: core-seconds.
         saving: what it saves at least, in core-seconds over the horizon.
         credited: share of the plan's promise that it brings, 0 to 1.
+        lasting: what that share comes to as queries move on to newer data; None where none does.
     """
 
     key: str
     cost: float
     saving: float
     credited: float = 1.0
+    lasting: Lasting | None = None
 
 
 @dataclass(frozen=True)
@@ -86,5 +90,18 @@ class Judgement:
     @property
     def credited(self) -> float:
         """Share of the plan's promise that is to be had tonight, 0 to 1."""
-        chosen = (part for part in self.parts if self.partitions is None or part.key in self.partitions)
-        return min(1.0, sum(part.credited for part in chosen))
+        return min(1.0, sum(part.credited for part in self._chosen))
+
+    @property
+    def said(self) -> dict[str, Any]:
+        """The gate's figures, as the ledger keeps them: of what lasts, of the partitions that the budget chose."""
+        said, lasting = self.decision.to_json(), [part.lasting for part in self._chosen if part.lasting is not None]
+        assumed = said["assumptions"]
+        if lasting and "horizon_days" in assumed:
+            told = Lasting.together(lasting).foretold(self.credited, assumed["horizon_days"])
+            said["assumptions"] = {**assumed, "lasting": told}
+        return said
+
+    @property
+    def _chosen(self) -> list[Part]:
+        return [part for part in self.parts if self.partitions is None or part.key in self.partitions]

@@ -137,6 +137,7 @@ class Weighing:
                 decision.cost_core_seconds * size / total,
                 decision.saving_low * saving[values] / brought,
                 credits[values],
+                lasting.get(values),
             )
             for values, size in sizes.items()
         ) or (Part("", decision.cost_core_seconds, decision.saving_low, 0.0),)
@@ -154,7 +155,9 @@ class Weighing:
         if not known:
             return {}
         if not columns:
-            return {values: known[""].times(share) for values, share in self._by_bytes(plan, would).items()}
+            return {
+                values: known[""].times(share) for values, share in self._by_bytes(plan, would).items() if "" in known
+            }  # the table may have had partitions when it was learned
         nothing = next(iter(known.values())).times(0.0)
         return {values: known.get(partition_key(columns, values), nothing) for values in would.partitions}
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +14,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.features.following import Following, following
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.layout.virtual_files import files_read
+from zorder_pipeline.layout.virtual_files import times_asked
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
@@ -26,10 +29,14 @@ from .paging import as_stored, page_estimator, pages_of
 __all__ = ["Apportioning"]
 
 Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
 Blocks = npt.NDArray[np.int32]
 
 AHEAD = (0, 1, 2, 3, 5, 8, 12, 17, 24, 33, 64)
-"""Days after that of the newest query on which it is told what is left of a saving."""
+"""Days from now on which it is told what is left of a saving."""
+LARGEST = 8
+"""Values of a column that are looked at for the newest."""
+SECONDS = 86_400
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,7 +62,7 @@ class Apportioning:
         Args:
             block: file of each sampled row afterwards.
         """
-        if not self.analysis.snapshot.partition_columns and len(self._asked) == 1:
+        if not self.analysis.snapshot.partition_columns and not self._asking.days:
             return candidate
         spec, whole = candidate.spec, self._by_files.told(block, candidate.spec is None)
         if spec is None or any(name not in self.analysis.sample.columns for name in spec.columns):
@@ -73,17 +80,16 @@ class Apportioning:
     @cached_property
     def _by_files(self) -> _Saving:
         sample, schema = self.analysis.sample, self.analysis.snapshot.schema
-        asking = [Estimator.build(sample.arrays, schema, boxes, sample.rows) for boxes in self._asked]
-        return _Saving(*self._members, self.unseen.times, asking, self._following.newest % 1, sample.file)
+        estimator = Estimator.build(sample.arrays, schema, self._asking.boxes, sample.rows)
+        return _Saving(*self._members, self._asking, estimator, sample.file)
 
     @cached_property
     def _by_pages(self) -> _Saving:
-        asking = [page_estimator(self.analysis, boxes) for boxes in self._asked]
         now = pages_of(self.analysis, *as_stored(self.analysis))
-        return _Saving(*self._members, self.unseen.times, asking, self._following.newest % 1, now)
+        return _Saving(*self._members, self._asking, page_estimator(self.analysis, self._asking.boxes), now)
 
     @cached_property
-    def _members(self) -> tuple[list[str], npt.NDArray[np.int64]]:
+    def _members(self) -> tuple[list[str], Ints]:
         """Keys of the partitions, and the partition of each sampled row by its number among them."""
         snapshot = self.analysis.snapshot
         columns, values = snapshot.partition_columns, snapshot.files().partitions
@@ -94,40 +100,72 @@ class Apportioning:
         return names.tolist(), number.ravel()[self.analysis.sample.file]
 
     @cached_property
-    def _asked(self) -> list[Sequence[Boxes]]:
-        """The boxes as they were asked for, and where queries move on as they would be on each day of `AHEAD`."""
-        queries, moving = self.analysis.queries, self._following
+    def _asking(self) -> _Asking:
+        """What is asked as it was logged, and where queries move on as it would be on the days of `AHEAD`."""
+        moving = self._following
+        logged = _Asking(tuple(self.boxes), self.unseen.times[None, :])
         if not moving.moving:
-            return [self.boxes]
-        times = [query.timestamp for query in queries]
-        asked: list[int | None] = [None] * len(self.boxes)
+            return logged
+        # the table's newest data tell how far queries have moved on since the log ends, but for those of the future
+        now = min(moving.data, time.time() / SECONDS)
+        since = max(0, math.floor(now) - math.floor(moving.newest))
+        days = sorted({0, *(since + ahead for ahead in AHEAD)})
+        asked = Counter(self._logged)
+        now_asked = [boxes for boxes, _, _ in asked]
+        later = [
+            [boxes if day is None else moving.boxes(boxes, template, day, ahead) for boxes, template, day in asked]
+            for ahead in days
+        ]
+        if all(then == now_asked for then in later):
+            return logged
+        places = {one: i for i, one in enumerate(dict.fromkeys(one for then in (now_asked, *later) for one in then))}
+        times = np.zeros((1 + len(days), len(places)))
+        for row, then in zip(times, (now_asked, *later), strict=True):
+            np.add.at(row, [places[one] for one in then], list(asked.values()))
+        # what is asked on a day is asked around its noon
+        noons = np.array(days) + 0.5 - moving.newest % 1
+        return _Asking(tuple(places), times, tuple(noons.tolist()), float(since))
+
+    @property
+    def _logged(self) -> list[tuple[Boxes, str, int | None]]:
+        """What each unseen query asks for, its template, and the day on which it was asked, where that is known."""
+        queries, found = self.analysis.queries, []
         for query, statement in zip(self.unseen.queries.tolist(), self.unseen.which.tolist(), strict=True):
-            asked[statement] = times[query]
-        templates = [query.template for query in self.unseen.each(queries)]
-
-        def after(ahead: int) -> list[Boxes]:
-            return [
-                boxes if moment is None else moving.boxes(boxes, template, moment // DAY, ahead)
-                for boxes, template, moment in zip(self.boxes, templates, asked, strict=True)
-            ]
-
-        later = [after(ahead) for ahead in AHEAD]
-        return [self.boxes, *later] if any(boxes != list(self.boxes) for boxes in later) else [self.boxes]
+            one = queries[query]
+            day = None if one.timestamp is None else one.timestamp // DAY
+            found.append((self.boxes[statement], one.template, day))
+        return found
 
     @cached_property
     def _following(self) -> Following:
         analysis = self.analysis
-        return following(analysis.queries, analysis.boxes, analysis.snapshot.schema, self._newest)
+        return following(analysis.queries, analysis.boxes, analysis.snapshot.schema, self._largest)
 
     @property
-    def _newest(self) -> dict[str, Value]:
-        """The largest value of each column, where that is known."""
+    def _largest(self) -> dict[str, list[Value]]:
+        """The largest values of each column, the largest first, as far as they are known."""
         columns = self.analysis.snapshot.files().zone_map().columns
         return {
-            name: np.max(zones.high[zones.known]).item() if zones.high.dtype != object else max(zones.high[zones.known])
+            name: sorted(set(zones.high[zones.known].tolist()), reverse=True)[:LARGEST]
             for name, zones in columns.items()
-            if zones.known.any()
         }
+
+
+@dataclass(frozen=True, eq=False)
+class _Asking:
+    """What is asked, as logged and on later days.
+
+    Attributes:
+        boxes: each thing that is asked for, once.
+        times: how often it is, as logged and on each of the days, shape (1 + days, boxes).
+        days: from the newest query on; empty where no query moves on.
+        since: how many of them have passed.
+    """
+
+    boxes: Sequence[Boxes]
+    times: Floats
+    days: tuple[float, ...] = ()
+    since: float = 0.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,17 +175,15 @@ class _Saving:
     Attributes:
         names: keys of the partitions.
         member: partition of each sampled row, by its number among them.
-        times: how often each statement was asked.
-        asking: the statements as they were asked, and as they would be on each day of `AHEAD` where they move on.
-        hour: part of its day that had passed when the newest query was asked, 0 to 1.
+        asking: what is asked.
+        estimator: of its boxes.
         now: file or page of each sampled row now.
     """
 
     names: Sequence[str]
-    member: npt.NDArray[np.int64]
-    times: Floats
-    asking: Sequence[Estimator]
-    hour: float
+    member: Ints
+    asking: _Asking
+    estimator: Estimator
     now: Blocks
 
     def told(self, then: Blocks, merged: bool) -> tuple[dict[str, float], dict[str, Lasting]]:
@@ -160,36 +196,33 @@ class _Saving:
         Returns:
             An empty mapping where all is one partition, or nothing is saved; and one where no query moves on.
         """
-        before, *earlier = self._read_now
-        saved = before if merged else np.maximum(0.0, before - self._read(self.asking[0], then))
-        if not saved.any():
-            saved, merged = before, True
-        total = float(saved.sum())
+        read = self._read_now
+        saved = read if merged else np.maximum(0.0, read - self._read(then))
+        if not saved[0].any():
+            saved = read
+        total = float(saved[0].sum())
         if not total:
             return {}, {}
-        whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved / total).tolist(), strict=True))
-        if not earlier:
+        whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved[0] / total).tolist(), strict=True))
+        if not self.asking.days:
             return whole, {}
-        later = np.array([
-            first if merged else np.maximum(0.0, first - self._read(asking, then))
-            for first, asking in zip(earlier, self.asking[1:], strict=True)
-        ])  # fmt: skip
-        # what is asked on a day is asked around its noon
-        noons = np.array(AHEAD) + 0.5 - self.hour
+        noons, since = np.array(self.asking.days), self.asking.since
         days = np.array([0.0, *noons[noons > 0]])
         lasting = {
-            name: Lasting(tuple(days.tolist()), tuple(np.interp(days, noons, part / total).tolist()))
-            for name, part in zip(self.names, later.T, strict=True)
+            name: Lasting(tuple(days.tolist()), tuple(np.interp(days, noons, part / total).tolist()), since)
+            for name, part in zip(self.names, saved[1:].T, strict=True)
             if part.any()
         }
         return whole, lasting or {"": Lasting((0.0,), (0.0,))}
 
     @cached_property
-    def _read_now(self) -> list[Floats]:
-        return [self._read(asking, self.now) for asking in self.asking]
+    def _read_now(self) -> Floats:
+        return self._read(self.now)
 
-    def _read(self, asking: Estimator, block: Blocks) -> Floats:
-        """Sampled rows that all queries read together, by partition."""
+    def _read(self, block: Blocks) -> Floats:
+        """Sampled rows that all queries read together, as logged and on each day, by partition."""
         places, number = np.unique(block, return_inverse=True)
-        asked = self.times @ files_read(asking, number.ravel().astype(np.int32), len(places))
-        return np.bincount(self.member, weights=asked[number.ravel()], minlength=len(self.names)).astype(np.float64)
+        asked = times_asked(self.estimator, number.ravel().astype(np.int32), len(places), self.asking.times)
+        pairs, rows = np.unique(number.ravel() * len(self.names) + self.member, return_counts=True)
+        file, member = np.divmod(pairs, len(self.names))
+        return np.stack([np.bincount(member, day[file] * rows, len(self.names)) for day in asked])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -242,19 +242,19 @@ def _kept(entry: Entry, model: CostModel) -> float | None:
     """Measured saving as a multiple of the promised one; None when it was not checked yet or next to nothing."""
     if not entry.measured_queries:
         return None
-    lasting = _lasting(entry)
+    credited = entry.credited_over(_measured_days(entry))
     if entry.measured_bytes is None or not entry.bytes_before:
-        measured = entry.measured_before - entry.measured_after
-        return kept_share(entry.promised * lasting, measured, entry.promised_before)
+        promised, measured = entry.promised_whole * credited, entry.measured_before - entry.measured_after
+        return kept_share(promised, measured, entry.promised_before)
     size = _by_pages(entry) or (entry.promised_bytes, entry.measured_bytes, entry.bytes_before)
     files = (entry.promised_files, entry.measured_files, entry.files_before)
     promised, measured, before = (model.saved(*each, entry.table_id) for each in zip(size, files, strict=True))
-    return kept_share(promised * entry.credited * lasting, measured, before)
+    return kept_share(promised * credited, measured, before)
 
 
-def _lasting(entry: Entry) -> float:
-    """Share of the promised saving that was foretold of the time in which it was measured."""
-    return entry.lasting(((entry.measured_until or 0) - asked_since(entry)) / DAY)
+def _measured_days(entry: Entry) -> float:
+    """Days over which it was measured, from the newest query that was logged when it was promised; else 0."""
+    return max(0.0, ((entry.measured_until or 0) - asked_since(entry)) / DAY)
 
 
 def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
@@ -270,15 +270,15 @@ def _pages_promised(entry: Entry) -> float | None:
 
 
 def _check(entry: Entry, broken: float | None, model: CostModel) -> PromiseCheck:
-    kept, lasting = _kept(entry, model), _lasting(entry)
+    kept, credited = _kept(entry, model), entry.credited_over(_measured_days(entry))
     factor = broken or float(entry.gate.get("assumptions", {}).get("broken_promise_factor", BROKEN))
     return PromiseCheck(
         table=entry.location,
         version=entry.version,
         committed_at=entry.committed_at,
         queries=entry.measured_queries,
-        promised=entry.promised * lasting,
-        promised_low=entry.promised_low * entry.credited * lasting,
+        promised=entry.promised_whole * credited,
+        promised_low=entry.promised_low * credited,
         measured=entry.measured_before - entry.measured_after if entry.measured_queries else None,
         kept=kept,
         broken=kept is not None and kept < 1 / factor,
@@ -290,17 +290,28 @@ def _check(entry: Entry, broken: float | None, model: CostModel) -> PromiseCheck
 
 
 def _account(entry: Entry, model: CostModel) -> Account:
-    checked = entry.measured_queries > 0
+    checked, lasting = entry.measured_queries > 0, entry.lasting
+    so_far = entry.credited_over(_measured_days(entry)) if lasting is not None else 1.0
     pages, promised = _by_pages(entry), _pages_promised(entry)
-    size, files = (entry.promised_bytes if promised is None else promised), entry.promised_files
-    part = entry.credited * entry.lasting(entry.horizon_days)
-    size, files = size * part, files * part
+    part = entry.credited if lasting is None else 1.0
+    size, files = (entry.promised_bytes if promised is None else promised) * part, entry.promised_files * part
+    if checked and so_far <= 0:  # more than was foretold: it goes on as it was measured
+        lasting, so_far = None, 1.0
     if checked and entry.measured_bytes is not None:
-        size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
+        size, files = (pages[1] if pages else entry.measured_bytes) / so_far, entry.measured_files / so_far
     elif (kept := _kept(entry, model)) is not None:
-        size, files = size * kept, entry.measured_files
-    saved = model.saved(size, files, entry.table_id)
+        size, files = size * kept, entry.measured_files / so_far
+    if lasting is not None:
+        lasting = replace(lasting, since=max(0.0, (entry.committed_at - asked_since(entry)) / DAY))
     assumed = entry.gate.get("assumptions", {})
-    rate = entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day)
-    cost, days = entry.cost_measured, entry.horizon_days
-    return Account(entry.location, entry.committed_at, cost, saved, rate, days, checked, entry.ended_at)
+    return Account(
+        entry.location,
+        entry.committed_at,
+        entry.cost_measured,
+        model.saved(size, files, entry.table_id),
+        entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day),
+        entry.horizon_days,
+        checked,
+        entry.ended_at,
+        lasting,
+    )

@@ -136,7 +136,7 @@ def carry_out(
             return _done_before(decision, tried, dry_run)
         return _told(judged, judged.preview.version, dry_run)
     would = preview(snapshot, plan, where=where, full=full)
-    said = decision.to_json()
+    said = judged.said
     books: Booking | None = None
     if state is not None:
         books = Booking(state, snapshot, plan, would, said, judged.credited, settings.verify, settings.progress)

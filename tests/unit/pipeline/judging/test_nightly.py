@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement, share_budget
 from zorder_pipeline.pipeline.judging.judgements import Part
@@ -57,3 +60,17 @@ def test_what_no_night_has_room_for_is_told_so(parts: list[tuple[str, float, flo
 def test_without_a_budget_everything_is_done() -> None:
     (found,) = share_budget([judged("worth_it", ("", 2.0, 900.0))], None)
     assert found.outcome == "approved"
+
+
+def test_what_is_booked_of_some_partitions_is_what_lasts_of_them() -> None:
+    old, new = (Lasting((0.0, 1.0), shares) for shares in ((0.8, 0.0), (0.0, 0.4)))
+    parts = (Part("d=1", 1.0, 1.0, 0.75, old), Part("d=2", 1.0, 1.0, 0.0, new))
+    decision = Decision(APPROVE, "worth_it", ("worth it",), assumptions={"horizon_days": 30.0, "lasting": {}})
+    both = replace(judged("worth_it"), parts=parts, decision=decision)
+    assert both.said["assumptions"]["lasting"] == Lasting.together([old, new]).to_json() | {"credited": 0.75}
+    newest = replace(both, partitions=("d=2",))
+    told = newest.said["assumptions"]["lasting"]
+    assert (newest.credited, told) == (0.0, new.to_json() | {"credited": 0.0})
+    assert Lasting.promised(told, newest.credited) == new, "asked for from tomorrow on: that was promised"
+    assert both.decision.assumptions["lasting"] == {}, "the decision itself stays"
+    assert "lasting" not in judged("worth_it", ("", 1.0, 1.0)).said["assumptions"]

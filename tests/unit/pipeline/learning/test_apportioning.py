@@ -45,13 +45,13 @@ def asked(day: int, value: int) -> Boxes:
     return ((Range("d", "date", (Interval(day, day),)), Range("v", "bigint", (Interval(value, value),))),)
 
 
-def apportioning(lag: int | None, partitioned: bool, hour: float = 0.25) -> tuple[Apportioning, list[int]]:
+def apportioning(lag: int | None, partitioned: bool, until: int = TODAY) -> tuple[Apportioning, list[int]]:
     """Queries of a week that ask for a value of the day so long ago, or of one and the same day without a lag; and the
     days that the unseen ones, of the last three days, ask for.
     """
-    days = np.repeat(np.arange(TODAY - 6, TODAY + 1), 8)
+    days = np.repeat(np.arange(until - 6, until + 1), 8)
     values = np.random.default_rng(4).integers(0, 64, len(days)).tolist()
-    moments = [int((day + hour * (i % 8 + 1) / 8) * DAY) for i, day in enumerate(days.tolist())]
+    moments = [int((day + 0.25 * (i % 8 + 1) / 8) * DAY) for i, day in enumerate(days.tolist())]
     wanted = [TODAY - 2 if lag is None else day - lag for day in days.tolist()]
     boxes = [asked(day, value) for day, value in zip(wanted, values, strict=True)]
     columns = (Column("d", "date", partition=partitioned), Column("v", "bigint"))
@@ -125,11 +125,42 @@ def test_who_stays_saves_as_long_as_anyone_asks() -> None:
         assert sum(told.partitions.values()) == pytest.approx(float(partitioned))
 
 
-def test_queries_that_have_moved_on_by_now_save_nothing() -> None:
-    apportioned, _ = apportioning(0, True, hour=0.99)
-    object.__setattr__(apportioned._following, "newest", TODAY + 1.5)
+def test_a_log_that_ended_before_the_data_is_told_of_from_the_data_on() -> None:
+    """The newest query asks for its own day, three days before the last that the table has."""
+    apportioned, _ = apportioning(0, True, until=TODAY - 3)
     told = apportioned.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
-    assert told.lasting == {"": Lasting((0.0,), (0.0,))}
+    whole = Lasting.together(list(told.lasting.values()))
+    at = dict(zip(whole.days, whole.shares, strict=True))
+    assert (whole.since, at[3.25] > 0, at[4.25]) == (3.0, True, 0.0)
+    assert whole.over(30) < whole.over(30, since=0.0)
+    assert told.lasting[f"d={TODAY}"].shares[0] == 0.0
+
+
+def test_a_statement_that_is_asked_again_is_told_by_the_days_of_its_queries() -> None:
+    """Each value of a day is asked for on three days: then two thirds of them are left, and one third."""
+    days = [day for day in range(TODAY - 5, TODAY + 1) for _ in range(3 * 8)]
+    wanted = [day - i % 3 for i, day in enumerate(days)]
+    values = [(7 * i + day) % 64 for i, day in zip([i // 3 % 8 for i in range(len(days))], wanted, strict=True)]
+    base, _ = apportioning(0, True)
+    boxes = [asked(day, value) for day, value in zip(wanted, values, strict=True)]
+    moments = [int((day + 0.25) * DAY) for day in days]
+    queries = tuple(LoggedQuery("t", And(()), template="a", timestamp=moment) for moment in moments)
+    analysis: Any = SimpleNamespace(**{**vars(base.analysis), "boxes": boxes, "queries": queries})
+    number = {box: i for i, box in enumerate(dict.fromkeys(boxes))}
+    unseen = Asked.of(np.arange(72, len(days)), np.array([number[box] for box in boxes]))
+    assert len(unseen.statements) < len(unseen.queries)
+    each = Asked.of(np.arange(72, len(days)), np.arange(len(days)))
+    candidate = Candidate(ANOTHER, SPEC, EACH // FILES, Promise())
+    told, alone = (
+        Apportioning(analysis, one, one.each(boxes)).shared_out(candidate, laid_out()) for one in (unseen, each)
+    )
+    assert told.partitions == pytest.approx(alone.partitions)
+    assert told.lasting.keys() == alone.lasting.keys()
+    for name, lasting in told.lasting.items():
+        assert lasting.shares == pytest.approx(alone.lasting[name].shares)
+    whole = Lasting.together(list(told.lasting.values()))
+    at = dict(zip(whole.days, whole.shares, strict=True))
+    assert [at[day + 0.25] for day in range(4)] == pytest.approx([1.0, 2 / 3, 1 / 3, 0.0], abs=0.12)
 
 
 def test_what_is_told_of_a_time_is_its_mean() -> None:
@@ -140,6 +171,8 @@ def test_what_is_told_of_a_time_is_its_mean() -> None:
     assert (lasting.over(0), lasting.over(-1)) == (1.0, 1.0)
     assert math.isclose(lasting.times(2).over(3), 2 * lasting.over(3))
     for wrong in ({"days": [], "shares": []}, {"days": [1], "shares": [1]}, {"days": [0, 0], "shares": [1, 1]},
-                  {"days": [0], "shares": [1, 2]}):  # fmt: skip
+                  {"days": [0], "shares": [1, 2]}, {"days": [0, math.nan], "shares": [1, 1]}):  # fmt: skip
         with pytest.raises(ValueError, match="ascend"):
-            Lasting.from_json(wrong)
+            Lasting.from_json(wrong | {"since": 0})
+        assert Lasting.promised(wrong | {"since": 0, "credited": 1.0}, 1.0) is None
+    assert Lasting.promised({"credited": "a"}, 1.0) is None

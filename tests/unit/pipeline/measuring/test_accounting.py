@@ -13,6 +13,7 @@ from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, wideni
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.accounting import _check
@@ -69,6 +70,45 @@ def test_a_promise_is_broken_by_the_factor_that_it_was_decided_with() -> None:
     generous = Entry(**{**ENTRY, "measured_files": 10.0, "gate": {"assumptions": {"broken_promise_factor": 5.0}}})
     assert [_check(entry, None, COSTS).broken for entry in (quarter, generous)] == [True, False]
     assert _check(generous, 1.5, COSTS).broken, "what is asked for goes first"
+
+
+FADING = {"days": [0.0, 2.0], "shares": [1.0, 0.0], "since": 0.0}
+
+
+def fading(days: float, **others: Any) -> Entry:
+    """A relayout whose saving was foretold to be over after two days, measured so many days after its log."""
+    gate = {"assumptions": {"lasting": {**FADING, "credited": 1.0}, "horizon_days": 30.0}}
+    watermark = 40 * DAY
+    given = {"committed_at": watermark + DAY // 2, "log_watermark": watermark, "gate": gate}
+    return Entry(**{**ENTRY, **given, "measured_until": watermark + int(days * DAY), **others})
+
+
+def test_a_promise_is_held_to_what_was_foretold_of_the_time_that_it_is_measured_over() -> None:
+    for days, left in ((-1.0, 1.0), (1.0, 0.75), (2.0, 0.5), (20.0, 0.05)):
+        measured = {"measured_files": 40.0 * left, "measured_bytes": 5e5 * left}
+        check = _check(fading(days, **measured), 1.5, COSTS)
+        assert (check.kept, check.broken) == (pytest.approx(1.0), False), days
+        assert check.promised == pytest.approx(0.0005 * left)
+    rows = {"measured_bytes": None, "promised_after": 0.1, "measured_before": 0.5, "measured_after": 0.3}
+    assert _check(fading(2.0, **rows), 1.5, COSTS).kept == pytest.approx(1.0), "by rows, too"
+    part = fading(2.0, credited=0.5, measured_files=10.0, measured_bytes=1.25e5)
+    assert _check(part, 1.5, COSTS).kept == pytest.approx(1.0), "of a bin that was all that was done"
+
+
+def test_savings_are_booked_while_queries_ask_for_what_was_laid_out() -> None:
+    """Half a day after the log three quarters are left, and one and a half days later nothing."""
+    whole = COSTS.saved(5e5, 40.0, "id")
+    foretold = accounting._account(fading(0.0, measured_queries=0, measured_until=None), COSTS)
+    assert foretold.saved(0.0, 1.5) == pytest.approx(whole * 1.5 * 0.75 / 2)
+    assert foretold.saved(1.5, 30.0) == pytest.approx(0.0)
+    so_far = accounting._account(fading(2.0, measured_files=10.0, measured_bytes=1.25e5), COSTS)
+    assert so_far.saved(0.0, 30.0) == pytest.approx(foretold.saved(0.0, 30.0) / 2), "half of it was kept"
+    more = {"days": [0.0], "shares": [0.0], "since": 0.0, "credited": 1.0}
+    gate = {"assumptions": {"lasting": more, "horizon_days": 30.0}}
+    unforeseen = accounting._account(fading(2.0, measured_files=10.0, measured_bytes=0.0, gate=gate), COSTS)
+    assert unforeseen.saved(0.0, 2.0) == pytest.approx(2 * COSTS.saved(0.0, 10.0, "id"))
+    broken = fading(2.0, gate={"assumptions": {"lasting": {"days": "x"}, "horizon_days": 30.0}})
+    assert broken.credited_over(30.0) == 1.0, "a note that is none is as good as none"
 
 
 def test_of_a_part_of_the_promise_that_part_has_to_be_kept() -> None:
@@ -174,9 +214,6 @@ def books(monkeypatch: pytest.MonkeyPatch) -> Books:
     }.items():  # fmt: skip
         monkeypatch.setattr(accounting, name, value)
     return found
-
-
-DAY = 86_400_000_000
 
 
 def asked_on(day: int) -> list[LoggedQuery]:
