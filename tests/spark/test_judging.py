@@ -506,6 +506,23 @@ def test_a_rollback_is_remembered_until_a_person_says_so(spark: SparkSession, tm
 
 
 @pytest.mark.slow
+def test_a_restore_to_a_moment_before_the_replaced_version_is_remembered(spark: SparkSession, tmp_path: Path) -> None:
+    """Nobody saw it, as that commit is not among those that are looked at, and the next night rewrote the table."""
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    (first,) = spark.sql(f"DESCRIBE HISTORY delta.`{path}`").collect()
+    for number in range(2):
+        rows = spark.range(4_000 + number, 4_001 + number).selectExpr("id", "1 AS k", "1 AS v", "0L AS p")
+        rows.write.format("delta").mode("append").save(path)
+    plan = promising(spark, path)
+    assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).version == 3
+    spark.sql(f"RESTORE TABLE delta.`{path}` TO TIMESTAMP AS OF '{first['timestamp']}'").collect()
+    pipeline.check_promises(spark, state, path, [])
+    (entry,) = Ledger(spark, state).entries()
+    assert entry.ended_at is not None
+    assert pipeline.judge_table(spark, path, plan, gate=BUSY, state=state).decision.cause == "rolled_back"
+
+
+@pytest.mark.slow
 def test_a_rejected_change_is_not_asked_for_again_and_one_that_waits_is_not_forgotten(
     spark: SparkSession, tmp_path: Path
 ) -> None:

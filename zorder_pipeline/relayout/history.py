@@ -113,7 +113,7 @@ def restored(row: Row, commits: Sequence[Row]) -> int | None:
     """The version that a RESTORE brought back; None for another commit, and where that cannot be told.
 
     Args:
-        commits: the table's history, for a RESTORE to a moment.
+        commits: the table's history, for a RESTORE to a moment; of one before the first of these, the version before.
     """
     if row["operation"] != "RESTORE":
         return None
@@ -124,7 +124,8 @@ def restored(row: Row, commits: Sequence[Row]) -> int | None:
         moment = datetime.fromisoformat(asked.get("timestamp") or "").replace(tzinfo=None)
     except ValueError:
         return None
-    return max((int(one["version"]) for one in commits if one["timestamp"] <= moment), default=None)
+    before = min(int(one["version"]) for one in commits) - 1
+    return max((int(one["version"]) for one in commits if one["timestamp"] <= moment), default=before)
 
 
 def moment_of(row: Row) -> int:

@@ -56,6 +56,14 @@ def test_a_restore_from_before_our_newest_relayout_took_it_back(commits: list[An
     assert (None if found is None else found.version) == by
 
 
+def test_a_restore_to_a_moment_before_what_is_looked_at_took_it_back() -> None:
+    """Nights look at the history since the version that the newest relayout replaced; last week's is before that."""
+    week = commit(12, "RESTORE", timestamp="2026-01-01 03:30:00.0")
+    found = taken_back([week, ours(11), commit(10, "WRITE")])
+    assert found is not None
+    assert found.version == 12
+
+
 def test_it_says_who_did_it_and_when() -> None:
     found = taken_back(history(commit(1, "WRITE"), ours(2), BACK))
     assert found is not None

@@ -136,7 +136,7 @@ def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken(others: dict[st
 def commit(version: int, operation: str, label: str | None = None, /, **others: Any) -> Any:
     return {
         "version": version, "operation": operation, "userMetadata": label, "operationParameters": others,
-        "operationMetrics": others, "timestamp": datetime.fromtimestamp(version, UTC),
+        "operationMetrics": others, "timestamp": datetime.fromtimestamp(version),
     }  # fmt: skip
 
 
@@ -148,6 +148,7 @@ ZORDER = commit(3, "OPTIMIZE", numRemovedBytes="900000000")
     [
         ([commit(2, "WRITE")], 0, None),
         ([commit(2, "RESTORE", version="0")], 0, 2),
+        ([commit(2, "RESTORE", timestamp="1969-12-24 00:00:00")], 0, 2),  # before all that is looked at
         ([commit(2, "RESTORE", version="1")], 0, None),
         ([commit(2, "RESTORE", version="0"), commit(3, "RESTORE", version="1")], 0, None),
         ([commit(2, "WRITE"), ZORDER], 40, 3),
