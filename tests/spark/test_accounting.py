@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from deltalake import DeltaTable
 from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
@@ -15,6 +16,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring.accounting import trust
+from zorder_pipeline.state.ledger import Ledger
 
 HOUR = 3_600_000_000
 START = int(datetime(2026, 1, 1, tzinfo=UTC).timestamp() * 1e6)
@@ -108,6 +110,44 @@ def test_savings_rest_on_what_was_measured(spark: SparkSession, relaid: tuple[st
     assert saved[0] > 0
     money = books.to_json()["months"][0]
     assert money["money"] == pytest.approx(money["net"] / 3600 * 0.5)
+
+
+@pytest.mark.slow
+def test_a_table_that_is_written_anew_or_made_anew_saves_no_more_by_what_was_laid_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """An overwrite ends a relayout also where the table was laid out again since; a new table is another one."""
+    path, state = f"{tmp_path}/t", f"{tmp_path}/state"
+    rows = spark.range(4_000).selectExpr("id", "pmod(hash(id, 1), 10000) AS part").repartition(2)
+
+    def ended() -> list[bool]:
+        return [entry.ended_at is not None for entry in Ledger(spark, state).entries()]
+
+    def laid_out() -> Plan:
+        settings = pipeline.LearnSettings(target_file_rows=1000)
+        plan = pipeline.layout_by_hand(spark, path, {"part": 3}, settings=settings)
+        assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+        return plan
+
+    rows.write.format("delta").save(path)
+    laid_out()
+    rows.write.format("delta").mode("overwrite").save(path)
+    laid_out()
+    pipeline.check_promises(spark, state, path, [])
+    assert ended() == [True, False]
+    DeltaTable(path).optimize.compact()  # by delta-rs, which tells no bytes
+    pipeline.check_promises(spark, state, path, [])
+    assert ended() == [True, True]
+    old = laid_out()
+    before = [entry.ended_at for entry in Ledger(spark, state).entries()]
+    rows.createOrReplaceTempView("rows_of_it")
+    spark.sql(f"CREATE OR REPLACE TABLE delta.`{path}` USING delta AS SELECT * FROM rows_of_it").collect()
+    assert laid_out().table_id != old.table_id
+    pipeline.check_promises(spark, state, path, [])
+    assert ended() == [True, True, True, False]
+    entries = Ledger(spark, state).entries()
+    assert [entry.ended_at for entry in entries][:2] == before[:2], "what had ended before stays as it was noted"
+    assert entries[2].committed_at < (entries[2].ended_at or 0) < entries[3].committed_at
 
 
 @pytest.mark.slow

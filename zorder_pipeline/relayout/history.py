@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,7 +16,17 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 __all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
-__all__ += ["history_of", "is_ours", "labelled_by_us", "layout_written", "made_as", "moment_of", "newest_relayout"]
+__all__ += [
+    "bytes_removed",
+    "commits_after",
+    "history_of",
+    "is_ours",
+    "labelled_by_us",
+    "layout_written",
+    "made_as",
+    "moment_of",
+    "newest_relayout",
+]
 __all__ += ["restored", "rewrote", "run_of", "taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
@@ -31,6 +42,14 @@ LOOKED_AT = 60
 """Newest commits that are looked at where the state does not say where to begin."""
 TIMES = 2
 """Relayouts that another job must have undone before it is named."""
+REWRITES = ("DELETE", "MERGE", "OPTIMIZE", "REORG", "UPDATE")
+"""Operations that may take files out of a table."""
+REMOVED_BYTES = ("numRemovedBytes", "numTargetBytesRemoved")
+REMOVED = (
+    *("numRemovedFiles", "numTargetFilesRemoved", "num_removed_files", "numFilesRemoved"),
+    *("numDeletionVectorsAdded", "numTargetDeletionVectorsAdded"),
+)
+"""Metrics of what a commit took out of a table, by Delta and by delta-rs."""
 STILL = 0.5
 """Share of the rows of a relayout that must still lie by its layout for it not to be undone."""
 
@@ -40,6 +59,15 @@ def history_of(snapshot: TableSnapshot, limit: int | None = None) -> list[Row]:
     newest = "" if limit is None else f" LIMIT {limit}"
     found = snapshot.spark.sql(f"DESCRIBE HISTORY {sql_name(snapshot.location)}{newest}").collect()
     return sorted(found, key=lambda row: -int(row["version"]))
+
+
+def commits_after(snapshot: TableSnapshot, version: int) -> list[Row]:
+    """The table's commits after a version up to that of the snapshot, newest first."""
+    limit = snapshot.version - version
+    found = history_of(snapshot, limit) if limit > 0 else []
+    if found and (late := int(found[0]["version"]) - snapshot.version) > 0:  # they came since it was opened
+        found = history_of(snapshot, limit + 2 * late + LOOKED_AT)
+    return [row for row in found if version < int(row["version"]) <= snapshot.version]
 
 
 def told_with(spark: SparkSession, label: str) -> str:
@@ -71,6 +99,18 @@ def layout_written(row: Row) -> str:
 def rewrote(row: Row) -> bool:
     """Whether a commit is a rewrite of ours: the session may have set our label for another's commit, too."""
     return is_ours(row) and (row["operation"] == "OPTIMIZE" or bool(layout_written(row)))
+
+
+def bytes_removed(row: Row) -> float:
+    """Bytes of the files that a commit took out of the table; infinite where it took some, and does not say how many.
+
+    Rows that a deletion vector hides are taken out, too.
+    """
+    told, asked = row["operationMetrics"] or {}, row["operationParameters"] or {}
+    if size := max(float(told.get(name) or 0) for name in REMOVED_BYTES):
+        return size
+    some = any(float(told.get(name) or 0) > 0 for name in REMOVED)
+    return math.inf if some or (not told and (row["operation"] in REWRITES or asked.get("mode") == "Overwrite")) else 0
 
 
 def run_of(row: Row) -> str:

@@ -57,6 +57,12 @@ class PublicSnapshot(TableSnapshot):
             )
         raise AttributeError(name)
 
+    @property
+    def created_at(self) -> int:
+        """When the table was made, microseconds since 1970 UTC; 0 where it does not say."""
+        created = self.detail["createdAt"]
+        return 0 if created is None else int(created.timestamp() * 1e6)
+
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""

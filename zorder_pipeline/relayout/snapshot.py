@@ -70,6 +70,12 @@ class TableSnapshot:
         self.partition_columns: tuple[str, ...] = tuple(items(metadata.partitionColumns()))
         self.struct: StructType = StructType.fromJson(json.loads(metadata.schemaString()))
 
+    @property
+    def created_at(self) -> int:
+        """When the table was made, microseconds since 1970 UTC; 0 where it does not say."""
+        created = self.jsnapshot.metadata().createdTime()
+        return int(created.get()) * 1000 if created.isDefined() else 0
+
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
         """Every leaf column, in schema order."""

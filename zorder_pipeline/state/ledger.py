@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Entry", "Ledger"]
 
-SCHEMA_VERSION = 6
+SCHEMA_VERSION = 7
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_location STRING", "layout_id STRING", "version BIGINT"),
     *("committed_at TIMESTAMP", "relayout_date DATE", "files_removed BIGINT", "files_added BIGINT"),
@@ -34,8 +34,9 @@ COLUMNS = (
     *("cost_expected DOUBLE", "cost_low DOUBLE", "cost_high DOUBLE", "cost_measured DOUBLE"),
     *("measured_at TIMESTAMP", "measured_queries BIGINT", "measured_before DOUBLE", "measured_after DOUBLE"),
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
-    # since versions 3, 4, 5 and 6
+    # since versions 3, 4, 5, 6 and 7
     *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE", "measured_until BIGINT"),
+    "looked_until BIGINT",
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -59,7 +60,9 @@ class Entry:
         measured_page_bytes: saved per query by readers that skip by pages; None where unknown.
         measured_until: when the newest of those queries was asked, microseconds since 1970 UTC; None where unknown.
         gate: the gate's figures; empty when it was not asked.
-        ended_at: when a RESTORE or another's OPTIMIZE undid it, microseconds since 1970 UTC; None while it stands.
+        ended_at: when a RESTORE or another's rewrite undid it, microseconds since 1970 UTC; None while it stands.
+        looked_until: version up to which the table's history tells nothing new of that, for it and earlier ones; None
+            where nobody noted one.
     """
 
     table_id: str
@@ -102,6 +105,7 @@ class Entry:
     page_bytes_before: float | None = None
     measured_page_bytes: float | None = None
     measured_until: int | None = None
+    looked_until: int | None = None
 
     @property
     def promised(self) -> float:
@@ -204,6 +208,28 @@ class Ledger:
         self.table.update(
             {"table_id": table_id, "version": version}, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)}
         )
+
+    def replaced(self, location: str, table_id: str, moment: int) -> None:
+        """Note that relayouts of tables that were there before a table at its place count no more.
+
+        One that was moved elsewhere, and relaid there, is left alone.
+
+        Args:
+            moment: when the table was made, microseconds since 1970 UTC.
+        """
+        from pyspark.sql import functions as F
+
+        rows = self.table.read().where(F.col("table_id") != table_id)
+        place = F.max_by("table_location", "committed_at").alias("place")
+        newest, standing = F.max(F.unix_micros("committed_at")), F.count_if(F.isnull("ended_at"))
+        others = rows.groupBy("table_id").agg(place, newest.alias("newest"), standing.alias("standing"))
+        for other in others.where((F.col("place") == location) & (F.col("standing") > 0)).collect():
+            ended = datetime.fromtimestamp(max(moment, other["newest"]) / 1e6, UTC)
+            self.table.update({"table_id": other["table_id"], "ended_at": None}, {"ended_at": ended})
+
+    def looked(self, table_id: str, version: int, until: int) -> None:
+        """Note up to which version the table's history was looked at for what undid a relayout, or one before it."""
+        self.table.update({"table_id": table_id, "version": version}, {"looked_until": until})
 
     def entries(
         self, table_id: str | None = None, newest: int | None = None, credited: float | None = None
@@ -327,4 +353,5 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         page_bytes_before=promise.get("page_bytes_before"),
         measured_page_bytes=row["measured_page_bytes_saved"],
         measured_until=row["measured_until"],
+        looked_until=row["looked_until"],
     )

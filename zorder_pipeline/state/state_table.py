@@ -94,11 +94,11 @@ class StateTable:
         insist(self.path, add)  # two may make the table at the same time
 
     def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
-        """Set ``values`` in the rows whose columns equal ``key``."""
+        """Set ``values`` in the rows whose columns equal ``key``; by None those are meant that have no value there."""
         self._upgrade()
         changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
         changes.append(f"schema_version = {self.version}")
-        condition = " AND ".join(f"{name} = {self._sql(name, value)}" for name, value in key.items())
+        condition = " AND ".join(f"{name} <=> {self._sql(name, value)}" for name, value in key.items())
         statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}"
         insist(self.path, lambda: self.spark.sql(statement).collect())  # another row of the same file may be changed
 

@@ -16,7 +16,7 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.costs import cost_model
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
-from zorder_pipeline.relayout.snapshot import AUTO, open_table
+from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.unrecorded import record_late
 from zorder_pipeline.state.ledger import Entry, Ledger
 
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from zorder_pipeline.pictures import KeptPromise
 
-__all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "savings", "trust"]
+__all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "note_undone", "savings"]
+__all__ += ["trust"]
 
 FORGOTTEN = 2.0
 """Horizons after its own that a broken promise still counts in `trust`: by then its weight is an eighth."""
@@ -139,7 +140,7 @@ def check_promises(
     Each relayout is measured at the version that it replaced and at the one that it made, exactly as
     `zorder_pipeline.pipeline.evaluate` does, so that what was appended since does not count for or against it. A
     version that Delta's log does not hold any more is left as it was measured before. Which of them were undone since,
-    by a RESTORE or another's OPTIMIZE, is noted, too.
+    by a RESTORE or what another wrote anew, is noted, too, and that a table that lay there before is no more.
 
     Args:
         table: path or catalog name.
@@ -171,6 +172,12 @@ def check_promises(
             ledger.measured(now.table_id, entry.version, found)
     model = cost_model(spark, state)
     return [_check(entry, broken, model) for entry in _known(ledger, now.table_id, version, every)]
+
+
+def note_undone(now: TableSnapshot, state: str) -> None:
+    """Note in the state which relayouts were undone of a table that is not looked at any further."""
+    ledger = Ledger(now.spark, state)
+    note_ends(now, ledger, _known(ledger, now.table_id, version=None, every=False))
 
 
 def _known(ledger: Ledger, table_id: str, version: int | None, every: bool) -> list[Entry]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.relayout.history import STILL, history_of, is_ours, moment_of, restored
+from zorder_pipeline.relayout.history import STILL, bytes_removed, commits_after, is_ours, moment_of, restored
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.ledger import Entry, Ledger
 
@@ -17,28 +18,55 @@ if TYPE_CHECKING:
 __all__ = ["ended_at", "note_ends"]
 
 LARGE = 0.25
-"""An OPTIMIZE of fewer of a relayout's bytes has not undone it, whatever it compressed them to."""
+"""Share of a relayout's bytes that others must have taken out between two commits of ours for that to be looked at."""
+MANY = 500
+"""Commits that are not worth to be read a second time."""
 
 
 def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]) -> None:
-    """Note in the state which of a table's relayouts were undone since, by a RESTORE or another's OPTIMIZE."""
+    """Note in the state which of a table's relayouts were undone since, by a RESTORE or what another wrote anew.
+
+    So are all of a table that was there before. Each commit is looked at once where that takes long: of a table that a
+    stream writes, a month has 40,000.
+    """
+    if len(entries) < 2:  # a table that was made anew is relaid for the first time, or never yet
+        ledger.replaced(snapshot.location, snapshot.table_id, snapshot.created_at)
     standing = [entry for entry in entries if entry.ended_at is None and entry.version < snapshot.version]
     if not standing:
         return
-    since = min(entry.replaced_version for entry in standing)
-    commits = history_of(snapshot, snapshot.version - since + 1)
+    looked, known = _looked(snapshot, entries)
+    since = {entry.version: looked if entry.version <= known else entry.replaced_version for entry in standing}
+    commits = commits_after(snapshot, min(since.values()))
+    if any(row["operation"] == "RESTORE" for row in commits):  # to a moment that is before them, perhaps
+        since = {entry.version: entry.replaced_version for entry in standing}
+        commits = commits_after(snapshot, min(since.values()))
+    opened = set[int]()
 
     @cache
     def left(version: int, layout: str) -> int | None:
         try:
-            files = snapshot.at(version).files()
+            if version < snapshot.version:
+                opened.add(version)
+            files = (snapshot.at(version) if version < snapshot.version else snapshot).files()
         except TableError:  # Delta's log does not hold it any more
             return None
         return int(files.rows[files.lies_by(layout)].sum())
 
     for entry in standing:
-        if (moment := ended_at(entry, commits, left)) is not None:
+        later = [row for row in commits if int(row["version"]) > since[entry.version]]
+        if (moment := ended_at(entry, later, left)) is not None:
             ledger.ended(entry.table_id, entry.version, moment)
+    if opened or len(commits) > MANY:
+        ledger.looked(entries[-1].table_id, entries[-1].version, snapshot.version)
+
+
+def _looked(snapshot: TableSnapshot, entries: Sequence[Entry]) -> tuple[int, int]:
+    """Up to which version the history was looked at before, and the newest relayout that was known then; -1 if never.
+
+    A version that is not there yet is of a table that was put back since.
+    """
+    told = ((entry.looked_until, entry.version) for entry in entries if entry.looked_until is not None)
+    return max((pair for pair in told if pair[0] <= snapshot.version), default=(-1, -1))
 
 
 def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], int | None]) -> int | None:
@@ -49,16 +77,30 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
         left: rows that lie by a layout at a version; None where that is not known.
     """
     end: Row | None = None
+    theirs: list[Row] = []  # what took files out since our last commit: by each the fewer rows lie by a layout
+    before: Row | None = None
+
+    def gone(row: Row) -> bool:
+        rows = left(int(row["version"]), entry.layout_id)
+        return rows is not None and rows < STILL * entry.rows
+
+    def ended_by_them(looked: bool) -> Row | None:
+        if before is None or not (looked or sum(map(bytes_removed, theirs)) >= LARGE * entry.bytes_rewritten):
+            return None
+        return theirs[min(bisect_left(theirs, True, key=gone), len(theirs) - 1)] if theirs and gone(before) else None
+
     for row in reversed(commits):
-        version, to = int(row["version"]), restored(row, commits)
-        if version <= entry.version:
+        if int(row["version"]) <= entry.version:
             continue
-        if to is not None and to <= entry.replaced_version:
-            end = end or row
-        elif to is not None and end is not None and entry.version <= to < int(end["version"]):
-            end = None  # the RESTORE was taken back itself
-        elif end is None and row["operation"] == "OPTIMIZE" and not is_ours(row) and entry.layout_id:
-            removed = float((row["operationMetrics"] or {}).get("numRemovedBytes", 0))
-            rows = left(version, entry.layout_id) if removed >= LARGE * entry.bytes_rewritten else None
-            end = row if rows is not None and rows < STILL * entry.rows else None
+        to = restored(row, commits)
+        if to is not None or is_ours(row):
+            end, theirs = end or ended_by_them(looked=False), []
+            if to is not None and to <= entry.replaced_version:
+                end = end or row
+            elif to is not None and end is not None and entry.version <= to < int(end["version"]):
+                end = None  # the RESTORE was taken back itself
+        elif entry.layout_id and bytes_removed(row):
+            theirs.append(row)
+        before = row
+    end = end or ended_by_them(looked=True)  # the newest files are known
     return None if end is None else moment_of(end)

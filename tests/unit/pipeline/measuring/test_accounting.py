@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from zorder_pipeline.gate.accounts import Account, Kept, monthly_savings, widening
@@ -17,7 +18,8 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.accounting import _check
-from zorder_pipeline.pipeline.measuring.undoing import ended_at
+from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
+from zorder_pipeline.relayout import history
 from zorder_pipeline.state.ledger import Entry
 
 COSTS = CostModel(scan=10.0, per_opened_file=0.1)
@@ -134,13 +136,15 @@ def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken(others: dict[st
 
 
 def commit(version: int, operation: str, label: str | None = None, /, **others: Any) -> Any:
+    metrics = {name: told for name, told in others.items() if name.startswith("num")}
     return {
         "version": version, "operation": operation, "userMetadata": label, "operationParameters": others,
-        "operationMetrics": others, "timestamp": datetime.fromtimestamp(version),
+        "operationMetrics": metrics, "timestamp": datetime.fromtimestamp(version),
     }  # fmt: skip
 
 
 ZORDER = commit(3, "OPTIMIZE", numRemovedBytes="900000000")
+OURS = commit(9, "OPTIMIZE", "zorder layout a again", numRemovedBytes="900000000")
 
 
 @pytest.mark.parametrize(
@@ -154,7 +158,18 @@ ZORDER = commit(3, "OPTIMIZE", numRemovedBytes="900000000")
         ([commit(2, "WRITE"), ZORDER], 40, 3),
         ([commit(2, "WRITE"), ZORDER], 60, None),
         ([commit(2, "WRITE"), ZORDER], None, None),
-        ([commit(2, "OPTIMIZE", numRemovedBytes="1000")], 0, None),
+        ([commit(2, "OPTIMIZE", numRemovedBytes="1000"), OURS], 0, None),
+        (
+            [*(commit(i, "OPTIMIZE", numRemovedBytes="90000000") for i in (2, 3, 4)), OURS],
+            0,
+            2,
+        ),  # partition by partition
+        ([commit(2, "WRITE", numRemovedBytes="900000000"), OURS], 0, 2),  # an overwrite, though it was relaid since
+        ([commit(2, "WRITE", mode="Overwrite"), OURS], 40, 2),
+        ([commit(2, "MERGE", numTargetBytesRemoved="900000000")], 40, 2),
+        ([commit(2, "DELETE", numDeletionVectorsAdded="1")], 40, 2),
+        ([commit(2, "OPTIMIZE", numFilesRemoved="1")], 40, 2),  # delta-rs tells no bytes
+        ([commit(2, "WRITE", mode="Append"), commit(3, "SET TBLPROPERTIES")], 40, None),
         ([commit(2, "OPTIMIZE", "zorder layout b run", numRemovedBytes="900000000")], 0, None),
     ],
 )
@@ -162,6 +177,117 @@ def test_a_saving_ends_where_the_relayout_was_undone(later: list[Any], left: int
     entry = Entry(**{**ENTRY, "rows": 100})
     found = ended_at(entry, [*reversed(later), commit(1, "OPTIMIZE", "zorder layout a run")], lambda *_: left)
     assert found == (None if end is None else end * 1_000_000)
+
+
+class Past:
+    """A table with a history, and the state's ledger.
+
+    Attributes:
+        commits: oldest first.
+        read, opened: versions of commits that were read, and of the table that were opened.
+        counts: rows that lie by the layout from a version on.
+        others: what was asked of tables that were there before.
+    """
+
+    table_id, location, created_at = "id", "t", 7
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.commits = [commit(0, "WRITE"), commit(1, "OPTIMIZE", "zorder layout a run")]
+        self.read, self.opened, self.counts = list[int](), list[int](), {0: 100}
+        self.entries = [Entry(**{**ENTRY, "rows": 100})]
+        self.others = list[tuple[Any, ...]]()
+        monkeypatch.setattr(history, "history_of", self.newest)
+
+    @property
+    def version(self) -> int:
+        return int(self.commits[-1]["version"])
+
+    def newest(self, _: object, limit: int) -> list[Any]:
+        self.read += [int(row["version"]) for row in self.commits[-limit:]]
+        return self.commits[: -limit - 1 : -1]
+
+    def at(self, version: int) -> Any:
+        self.opened.append(version)
+        return self._files(version)
+
+    def files(self) -> Any:
+        return self._files(self.version).files()
+
+    def _files(self, version: int) -> Any:
+        rows = self.counts[max(since for since in self.counts if since <= version)]
+        found = SimpleNamespace(rows=np.array([rows, 5]), lies_by=lambda _: np.array([True, False]))
+        return SimpleNamespace(files=lambda: found)
+
+    def ended(self, _: str, version: int, moment: int) -> None:
+        self.entries = [replace(one, ended_at=moment) if one.version == version else one for one in self.entries]
+
+    def looked(self, _: str, version: int, until: int) -> None:
+        self.entries = [replace(one, looked_until=until) if one.version == version else one for one in self.entries]
+
+    def replaced(self, *asked: Any) -> None:
+        self.others.append(asked)
+
+    def night(self, *commits: Any, stream: int = 0) -> list[int | None]:
+        """What is noted of each relayout once these came, and before them so many small ones of a stream."""
+        for one in [*(commit(0, "STREAMING UPDATE", numAddedFiles="1") for _ in range(stream)), *commits]:
+            moved = {"version": self.version + 1, "timestamp": datetime.fromtimestamp(self.version + 1)}
+            self.commits.append({**one, **moved})
+        self.read, self.opened = [], []
+        note_ends(self, self, self.entries)  # type: ignore[arg-type]
+        return [one.ended_at and one.ended_at // 1_000_000 for one in self.entries]
+
+
+@pytest.fixture
+def past(monkeypatch: pytest.MonkeyPatch) -> Past:
+    return Past(monkeypatch)
+
+
+def test_each_commit_of_a_streamed_table_is_looked_at_once(past: Past) -> None:
+    """A month of it has 40,000, and each night read all since the first relayout that is still credited."""
+    assert past.night(stream=3_000) == [None]
+    assert len(past.read) == 3_001
+    for _ in range(3):
+        assert past.night(stream=1_400) == [None]
+        assert len(past.read) == 1_400
+    past.counts[past.version + 701] = 40
+    here = past.version
+    assert past.night(*[commit(0, "STREAMING UPDATE")] * 700, ZORDER, *[commit(0, "STREAMING UPDATE")] * 700) == [
+        here + 701
+    ]
+    assert len(past.read) == 1_401
+    assert len(past.opened) == 1
+
+
+def test_a_relayout_that_came_since_is_looked_at_from_its_own_version_on(past: Past) -> None:
+    past.night(stream=1_000)
+    past.commits.append(commit(past.version + 1, "OPTIMIZE", "zorder layout a again"))
+    new = Entry(**{**ENTRY, "version": past.version, "replaced_version": past.version - 1, "rows": 30})
+    past.entries.append(new)
+    past.counts[past.version + 1] = 20
+    assert past.night(commit(0, "WRITE", mode="Overwrite")) == [past.version, None]
+    past.counts[past.version + 1] = 0
+    first = past.version
+    assert past.night(commit(0, "WRITE", mode="Overwrite")) == [first, first + 1]
+
+
+def test_a_restore_to_a_moment_long_ago_is_seen_on_a_night_that_reads_the_newest_commits(past: Past) -> None:
+    past.night(stream=1_000)
+    back = commit(0, "RESTORE", timestamp=str(datetime.fromtimestamp(0.5)))
+    assert past.night(back, stream=5) == [past.version]
+
+
+def test_a_month_of_rewrites_by_others_opens_each_version_once(past: Past) -> None:
+    """They take files out each day, we lay those out each night: half of the rows lie by the layout at any time."""
+    for _ in range(3):
+        past.night(commit(0, "MERGE", numTargetBytesRemoved="900000000"), {**OURS})
+        assert past.opened == [past.version - 1]
+
+
+def test_only_of_a_table_with_few_relayouts_it_is_asked_what_was_there_before(past: Past) -> None:
+    past.night()
+    past.entries *= 2
+    past.night()
+    assert past.others == [("t", "id", 7)]
 
 
 def test_an_undone_relayout_is_credited_until_then() -> None:
