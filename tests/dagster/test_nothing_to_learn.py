@@ -14,10 +14,12 @@ from deltalake import write_deltalake
 
 from tests.dagster.conftest import statements, write_log
 from tests.json_page import json_printed
+from zorder_pipeline import pipeline
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.run import run_tables
 from zorder_pipeline.cli.runs import _told
 from zorder_pipeline.config import load_config
+from zorder_pipeline.state.ledger import Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -39,14 +41,16 @@ tables:
 def test_tables_that_are_empty_renamed_or_liquid_are_left_alone_with_the_reason(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    rng = np.random.default_rng(2)
-    none = pa.table({name: pa.array([], pa.int64()) for name in ("day", "sent", "part")})
-    write_deltalake(tmp_path / "emptied", none)
-    write_deltalake(tmp_path / "renamed", pa.table({"other": [1, 2, 3]}))
-    liquid = f"{tmp_path}/liquid"
-    spark.sql(f"CREATE TABLE delta.`{liquid}` (day BIGINT, sent BIGINT, part BIGINT) USING delta CLUSTER BY (sent)")
+    rng, places = np.random.default_rng(2), {name: f"{tmp_path}/{name}" for name in ("emptied", "liquid")}
     rows = spark.range(0, 16000, 1, 16).selectExpr("id % 1000 day", "id % 1000 sent", "pmod(xxhash64(id), 1000) part")
-    rows.write.format("delta").mode("append").save(liquid)
+    for place in places.values():
+        rows.write.format("delta").save(place)
+        plan = pipeline.layout_by_hand(spark, place, {"part": 3})
+        assert pipeline.apply(spark, place, plan, force=True, state=f"{tmp_path}/state").decision == "applied"
+        spark.sql(f"DELETE FROM delta.`{place}`")
+    write_deltalake(tmp_path / "renamed", pa.table({"other": [1, 2, 3]}))
+    spark.sql(f"ALTER TABLE delta.`{places['liquid']}` CLUSTER BY (sent)")
+    rows.write.format("delta").mode("append").save(places["liquid"])
     asked = [statements(name, count, rng) for name, count in (("emptied", 30), ("renamed", 30), ("liquid", 60))]
     write_log(tmp_path / "log.jsonl", [line for lines in asked for line in lines])
     (tmp_path / "tables.yaml").write_text(CONFIG)
@@ -54,6 +58,8 @@ def test_tables_that_are_empty_renamed_or_liquid_are_left_alone_with_the_reason(
     with DagsterInstance.ephemeral() as instance:
         emptied, renamed, advised = run_tables(config, instance=instance)
         metrics = open_metrics(instance, config)
+    entries = Ledger(spark, config.state).entries()
+    assert [entry.ended_at is not None for entry in entries] == [True, True], "what was laid out saves no more"
     assert (emptied.decision, renamed.decision) == ("nothing_to_do", "not_asked"), (emptied.reasons, renamed.reasons)
     assert emptied.reasons[0].endswith("emptied is empty; there is nothing to lay out; the table stays as it is")
     (why,) = renamed.reasons
@@ -68,7 +74,7 @@ def test_tables_that_are_empty_renamed_or_liquid_are_left_alone_with_the_reason(
     assert any(reason.startswith("ALTER TABLE delta.`file:") for reason in advised.reasons), advised.reasons
     outcomes = {o.table: _told(o) for o in (emptied, renamed, advised)}
     told = json_printed("run", json.dumps({"tables": outcomes}))["tables"]
-    assert (told["emptied"]["cause"], told["emptied"]["version"]) == ("nothing_new", 0)
+    assert (told["emptied"]["cause"], told["emptied"]["version"]) == ("nothing_new", 2)
     assert (told["renamed"]["statements"], told["renamed"]["scans_of_the_table"]) == (120, 30)
     assert told["liquid"]["cause"] == "unsupported"
     for table, decision in (("emptied", "nothing_to_do"), ("renamed", "not_asked"), ("liquid", "declined")):

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetExecutionContext, AssetIn, AssetObservation, AssetsDefinition, Output
 
 from zorder_pipeline.errors import NothingToLearnError
+from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -18,6 +19,7 @@ from .settings import learn_settings, redact_key
 if TYPE_CHECKING:
     from zorder_pipeline.features.select import Analysis
     from zorder_pipeline.model.triage import TableTriage
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["correlation_graph", "feature_candidates"]
 
@@ -63,9 +65,11 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
             scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
             if not scans and not any(query.usable for query in queries):
                 _nothing_asked(context, shelf, log, queries)
+                _books_kept(context, shelf, snapshot)
                 return
             try:
                 if snapshot.unsupported() is not None:
+                    _books_kept(context, shelf, snapshot)
                     _advised(
                         context, shelf, pipeline.advise(zorder_spark.session, table.table, snapshot, log, table.name)
                     )
@@ -79,6 +83,7 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
                 why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()
                 facts = _emptiness(snapshot.version) if empty else _asked(log, len(queries))
                 _skipped(context, shelf, why, facts)
+                _books_kept(context, shelf, snapshot)
                 return
             found = AnalysedTable.of(analysis)
             facts = {
@@ -106,6 +111,16 @@ def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, 
     if not queries and log.unmatched:
         why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
     _skipped(context, shelf, why, _asked(log, len(queries)))
+
+
+def _books_kept(context: AssetExecutionContext, shelf: Shelf, snapshot: "TableSnapshot") -> None:
+    """Note which relayouts of a table were undone that no later stage looks at tonight: none of them would be, else."""
+    from zorder_pipeline import pipeline
+
+    try:
+        pipeline.note_undone(snapshot, shelf.config.state)
+    except Exception as error:  # the books are no reason for a night to fail
+        context.log.warning(f"{shelf.table.name}: the books could not be kept: {reason_of(error)}")
 
 
 def _advised(context: AssetExecutionContext, shelf: Shelf, found: "TableTriage") -> None:

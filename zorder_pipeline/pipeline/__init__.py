@@ -29,7 +29,7 @@ from .logs import (
     redact_key,
     stored_log,
 )
-from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, savings
+from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, note_undone, savings
 from .measuring.first_look import advise, triage
 from .measuring.measure import evaluate, inspect
 from .reading.recording import record
@@ -87,6 +87,7 @@ __all__ = [
     "lift_stop",
     "names_in_state",
     "names_of",
+    "note_undone",
     "present_plan",
     "purge",
     "record",
