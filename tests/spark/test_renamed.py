@@ -111,7 +111,7 @@ def test_nights_go_on_after_a_rename(spark: SparkSession, tmp_path: Path, monkey
     assert not any("given up" in note for note in kept.notes)
     written(spark, path, 1_500, "piece", 20_000)
     # Delta's history has forgotten the rename, and the state has not
-    monkeypatch.setattr(renames, "history_of", lambda _: [])
+    monkeypatch.setattr(renames, "_commits_about_names", lambda _: [])
     later = open_table(spark, path)
     asked = ingest([logged(tmp_path / "b.jsonl", "piece", days=10)], {later.location: (later, ("t",))})
     plan, done = night(spark, path, asked, state)

@@ -40,6 +40,8 @@ MAINTENANCE = ("VACUUM START", "VACUUM END", "COMPUTE STATS")
 """Operations that change neither data nor layout."""
 LOOKED_AT = 60
 """Newest commits that are looked at where the state does not say where to begin."""
+LONG = 1_000
+"""Commits that take so long to be read that what the state tells is taken instead, where it does."""
 TIMES = 2
 """Relayouts that another job must have undone before it is named."""
 REWRITES = ("DELETE", "MERGE", "OPTIMIZE", "REORG", "UPDATE")
@@ -206,15 +208,16 @@ def taken_back(commits: Sequence[Row]) -> TakenBack | None:
     return TakenBack(bins[0], int(gone["version"]), moment_of(gone), who)
 
 
-def undone_by(snapshot: TableSnapshot, since: Callable[[], int | None] = lambda: None) -> str | None:
+def undone_by(snapshot: TableSnapshot, known: Callable[[], tuple[int | None, int]] = lambda: (None, 0)) -> str | None:
     """A sentence that names the job which keeps undoing our layouts, or None.
 
     That is: at least twice another OPTIMIZE (auto-compaction is one) came after a relayout of ours, and less than half
     of the rows lie by one now that our largest wrote. Answering each with a rewrite would go on for ever.
 
     Args:
-        since: a version from which on the history is looked at, besides the newest commits, which may all be of one
-            hour where a stream writes; None where nobody knows one. It is asked only where the history is.
+        known: a version from which on the history is looked at, besides the newest commits, which may all be of one
+            hour where a stream writes; None where nobody knows one. And rows that the largest relayout since then
+            wrote: where half of them lie by one, a long history is not looked at. Asked only where the history is.
     """
     files = snapshot.files()
     ours, rows = int(files.rows[~files.lies_by("")].sum()), int(files.rows.sum())
@@ -223,8 +226,11 @@ def undone_by(snapshot: TableSnapshot, since: Callable[[], int | None] = lambda:
     undone: list[Row] = []
     relaid = False
     written: dict[str, int] = {}
-    first = since()
-    for row in reversed(history_of(snapshot, max(LOOKED_AT, 0 if first is None else snapshot.version - first + 1))):
+    first, largest = known()
+    newer = 0 if first is None else snapshot.version - first + 1
+    if newer > LONG and largest and ours >= STILL * min(rows, largest):
+        return None
+    for row in reversed(history_of(snapshot, max(LOOKED_AT, newer))):
         if is_ours(row):
             relaid = True
             written[run_of(row)] = written.get(run_of(row), 0) + _rows_written(row)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.model.schema import TableSchema
 
-from .history import history_of, restored
+from .history import commits_after, restored
 from .leaves import Leaf
 from .snapshot import TableSnapshot
 
@@ -25,6 +25,8 @@ RENAME, ADD = "RENAME COLUMN", "ADD COLUMNS"
 REPLACED = re.compile(r"(CREATE OR )?REPLACE TABLE|CLONE")
 GIVEN = re.compile(r"col-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 """Physical name of a column that the table got under column mapping; one that was there before keeps its first name."""
+_told: dict[tuple[str, str], tuple[int, list[Row]]] = {}
+"""Per table and place, up to which version this process has read the history, and the commits that tell of names."""
 
 
 def with_former_names(snapshot: TableSnapshot) -> TableSchema:
@@ -35,8 +37,21 @@ def with_former_names(snapshot: TableSnapshot) -> TableSchema:
     """
     if snapshot.properties.get(MAPPING, "none") == "none" or all(x.physical == x.path for x in snapshot.leaves):
         return snapshot.schema
-    commits = [row for row in history_of(snapshot) if int(row["version"]) <= snapshot.version]
-    return TableSchema(snapshot.schema.columns, former_names(snapshot.leaves, commits))
+    return TableSchema(snapshot.schema.columns, former_names(snapshot.leaves, _commits_about_names(snapshot)))
+
+
+def _commits_about_names(snapshot: TableSnapshot) -> list[Row]:
+    """Commits of a table's history that tell of names, newest first; each is read once, of a stream there are many."""
+    key = snapshot.table_id, snapshot.location
+    until, known = _told.get(key, (-1, []))
+    if until < snapshot.version:
+        known = [row for row in commits_after(snapshot, until) if _is_about_names(row)] + known
+        _told[key] = snapshot.version, known
+    return [row for row in known if int(row["version"]) <= snapshot.version]
+
+
+def _is_about_names(row: Row) -> bool:
+    return row["operation"] in (RENAME, ADD, "RESTORE") or REPLACED.match(row["operation"]) is not None
 
 
 def former_names(leaves: Sequence[Leaf], commits: Sequence[Row]) -> tuple[tuple[str, str], ...]:

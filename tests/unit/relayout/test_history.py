@@ -72,13 +72,18 @@ def test_it_says_who_did_it_and_when() -> None:
 
 
 def sentence(
-    commits: str, share: float, monkeypatch: pytest.MonkeyPatch, auto: str = "false", since: int | None = None
+    commits: str,
+    share: float,
+    monkeypatch: pytest.MonkeyPatch,
+    auto: str = "false",
+    since: int | None = None,
+    largest: int = 0,
 ) -> str | None:
     """What is said of a history: O and C are a relayout of 100 rows and a compaction of ours, P is another's OPTIMIZE.
 
     Args:
         share: of the table's 100 rows that lie by a layout of ours now.
-        since: the version before the relayouts that the state knows of.
+        since, largest: the version before the relayouts that the state knows of, and rows of the largest.
     """
     made = [
         commit(i, "WRITE" if each == "W" else "OPTIMIZE", labels.get(each), auto=auto)
@@ -91,7 +96,7 @@ def sentence(
     ours = round(100 * share)
     files: Any = SimpleNamespace(rows=np.array([ours, 100 - ours]), lies_by=lambda _: np.array([False, True]))
     snapshot: Any = SimpleNamespace(version=len(made), files=lambda: files)
-    return undone_by(snapshot, lambda: since)
+    return undone_by(snapshot, lambda: (since, largest))
 
 
 @pytest.mark.parametrize(
@@ -138,3 +143,13 @@ def test_a_job_is_named_where_the_state_knows_only_what_came_after_it(monkeypatc
     """Nightly relayouts and a weekly OPTIMIZE: the newest relayouts never lie on both sides of two of them."""
     weeks = " ".join(["W O"] * 7 + ["P"] + ["W O"] * 7 + ["P"])
     assert sentence(weeks, 0.0, monkeypatch, since=24) == sentence(weeks, 0.0, monkeypatch) is not None
+
+
+def test_a_long_history_is_not_read_where_enough_stands_of_what_the_state_knows(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of a table that a stream writes, and of which hot partitions alone are laid out, each night read all of it."""
+    month = "O P O P " + "W " * 1_500
+    assert sentence(month, 0.3, monkeypatch, since=0, largest=100) is not None
+    assert sentence(month, 0.3, monkeypatch, since=0) is not None, "compactions alone: nothing is known"
+    assert sentence(month, 0.3, monkeypatch, since=0, largest=60) is None

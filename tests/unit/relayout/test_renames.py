@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from zorder_pipeline.model.schema import Column
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.relayout import renames
 from zorder_pipeline.relayout.leaves import Leaf
 from zorder_pipeline.relayout.renames import former_names, with_former_names
 
@@ -86,3 +87,26 @@ def test_a_column_from_before_column_mapping_tells_its_first_name_itself() -> No
 def test_nothing_is_looked_up_where_no_column_can_be_renamed() -> None:
     snapshot: Any = SimpleNamespace(properties={"delta.columnMapping.mode": "none"}, schema="its schema")
     assert with_former_names(snapshot) == "its schema"
+
+
+def test_a_process_reads_each_commit_once_for_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table with column mapping that a stream writes has 40,000 in a month, and a night opens it several times."""
+    commits, read = history(WRITE, rename("a", "b"), WRITE, rename("b", "c")), list[int]()
+
+    def after(snapshot: Any, version: int) -> Any:
+        found = [row for row in commits if version < row["version"] <= snapshot.version]
+        read.extend(row["version"] for row in found)
+        return found
+
+    monkeypatch.setattr(renames, "commits_after", after)
+
+    def former(version: int, name: str) -> dict[str, str]:
+        mapped, leaves = {"delta.columnMapping.mode": "name"}, [leaf(name)]
+        schema, place = TableSchema((leaves[0].column,)), {"table_id": "a table", "location": "a place"}
+        table: Any = SimpleNamespace(properties=mapped, leaves=leaves, schema=schema, version=version, **place)
+        return dict(with_former_names(table).former)
+
+    assert former(2, "b") == {"a": "b"}
+    assert former(3, "c") == {"a": "c", "b": "c"}
+    assert former(2, "b") == {"a": "b"}, "an earlier version, too"
+    assert read == [2, 1, 0, 3]

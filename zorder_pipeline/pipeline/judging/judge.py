@@ -72,7 +72,7 @@ def judge_table(
         record_late(snapshot, state)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs))
     gate = replace(gate, widening=trust(spark, state, snapshot.table_id, gate, now))
-    undone = undone_by(snapshot, lambda: _before_the_credited(snapshot, state, now.timestamp() * 1e6))
+    undone = undone_by(snapshot, lambda: _credited(snapshot, state, now.timestamp() * 1e6))
     weighing = Weighing(snapshot, gate, undone or "", where, full, verify)
     decision, picked, would = weighing.decided(plan)
     judged = Judgement(name or snapshot.location, table, snapshot.version, picked, decision, would)
@@ -107,10 +107,14 @@ def why_held(spark: SparkSession, state: str | None, rules: Rules | None = None)
     return hold.why if hold else None
 
 
-def _before_the_credited(snapshot: TableSnapshot, state: str | None, moment: float) -> int | None:
-    """The version before our relayouts whose saving is still credited; None without any in the state."""
+def _credited(snapshot: TableSnapshot, state: str | None, moment: float) -> tuple[int | None, int]:
+    """Of our relayouts whose saving is still credited the version before them, and rows that the largest one wrote.
+
+    None and 0 without any in the state.
+    """
     entries = Ledger(snapshot.spark, state).entries(snapshot.table_id, credited=moment) if state is not None else []
-    return min((entry.replaced_version for entry in entries), default=None)
+    first = min((entry.replaced_version for entry in entries), default=None)
+    return first, max((entry.rows for entry in entries if entry.layout_id), default=0)
 
 
 def _taken_back(snapshot: TableSnapshot, state: str | None) -> TakenBack | None:

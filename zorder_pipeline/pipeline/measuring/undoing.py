@@ -19,8 +19,8 @@ __all__ = ["ended_at", "note_ends"]
 
 LARGE = 0.25
 """Share of a relayout's bytes that others must have taken out between two commits of ours for that to be looked at."""
-MANY = 500
-"""Commits that are not worth to be read a second time."""
+MANY = 2_000
+"""Commits that take longer to be read again than to note that they were."""
 
 
 def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zorder_pipeline.relayout.history import history_of, is_ours
+from zorder_pipeline.relayout.history import commits_after, is_ours
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.relayout.verify import content_hash
 
@@ -60,7 +60,7 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
     def at(version: int) -> DataFrame:
         return spark.read.format("delta").option("versionAsOf", version).load(location)
 
-    between = [row for row in history_of(after) if int(row["version"]) > before.version]
+    between = commits_after(after, before.version)
     ours = sorted(int(row["version"]) for row in between if is_ours(row))
     alone = len(ours) == len(between) and after.version == max(ours, default=after.version)
     runs = [(before.version, ours[-1])] if alone and ours else [(version - 1, version) for version in ours]
