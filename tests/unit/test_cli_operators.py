@@ -24,6 +24,7 @@ from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
+from zorder_pipeline.gate.accounts import MonthlySaving
 from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
@@ -119,6 +120,17 @@ def test_costs_are_those_of_the_configuration_at_hand(
     assert asked == [f"{home}/state"] * 2
     monkeypatch.delenv("DAGSTER_HOME")
     assert "the state state does not exist" in refused("savings")
+
+
+def test_no_minus_stands_before_a_saving_of_nothing(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    check = PromiseCheck("t", 3, 10**15, 0, 0.5, 0.4, None, None, False, 0.1, None, None, None)
+    books = Savings((check,), (MonthlySaving("t", "2026-01", 1, 0.1, -0.2, 1.0),), 0.05)
+    monkeypatch.setattr(pipeline, "savings", lambda *_, **__: books)
+    costs.savings.main(["--state", str(tmp_path), "--price-per-core-hour", "0.05"], standalone_mode=False)
+    (told,) = (line for line in page.getvalue().splitlines() if "2026-01" in line)
+    assert [cell.strip() for cell in told.split("│")[3:-1]] == ["1", "0", "0", "100%", "+0", "+0.00"]
 
 
 def test_a_state_without_relayouts_is_told_in_a_sentence(

@@ -136,8 +136,8 @@ def savings(state: str | None, table: str | None, price: float, target: str | No
     money = ("money",) if price else ()
     rows = [
         (
-            *(row.table, row.month, f"{row.relayouts:,}", f"{row.cost:,.0f}", f"{row.saved:,.0f}"),
-            *(f"{row.checked:.0%}", f"{row.net:+,.0f}", *([f"{row.net / 3600 * price:+,.2f}"] if price else [])),
+            *(row.table, row.month, f"{row.relayouts:,}", f"{row.cost:,.0f}", f"{row.saved:z,.0f}"),
+            *(f"{row.checked:.0%}", f"{row.net:+z,.0f}", *([f"{row.net / 3600 * price:+z,.2f}"] if price else [])),
         )
         for row in books.months
     ]
