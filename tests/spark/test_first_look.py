@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from zorder_pipeline import pipeline
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.triage import TableTriage
+from zorder_pipeline.relayout.snapshot import open_table
 
 
 @pytest.fixture(scope="module")
@@ -117,3 +118,25 @@ def test_a_table_is_found_by_its_folder_and_counts_once_by_whatever_name(spark: 
     finally:
         spark.sql("DROP TABLE called_twice")
     assert (found.table, found.queries, found.problem) == (str(folder), 36, None)
+
+
+@pytest.mark.slow
+def test_of_a_state_tables_are_found_by_their_place_and_queries_count_once(spark: SparkSession, tmp_path: Path) -> None:
+    """Its queries go by the names of the configuration; beside the log that it has read each counted twice."""
+    folder, log, state = tmp_path / "moved", tmp_path / "log.jsonl", str(tmp_path / "state")
+    spark.range(1000).write.format("delta").save(str(folder))
+    asked = [{"statement": f"SELECT * FROM orders WHERE id = {i // 2}", "timestamp": f"2026-01-{1 + i % 9:02d}"}
+             for i in range(30)]  # fmt: skip
+    log.write_text("".join(json.dumps(line) + "\n" for line in asked))
+    tables = {"orders": (open_table(spark, str(folder)), ("orders",))}
+    pipeline.ingest_into(spark, state, [str(log)], tables)
+    (found,) = pipeline.triage(spark, state=state)
+    assert (found.location, found.queries, found.problem) == (f"file:{folder}", 30, None)
+    (found,) = pipeline.triage(spark, [str(log)], [str(folder)], state=state)
+    assert (found.queries, found.problem) == (30, None)
+    again = pipeline.triage(spark, [str(log)], state=state)
+    assert sum(one.queries for one in again if one.problem is None) == 30
+    more = [{"statement": "SELECT * FROM orders WHERE id = 1", "timestamp": "2026-02-01"}]
+    (tmp_path / "more.jsonl").write_text(json.dumps(more[0]) + "\n")
+    (found,) = pipeline.triage(spark, [str(tmp_path / "more.jsonl")], [str(folder)], state=state)
+    assert found.queries == 31

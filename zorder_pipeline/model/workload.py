@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zorder_pipeline.model.wording import counted
@@ -112,6 +112,18 @@ class QueryLog:
             quarantined=dict(quarantined),
             unmatched=dict(unmatched),
         )
+
+    def besides(self, other: QueryLog) -> QueryLog:
+        """This log without the queries that another one holds, too, as a state does that has read it."""
+        held = Counter((query.timestamp, query.fingerprint) for query in other.queries)
+        kept = []
+        for query in self.queries:
+            if held[key := (query.timestamp, query.fingerprint)]:
+                held[key] -= 1
+            else:
+                kept.append(query)
+        twice = min(self.used, len(self.queries) - len(kept))
+        return replace(self, queries=tuple(kept), lines=self.lines - twice, used=self.used - twice)
 
     def to_json(self) -> dict[str, Any]:
         """The object ``zorder ingest --json`` prints: N = U + I + Q, the reasons of I and Q, scans by table."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
 
 __all__ = ["Tables", "Unopened", "configured_sources", "configured_tables", "ingest", "ingest_into"]
-__all__ += ["names_and_schemas", "names_in_state", "names_of", "purge", "redact_key", "stored_log"]
+__all__ += ["names_and_schemas", "names_in_state", "names_of", "places_in_state", "purge", "redact_key", "stored_log"]
 
 
 @dataclass(frozen=True)
@@ -187,9 +187,14 @@ def stored_log(
     return LogStore(spark, state).load(tables, days)
 
 
+def places_in_state(spark: SparkSession, state: str) -> dict[str, str]:
+    """Where the configuration's tables lay when logs were last read into a state, as URI by name."""
+    return LogStore(spark, state).places()
+
+
 def names_in_state(spark: SparkSession, state: str, snapshot: TableSnapshot) -> list[str]:
     """What the state calls a table: the configuration's names of what lay there when logs were last read."""
-    return [name for name, place in LogStore(spark, state).places().items() if place == snapshot.location]
+    return [name for name, place in places_in_state(spark, state).items() if place == snapshot.location]
 
 
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:

@@ -72,7 +72,8 @@ def collect(
     say("reading the queries")
     stored = pipeline.stored_log(spark, state, names) if state is not None else QueryLog((), 0, 0)
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
-    log = QueryLog.merged([stored, fresh])
+    mine = replace(stored, queries=tuple(replace(query, table=snapshot.location) for query in stored.queries))
+    log = QueryLog.merged([mine.besides(fresh), fresh])
     every = [*names, snapshot.location]
     key = None if literals else pipeline.redact_key(spark, state)
     settings = replace(settings or LearnSettings(), redact_key=key)

@@ -22,7 +22,7 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline.learning.analysing import analyse
 from zorder_pipeline.pipeline.learning.learn import learn_layout_for
 from zorder_pipeline.pipeline.learning.sizes import query_bytes, sought_rows, target_rows
-from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, stored_log
+from zorder_pipeline.pipeline.logs import ingest, names_and_schemas, names_of, places_in_state, stored_log
 from zorder_pipeline.pipeline.reading.statistics import without_statistics
 from zorder_pipeline.pipeline.records import LearnSettings, LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
@@ -71,7 +71,9 @@ def triage(
     found = ingest(sources)
     stored = stored_log(spark, state) if state is not None else QueryLog((), 0, 0)
     everything = QueryLog.merged([found, stored])
-    names = list(tables) or [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
+    places = places_in_state(spark, state) if state is not None else {}
+    named = [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
+    names = list(tables) or [places.get(name, name) for name in named]
     opened: dict[str, TableSnapshot] = {}
     called: dict[str, list[str]] = {}  # what the log calls a table besides
     failed: list[TableTriage] = []
@@ -84,8 +86,11 @@ def triage(
             scans = len(everything.of_table([name]))
             failed.append(TableTriage(name, queries=scans, problem=result))
     progress(f"opened {len(opened)} of {len(opened) + len(failed)} tables")
+    for name, snapshot in opened.items():
+        called[name] += [configured for configured, place in places.items() if place == snapshot.location]
     known = {name: (snapshot, names_of(name, snapshot, called[name])) for name, snapshot in opened.items()}
-    typed = QueryLog.merged([ingest(sources, known), _renamed(stored, known)]) if known else everything
+    fresh = ingest(sources, known) if known else everything
+    typed = QueryLog.merged([fresh, _renamed(stored, known).besides(fresh)]) if known else everything
 
     def look(name: str) -> TableTriage:
         progress(f"looking at {name}")
