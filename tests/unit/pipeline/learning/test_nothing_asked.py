@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline.learning.nothing_asked import gone, why_nothing
 from zorder_pipeline.query_log.intake.ingest import ingest
 
@@ -30,6 +31,14 @@ def test_the_cause_is_told(tmp_path: Path, lines: list[str], told: str) -> None:
     sentence = why_nothing(log, log.of_table(["t"]))
     assert re.match(told, sentence), sentence
     assert ("--alias" in sentence) == ("--alias" in told or " u " in told)
+
+
+def test_what_a_state_keeps_no_more_is_not_said_to_read_no_table() -> None:
+    """Of a state the queries of one table are loaded: those of others, or that were purged, were used all the same."""
+    assert why_nothing(QueryLog((), 1_740, 1_700, {"SET": 40}), []) == (
+        "of the 1,700 that could be used none that is kept scans it: they ask for other tables, or zorder purge "
+        "deleted them"
+    )
 
 
 def test_lines_that_are_no_log_are_told(tmp_path: Path) -> None:
