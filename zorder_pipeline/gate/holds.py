@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, time, timedelta
+from datetime import UTC, datetime, time, timedelta
 
 from zorder_pipeline.model.zones import zone_of
 
@@ -42,7 +42,8 @@ class Blackout:
     def until(self, now: datetime) -> datetime | None:
         """When the window that ``now`` lies in ends; None when it lies in none.
 
-        The end is exclusive. Days on which the clock changes are as long as they are on the wall.
+        The end is exclusive. Days on which the clock changes are as long as they are on the wall, and a time that comes
+        twice begins the window when it comes first, and ends it when it comes last.
 
         Args:
             now: with a time zone.
@@ -54,13 +55,14 @@ class Blackout:
         True
         """
         local = now.astimezone(zone_of(self.time_zone))
-        today, clock = local.date(), local.timetz().replace(tzinfo=None)
         over_midnight = self.end <= self.start
-        if self._starts(today.weekday()) and clock >= self.start and (over_midnight or clock < self.end):
-            last = today + timedelta(days=1) if over_midnight else today
-            return datetime.combine(last, self.end, local.tzinfo)
-        if over_midnight and self._starts((today.weekday() - 1) % 7) and clock < self.end:
-            return datetime.combine(today, self.end, local.tzinfo)
+        for day in (local.date(), local.date() - timedelta(days=1))[: 1 + over_midnight]:
+            start = datetime.combine(day, self.start, local.tzinfo)
+            end = datetime.combine(day + timedelta(days=over_midnight), self.end, local.tzinfo).replace(fold=1)
+            # within a zone Python compares what is on the wall; only in another one when it is
+            on_the_wall = start <= local < end
+            if self._starts(day.weekday()) and (on_the_wall or start.astimezone(UTC) <= now < end.astimezone(UTC)):
+                return end
         return None
 
     def _starts(self, weekday: int) -> bool:

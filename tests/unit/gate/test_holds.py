@@ -33,6 +33,33 @@ def test_a_moment_lies_inside_exactly_when_the_wall_says_so(
         assert until.timetz().replace(tzinfo=None) == end
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "begins", "ends"),
+    [
+        (time(2, 30), time(5), "00:30", "04:00"),
+        (time(22), time(2, 30), "-", "01:30"),
+        (time(2, 15), time(2, 45), "00:15", "01:45"),
+    ],
+)
+def test_a_window_in_the_hour_that_comes_twice_has_no_hole(start: time, end: time, begins: str, ends: str) -> None:
+    """In Berlin 02:00 to 03:00 comes at 00:00 and at 01:00 UTC on that day."""
+    window = Blackout(start, end, time_zone="Europe/Berlin")
+    day = datetime(2026, 10, 25, tzinfo=UTC)
+    minutes = [day + timedelta(minutes=minute) for minute in range(6 * 60)]
+    inside = [f"{moment:%H:%M}" for moment in minutes if window.until(moment) is not None]
+    first = 0 if begins == "-" else 60 * int(begins[:2]) + int(begins[3:])
+    last = 60 * int(ends[:2]) + int(ends[3:])
+    assert inside == [f"{moment:%H:%M}" for moment in minutes[first:last]]
+
+
+def test_a_window_in_the_hour_that_is_left_out_begins_after_it() -> None:
+    """In Berlin 02:00 to 03:00 does not come on that day: 03:00 is at 01:00 UTC."""
+    window = Blackout(time(2, 30), time(5), time_zone="Europe/Berlin")
+    day = datetime(2026, 3, 29, tzinfo=UTC)
+    inside = [hour for hour in range(24) if window.until(day + timedelta(hours=hour, minutes=1)) is not None]
+    assert inside == [1, 2]
+
+
 def test_the_window_that_lasts_longest_is_named() -> None:
     windows = (Blackout(time(8), time(18)), Blackout(time(9), time(20), ("thu",), "Europe/Berlin"))
     thursday = datetime(2026, 1, 1, 10, tzinfo=UTC)
