@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, Output
 
+from zorder_pipeline.model.decision import assumptions_told
 from zorder_pipeline.model.plan import Plan
 
 from .approval import HOW
@@ -82,13 +83,12 @@ def _facts(judged: "Judgement") -> dict[str, Any]:
         ("saving", decision.saving_core_seconds, decision.saving_low, decision.saving_high),
         ("cost", decision.cost_core_seconds, decision.cost_low, decision.cost_high),
     ]
-    assumptions = [(name.replace("_", " "), value) for name, value in decision.assumptions.items()]
     facts: dict[str, Any] = {
         "decision": spoken(judged.outcome),
         "cause": decision.cause,
         "reasons": bullets(decision.reasons),
         "what could be done": md(md_table(OPTIONS, [_option(option) for option in decision.options])),
-        "assumptions": md(md_table(["assumption", "value"], assumptions)),
+        "assumptions": md(md_table(["assumption", "value"], assumptions_told(decision.assumptions))),
         "files to rewrite": would.files_removed,
         "files left alone": would.skipped_files,
         "to rewrite": gigabytes(would.bytes_rewritten),

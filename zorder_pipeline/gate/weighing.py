@@ -141,8 +141,7 @@ def _too_little(proposal: Proposal, settings: GateSettings, cost: float) -> tupl
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
     whole = "what is laid out" if proposal.left_out else "the table"
     why = (
-        f"too little new data: {proposal.new_bytes / 1e6:,.1f} MB ({share:.1%} of {whole}), "
-        f"the gate waits for {least / 1e6:,.1f} MB"
+        f"too little new data: {_size(proposal.new_bytes)} ({share:.1%} of {whole}), the gate waits for {_size(least)}"
     )
     return "too_little_new_data", why
 
@@ -202,6 +201,11 @@ def _lasting(proposal: Proposal, settings: GateSettings) -> dict[str, Any]:
     if proposal.lasting is None:
         return {}
     return {"lasting": proposal.lasting.foretold(proposal.credited, settings.horizon_days)}
+
+
+def _size(amount: float) -> str:
+    """Bytes in words; those of tiny tables not in MB, as the two that are compared would look alike."""
+    return f"{amount / 1e6:,.1f} MB" if amount >= 1e6 else f"{amount / 1e3:,.1f} kB"
 
 
 def _unproved(promised: Promise) -> str:

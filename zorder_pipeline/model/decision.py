@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from zorder_pipeline.model.wording import counted
+from .lasting import Lasting
+from .wording import counted
 
-__all__ = ["APPROVE", "CAUSES", "DECLINE", "POSTPONE", "Decision", "Option"]
+__all__ = ["APPROVE", "CAUSES", "DECLINE", "POSTPONE", "Decision", "Option", "assumptions_told"]
 
 APPROVE, DECLINE, POSTPONE = "approve", "decline", "postpone"
 CAUSES: Mapping[str, str] = {
@@ -70,6 +71,18 @@ class Option:
     def net_low(self) -> float:
         """What it gains at least: the lower end of the saving less the expected cost."""
         return self.saving_low - self.cost
+
+
+def assumptions_told(assumptions: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Assumptions of a decision for a table that people read: each in words, and its value.
+
+    >>> assumptions_told({"horizon_days": 30.0})
+    [('horizon days', 30.0)]
+    """
+    return [
+        ("of the saving is left", Lasting.in_words(value)) if name == "lasting" else (name.replace("_", " "), value)
+        for name, value in assumptions.items()
+    ]
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,9 @@ from .plain import MALFORMED
 
 __all__ = ["Lasting"]
 
+TOLD = (1, 3, 7, 14, 30)
+"""Days that people are told of."""
+
 
 @dataclass(frozen=True)
 class Lasting:
@@ -82,6 +85,19 @@ class Lasting:
             return Lasting.from_json(told).times(credited / whole if whole > 0 else 1.0) if told else None
         except MALFORMED:
             return None
+
+    @staticmethod
+    def in_words(told: Mapping[str, Any]) -> str:
+        """What was `foretold`, for people: what is left on a few days from now.
+
+        >>> Lasting.in_words(Lasting((0.0, 3.0), (0.5, 0.2)).foretold(credited=0.5, days=30))
+        '100% now, 80% after 1, 40% after 3, 40% after 7, 40% after 14, 40% after 30 days'
+        """
+        lasting = Lasting.promised(told, 1.0)
+        if lasting is None:
+            return "not known"
+        left = [f"{lasting.over(0, since=lasting.since + day):.0%} after {day}" for day in TOLD]
+        return f"{lasting.over(0):.0%} now, {', '.join(left)} days"
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from zorder_pipeline import pictures
+from zorder_pipeline.model.decision import assumptions_told
 
 from .facts import Facts
 from .page import Picture, Section, Table
@@ -26,7 +27,7 @@ def money(facts: Facts) -> list[Section]:
         saving = _interval(gate, "saving_core_seconds", "saving_low", "saving_high")
         drawn = pictures.cost_and_benefit(cost, saving, "core-seconds")
         parts.append(Picture(drawn, "What the gate expected of the last relayout, with the interval of each figure."))
-    assumed = [(str(name).replace("_", " "), value) for name, value in dict(gate.get("assumptions", {})).items()]
+    assumed = assumptions_told(dict(gate.get("assumptions", {})))
     if assumed:
         parts.append(Table(("it assumed", ""), [(name, _plain(value)) for name, value in assumed]))
     sentences = [str(reason) for reason in gate.get("reasons", ())]
