@@ -15,7 +15,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.measuring.accounting import trust
+from zorder_pipeline.pipeline.measuring.accounting import experienced
 from zorder_pipeline.state.ledger import Ledger
 
 HOUR = 3_600_000_000
@@ -68,18 +68,20 @@ def test_later_queries_show_whether_a_promise_was_kept(
     assert (check.queries, check.version, check.broken) == (40, version, False)
     assert check.kept == pytest.approx(1.0, abs=0.05), "what was appended since is not held against it"
     assert check.cost_low is not None
-    assert trust(spark, state, plan.table_id) == 1.0
+    assert experienced(spark, state, plan.table_id).widening == 1.0
     (check,) = pipeline.check_promises(spark, state, path, asked("price", 1, 80))
     assert check.broken
     assert check.warning is not None
     assert "instead of the promised 94.0%" in check.warning
-    assert trust(spark, state, plan.table_id) == pytest.approx(10.0, abs=0.01)
+    assert experienced(spark, state, plan.table_id).widening == pytest.approx(10.0, abs=0.01)
     later = datetime.now(UTC) + timedelta(days=2 * GateSettings.horizon_days)
-    assert trust(spark, state, plan.table_id, now=later) == pytest.approx(1 + 9 / 4, abs=0.01), "it fades with age"
+    assert experienced(spark, state, plan.table_id, now=later).widening == pytest.approx(1 + 9 / 4, abs=0.01), (
+        "it fades with age"
+    )
     preview = pipeline.apply(spark, path, plan, state=state, full=True, dry_run=True)
     assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 9.99
     pipeline.check_promises(spark, state, path, asked("part", 1, 50))
-    assert trust(spark, state, plan.table_id) == 1.0
+    assert experienced(spark, state, plan.table_id).widening == 1.0
     nowhere = replace(asked("price", 90, 1)[0], predicate=Comparison("price", "=", (Literal("number", "999999"),)))
     (check,) = pipeline.check_promises(spark, state, path, [*asked("price", 1, 80), nowhere])
     assert (check.queries, check.broken) == (81, True), "a query that reads nothing hides not what the others read"

@@ -29,7 +29,7 @@ from zorder_pipeline.model.plan import Plan, read_plan, write_plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.measuring.accounting import PromiseCheck, Savings
+from zorder_pipeline.pipeline import PromiseCheck, Savings
 from zorder_pipeline.spark import quiet_conf
 
 

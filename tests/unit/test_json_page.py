@@ -34,7 +34,7 @@ from zorder_pipeline.model.plan import Plan, Promise
 from zorder_pipeline.model.results import ApplyResult, Evaluation, StatisticsResult
 from zorder_pipeline.model.triage import TableTriage
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.measuring.accounting import PromiseCheck, Savings
+from zorder_pipeline.pipeline import PromiseCheck, Savings
 from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.relayout import rollback, snapshot
 

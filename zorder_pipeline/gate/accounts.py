@@ -9,12 +9,16 @@ from datetime import UTC, datetime, timedelta
 from zorder_pipeline.model.choices import HORIZON_DAYS
 from zorder_pipeline.model.lasting import Lasting
 
-__all__ = ["BROKEN", "Account", "Kept", "MonthlySaving", "kept_share", "monthly_savings", "widening"]
+__all__ = ["BROKEN", "Account", "Kept", "MonthlySaving", "kept_share", "mean_life"]
+__all__ += ["monthly_savings", "widening"]
 
 BROKEN = 1.5
 """A promise is broken when the measured saving is smaller than the promised one by more than this factor."""
 REMEMBERED = 5
 MOST = 10.0
+LIVES = 10
+"""Relayouts of a table that tell how long the next one stands."""
+SHORTEST = 1 / 24
 NEGLIGIBLE = 0.01
 """A promise of less than this share of what queries cost is no measure: how they differ from day to day is more."""
 
@@ -112,6 +116,23 @@ def widening(kept: Sequence[Kept], broken: float = BROKEN, horizon_days: float =
     """
     short = [(1 / max(one.share, 1 / MOST), one.days) for one in kept[-REMEMBERED:] if one.share < 1 / broken]
     return max((1 + (factor - 1) * 0.5 ** (days / horizon_days) for factor, days in short), default=1.0)
+
+
+def mean_life(stood: Sequence[tuple[float, bool]]) -> float | None:
+    """How long relayouts of a table stand on average until others write its rows anew, in days; None where they do.
+
+    All the days that the latest stood by how many of them ended: those that stand still count with what they have. A
+    single end tells nothing, it may have been somebody's RESTORE.
+
+    Args:
+        stood: days that each stood so far, and whether it ended, oldest first.
+
+    >>> mean_life([(1.0, True), (1.0, True), (0.5, False)]), mean_life([(1.0, True), (20.0, False)])
+    (1.25, None)
+    """
+    latest = stood[-LIVES:]
+    ended = sum(over for _, over in latest)
+    return max(SHORTEST, sum(days for days, _ in latest) / ended) if ended > 1 else None
 
 
 def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlySaving]:

@@ -74,7 +74,7 @@ def _where_it_pays(proposal: Proposal, settings: GateSettings) -> Proposal:
     """The proposal without partitions that cost more than they save; all of it where the gate does not ask."""
     if not settings.enabled or not proposal.partitions or not proposal.plan.promise.queries:
         return proposal
-    return narrowed(proposal, saved_by(proposal.plan, settings).low, settings.horizon_days, settings.costs)
+    return narrowed(proposal, saved_by(proposal.plan, settings).low, settings.credited_days, settings.costs)
 
 
 def _net(decision: Decision) -> float:

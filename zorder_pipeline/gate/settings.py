@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 
 from zorder_pipeline.model.choices import HORIZON_DAYS
@@ -31,6 +32,8 @@ class GateSettings:
         page_skipping: whether the queries' engine skips Parquet's pages by their index, as Spark does: then rows inside
             large files are skipped, too.
         change_layout: False stays with the layout that the table has.
+        life_days: how long relayouts of the table stood on average until others wrote its rows anew; None where they
+            stand. It follows from the table's history, too.
     """
 
     enabled: bool = True
@@ -45,3 +48,15 @@ class GateSettings:
     widening: float = 1.0
     page_skipping: bool = True
     change_layout: bool = True
+    life_days: float | None = None
+
+    @property
+    def credited_days(self) -> float:
+        """Days of the horizon for which a relayout is expected to stand; it may be undone on any day alike.
+
+        >>> GateSettings(horizon_days=30.0).credited_days, round(GateSettings(life_days=1.0).credited_days, 3)
+        (30.0, 1.0)
+        """
+        if self.life_days is None:
+            return self.horizon_days
+        return self.life_days * -math.expm1(-self.horizon_days / self.life_days)

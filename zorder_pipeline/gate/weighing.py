@@ -28,7 +28,7 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     """What is to be said of one proposal alone: approved where it surely pays, and nothing speaks against it now."""
     plan, action = proposal.plan, proposal.action
     cost = settings.costs.relayout(proposal.work, plan.table_id)
-    saved = saved_by(plan, settings, proposal.credited_over(settings.horizon_days))
+    saved = saved_by(plan, settings, proposal.credited_over(settings.credited_days))
     figures = (cost.expected, saved.expected, saved.low, saved.high, cost.low, cost.high)
     assumed = _assumptions(proposal, settings, cost.expected)
     found = Decision(DECLINE, "not_worth_it", (), action, *figures, assumed)
@@ -61,7 +61,7 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
 
 def saved_by(plan: Plan, settings: GateSettings, credited: float = 1.0) -> Estimate:
     """Core-seconds that a plan saves within the horizon, or the part of it that is ``credited``, 0 to 1."""
-    scans = _rate(plan, settings) * settings.horizon_days * credited
+    scans = _rate(plan, settings) * settings.credited_days * credited
     return saving(
         plan.promise, settings.costs, scans, plan.table_id, settings.enriched_share, settings.widening,
         settings.page_skipping,
@@ -88,7 +88,7 @@ def _not_to_be_weighed(plan: Plan) -> tuple[str, str]:
 
 def _moved_on(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
     """Queries that will ask for nothing of what would be laid out."""
-    if proposal.lasting is None or proposal.credited_over(settings.horizon_days) > 0:
+    if proposal.lasting is None or proposal.credited_over(settings.credited_days) > 0:
         return "", ""
     days = f"the next {settings.horizon_days:g} days"
     return "not_worth_it", f"not worth it: queries move on to newer data, and ask for none of these rows in {days}"
@@ -135,7 +135,7 @@ def _too_little(proposal: Proposal, settings: GateSettings, cost: float) -> tupl
     """A table that keeps its layout and has to wait for more new data, by its cost and what the first days save."""
     least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
     soon = saved_by(proposal.plan, settings, proposal.credited_over(settings.payback_days)).expected
-    paid_back = soon / settings.horizon_days * settings.payback_days >= cost
+    paid_back = soon / settings.credited_days * settings.payback_days >= cost
     if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:
         return "", ""
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
@@ -180,6 +180,11 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
         f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
     )
+    if settings.life_days is not None:
+        balance += (
+            f"; what was laid out was written anew after {settings.life_days:,.1f} days on average, so "
+            f"{settings.credited_days:,.1f} of the {settings.horizon_days:g} days count"
+        )
     if (left := _left(proposal, settings)) is not None and left < NEARLY_ALL:
         balance += f"; queries move on to newer data, so they save {left:.0%} of what they would if they stayed"
     if settings.widening > 1:
@@ -193,14 +198,14 @@ def _left(proposal: Proposal, settings: GateSettings) -> float | None:
     """What is left of the saving within the horizon as queries move on; None where none does."""
     if proposal.lasting is None or not proposal.credited:
         return None
-    return proposal.credited_over(settings.horizon_days) / proposal.credited
+    return proposal.credited_over(settings.credited_days) / proposal.credited
 
 
 def _lasting(proposal: Proposal, settings: GateSettings) -> dict[str, Any]:
     """What is left of the saving day by day, as shares of what the logged queries save; nothing where none moves on."""
     if proposal.lasting is None:
         return {}
-    return {"lasting": proposal.lasting.foretold(proposal.credited, settings.horizon_days)}
+    return {"lasting": proposal.lasting.foretold(proposal.credited, settings.credited_days)}
 
 
 def _size(amount: float) -> str:
@@ -225,6 +230,7 @@ def _assumptions(proposal: Proposal, settings: GateSettings, cost: float) -> dic
         "queries_per_day": _rate(proposal.plan, settings),
         "rate_source": "configured" if settings.queries_per_day is not None else proposal.plan.promise.rate_source,
         "horizon_days": settings.horizon_days,
+        **({} if settings.life_days is None else {"credited_days": settings.credited_days}),
         "page_skipping": settings.page_skipping and proposal.plan.promise.page_bytes_before is not None,
         **_lasting(proposal, settings),
         "scan_core_seconds_per_gb": costs.to_json()["scan"],

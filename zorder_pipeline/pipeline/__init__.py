@@ -29,9 +29,10 @@ from .logs import (
     redact_key,
     stored_log,
 )
-from .measuring.accounting import PromiseCheck, Savings, check_promises, check_promises_by_log, note_undone, savings
+from .measuring.accounting import Savings, check_promises, check_promises_by_log, note_undone, savings
 from .measuring.first_look import advise, triage
 from .measuring.measure import evaluate, inspect
+from .measuring.promises import PromiseCheck
 from .reading.recording import record
 from .reading.scanning import explain, scan, sql
 from .reading.statistics import gather_statistics, statistics_features, update_statistics

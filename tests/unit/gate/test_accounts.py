@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pytest
 
-from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, kept_share, monthly_savings, widening
+from zorder_pipeline.gate.accounts import BROKEN, Account, Kept, kept_share, mean_life, monthly_savings, widening
 from zorder_pipeline.model.lasting import Lasting
 
 BEGIN = datetime(2025, 11, 20, 5, tzinfo=UTC)
@@ -82,3 +82,14 @@ def test_a_promise_of_next_to_nothing_is_neither_kept_nor_broken() -> None:
     assert kept_share(1.1, -1.1, 100.0) == -1.0
     assert kept_share(0.0, 5.0, 0.0) is None
     assert kept_share(-2.0, 5.0, -1000.0) is None
+
+
+def test_a_life_is_told_by_all_the_days_that_relayouts_stood() -> None:
+    """Drawn at random, and looked at after ten days: the mean of those that ended alone would be too short."""
+    rng = np.random.default_rng(0)
+    lives = rng.exponential(8.0, (2000, 10))
+    told = [mean_life([(min(life, 10.0), life < 10.0) for life in some.tolist()]) for some in lives]
+    assert np.median([life for life in told if life is not None]) == pytest.approx(8.0, rel=0.1)
+    assert mean_life([]) is None
+    assert mean_life([(1.0, True)] * 9 + [(50.0, False)] * 10) is None, "nobody does so any more"
+    assert mean_life([(0.0, True)] * 2) == pytest.approx(1 / 24)

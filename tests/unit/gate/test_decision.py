@@ -224,6 +224,19 @@ def test_a_saving_that_does_not_last_is_credited_for_as_long_as_it_does() -> Non
     assert passed.saving_low == pytest.approx(lasts.saving_low / 120), "a day of the two has passed"
 
 
+def test_a_table_that_others_overwrite_is_credited_for_as_long_as_a_relayout_stands() -> None:
+    stands, daily = decide([Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9)]), GateSettings(life_days=1.0)
+    over = decide([Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9)], daily)[0]
+    assert over.saving_low == pytest.approx(stands[0].saving_low / 30)
+    assert "written anew after 1.0 days on average, so 1.0 of the 30 days count" in over.reasons[0]
+    assert over.assumptions["credited_days"] == pytest.approx(1.0)
+    assert "credited_days" not in stands[0].assumptions
+    kept = dataclasses.replace(PLAN, origin=KEPT)
+    costs = CostModel(base=0.7 * judge(PLAN, 1e9, 1e9).saving_low / 30, per_job=0.0, per_feature=1e-9)
+    waits = GateSettings(costs=costs, min_new_data_bytes=1e12, life_days=40.0)
+    assert decide([Proposal(kept, RelayoutWork(1e9), 1e9, 1e9)], waits)[0].approved, "a day pays for it as before"
+
+
 def test_partitions_pay_together_for_no_more_than_was_promised() -> None:
     """Ten, each of which half of all queries ask for tomorrow: of the promise there is one."""
     surely = judge(PLAN, 1e9, 1e9).saving_low

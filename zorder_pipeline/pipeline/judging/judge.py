@@ -13,7 +13,7 @@ from zorder_pipeline.gate.holds import Hold, held, stopped_by
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.costs import cost_model
-from zorder_pipeline.pipeline.measuring.accounting import trust
+from zorder_pipeline.pipeline.measuring.accounting import experienced
 from zorder_pipeline.relayout.history import LOOKED_AT, TakenBack, history_of, taken_back, undone_by
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.unrecorded import record_late
@@ -71,7 +71,7 @@ def judge_table(
     if state is not None and asking:
         record_late(snapshot, state)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs))
-    gate = replace(gate, widening=trust(spark, state, snapshot.table_id, gate, now))
+    gate = experienced(spark, state, snapshot.table_id, gate, now)
     undone = undone_by(snapshot, lambda: _credited(snapshot, state, now.timestamp() * 1e6))
     weighing = Weighing(snapshot, gate, undone or "", where, full, verify)
     decision, picked, would = weighing.decided(plan)

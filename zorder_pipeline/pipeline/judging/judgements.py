@@ -98,7 +98,8 @@ class Judgement:
         said, lasting = self.decision.to_json(), [part.lasting for part in self._chosen if part.lasting is not None]
         assumed = said["assumptions"]
         if lasting and "horizon_days" in assumed:
-            told = Lasting.together(lasting).foretold(self.credited, assumed["horizon_days"])
+            days = assumed.get("credited_days", assumed["horizon_days"])
+            told = Lasting.together(lasting).foretold(self.credited, days)
             said["assumptions"] = {**assumed, "lasting": told}
         return said
 

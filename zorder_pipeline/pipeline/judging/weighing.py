@@ -129,7 +129,7 @@ class Weighing:
         decision, columns = judged.decision, self.snapshot.partition_columns
         sizes = {values: part.bytes for values, part in judged.preview.partitions.items()}
         credits, lasting = self._credits(judged.plan, judged.preview), self._lasting(judged.plan, judged.preview)
-        saving = {values: each.over(self.gate.horizon_days) for values, each in lasting.items()} or credits
+        saving = {values: each.over(self.gate.credited_days) for values, each in lasting.items()} or credits
         total, brought = max(1, sum(sizes.values())), sum(saving.values()) or 1.0
         return tuple(
             Part(

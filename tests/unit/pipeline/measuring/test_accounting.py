@@ -17,7 +17,7 @@ from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.measuring import accounting
-from zorder_pipeline.pipeline.measuring.accounting import _check
+from zorder_pipeline.pipeline.measuring.promises import account_of, check_of
 from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
 from zorder_pipeline.relayout import history
 from zorder_pipeline.state.ledger import Entry
@@ -35,7 +35,7 @@ ENTRY = {
 
 
 def kept(**others: Any) -> tuple[float | None, bool]:
-    check = _check(Entry(**{**ENTRY, **others}), 1.5, COSTS)
+    check = check_of(Entry(**{**ENTRY, **others}), 1.5, COSTS)
     return check.kept, check.broken
 
 
@@ -50,7 +50,7 @@ def test_a_promise_is_judged_by_bytes_and_files_at_what_they_cost() -> None:
 @pytest.mark.parametrize(("promised_after", "told"), [(0.4, True), (0.5, False), (0.501, False)])
 def test_a_broken_promise_is_told_in_rows_where_rows_were_promised(promised_after: float, told: bool) -> None:
     broken = {"promised_files": 48.0, "measured_files": 3.0, "promised_after": promised_after}
-    warning = _check(Entry(**{**ENTRY, **broken}), 1.5, COSTS).warning
+    warning = check_of(Entry(**{**ENTRY, **broken}), 1.5, COSTS).warning
     assert warning is not None
     assert ("of the rows instead of the promised 10.0%" in warning) == told
     assert " of what it promised" in warning
@@ -58,11 +58,11 @@ def test_a_broken_promise_is_told_in_rows_where_rows_were_promised(promised_afte
 
 
 def test_rows_that_are_read_more_for_fewer_files_are_told_of() -> None:
-    merged = _check(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.13}), None, COSTS)
+    merged = check_of(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.13}), None, COSTS)
     assert merged.remark is not None
     assert "3.0% of the rows more" in merged.remark
-    assert _check(Entry(**ENTRY), None, COSTS).remark is None
-    merged = _check(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.1004}), None, COSTS)
+    assert check_of(Entry(**ENTRY), None, COSTS).remark is None
+    merged = check_of(Entry(**{**ENTRY, "promised_before": 0.10, "promised_after": 0.1004}), None, COSTS)
     assert merged.remark is None, "0.0% more: each night's compaction of a month said so"
 
 
@@ -70,8 +70,8 @@ def test_a_promise_is_broken_by_the_factor_that_it_was_decided_with() -> None:
     """What the configuration said then; a ledger from before that was noted has the usual one."""
     quarter = Entry(**{**ENTRY, "measured_files": 10.0})
     generous = Entry(**{**ENTRY, "measured_files": 10.0, "gate": {"assumptions": {"broken_promise_factor": 5.0}}})
-    assert [_check(entry, None, COSTS).broken for entry in (quarter, generous)] == [True, False]
-    assert _check(generous, 1.5, COSTS).broken, "what is asked for goes first"
+    assert [check_of(entry, None, COSTS).broken for entry in (quarter, generous)] == [True, False]
+    assert check_of(generous, 1.5, COSTS).broken, "what is asked for goes first"
 
 
 FADING = {"days": [0.0, 2.0], "shares": [1.0, 0.0], "since": 0.0}
@@ -88,26 +88,26 @@ def fading(days: float, **others: Any) -> Entry:
 def test_a_promise_is_held_to_what_was_foretold_of_the_time_that_it_is_measured_over() -> None:
     for days, left in ((-1.0, 1.0), (1.0, 0.75), (2.0, 0.5), (20.0, 0.05)):
         measured = {"measured_files": 40.0 * left, "measured_bytes": 5e5 * left}
-        check = _check(fading(days, **measured), 1.5, COSTS)
+        check = check_of(fading(days, **measured), 1.5, COSTS)
         assert (check.kept, check.broken) == (pytest.approx(1.0), False), days
         assert check.promised == pytest.approx(0.0005 * left)
     rows = {"measured_bytes": None, "promised_after": 0.1, "measured_before": 0.5, "measured_after": 0.3}
-    assert _check(fading(2.0, **rows), 1.5, COSTS).kept == pytest.approx(1.0), "by rows, too"
+    assert check_of(fading(2.0, **rows), 1.5, COSTS).kept == pytest.approx(1.0), "by rows, too"
     part = fading(2.0, credited=0.5, measured_files=10.0, measured_bytes=1.25e5)
-    assert _check(part, 1.5, COSTS).kept == pytest.approx(1.0), "of a bin that was all that was done"
+    assert check_of(part, 1.5, COSTS).kept == pytest.approx(1.0), "of a bin that was all that was done"
 
 
 def test_savings_are_booked_while_queries_ask_for_what_was_laid_out() -> None:
     """Half a day after the log three quarters are left, and one and a half days later nothing."""
     whole = COSTS.saved(5e5, 40.0, "id")
-    foretold = accounting._account(fading(0.0, measured_queries=0, measured_until=None), COSTS)
+    foretold = account_of(fading(0.0, measured_queries=0, measured_until=None), COSTS)
     assert foretold.saved(0.0, 1.5) == pytest.approx(whole * 1.5 * 0.75 / 2)
     assert foretold.saved(1.5, 30.0) == pytest.approx(0.0)
-    so_far = accounting._account(fading(2.0, measured_files=10.0, measured_bytes=1.25e5), COSTS)
+    so_far = account_of(fading(2.0, measured_files=10.0, measured_bytes=1.25e5), COSTS)
     assert so_far.saved(0.0, 30.0) == pytest.approx(foretold.saved(0.0, 30.0) / 2), "half of it was kept"
     more = {"days": [0.0], "shares": [0.0], "since": 0.0, "credited": 1.0}
     gate = {"assumptions": {"lasting": more, "horizon_days": 30.0}}
-    unforeseen = accounting._account(fading(2.0, measured_files=10.0, measured_bytes=0.0, gate=gate), COSTS)
+    unforeseen = account_of(fading(2.0, measured_files=10.0, measured_bytes=0.0, gate=gate), COSTS)
     assert unforeseen.saved(0.0, 2.0) == pytest.approx(2 * COSTS.saved(0.0, 10.0, "id"))
     broken = fading(2.0, gate={"assumptions": {"lasting": {"days": "x"}, "horizon_days": 30.0}})
     assert broken.credited_over(30.0) == 1.0, "a note that is none is as good as none"
@@ -375,11 +375,26 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     assert min(row.measured_until or 0 for row in books.rows[:50]) >= 20 * DAY, "each for most of its horizon"
     assert books.most <= 31, "each has its plan, of a quarter of a megabyte"
     for horizon in (30.0, 1e9):
-        assert accounting.trust(None, "state", "id", GateSettings(horizon_days=horizon)) == 1.0  # type: ignore[arg-type]
+        assert accounting.experienced(None, "state", "id", GateSettings(horizon_days=horizon)).widening == 1.0  # type: ignore[arg-type]
     first = accounting.check_promises(None, "state", "t", asked_on(90), version=1)  # type: ignore[arg-type]
     assert len(first) == 90, "one that is older is found all the same"
     accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
     assert {row.measured_until for row in books.rows} == {asked_on(90)[-1].timestamp}, "by hand all of them"
+
+
+def test_how_long_relayouts_stood_is_learned_from_the_ledger(books: Books) -> None:
+    books.clock, half = 10 * DAY, DAY // 2
+    for ended, life in (((3, 4), 1.75), ((), None), ((4,), None)):
+        books.rows = [
+            Entry(**{**ENTRY, "version": day, "committed_at": day * DAY, "measured_queries": 0,
+                     "ended_at": day * DAY + half if day in ended else None})
+            for day in (3, 4, 9)
+        ]  # fmt: skip
+        now = datetime.fromtimestamp(11.5 * 86_400, UTC)
+        told = accounting.experienced(None, "state", "id", GateSettings(), now)  # type: ignore[arg-type]
+        assert told.life_days == (None if life is None else pytest.approx(life)), ended
+    nothing = accounting.experienced(None, None, "id", GateSettings())  # type: ignore[arg-type]
+    assert nothing == GateSettings()
 
 
 def test_a_backfill_of_many_partitions_is_measured_and_ended_in_whole(
