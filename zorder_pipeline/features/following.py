@@ -58,7 +58,6 @@ class Following:
         dated: how columns tell days, by their names.
         moving: the bounds that move on.
         newest: when the newest query was asked, in days since 1970.
-        data: day of the newest value of a column on which bounds move on; -inf where none does.
     """
 
     dated: Mapping[str, Dated] = field(default_factory=dict)
@@ -67,8 +66,8 @@ class Following:
 
     @property
     def data(self) -> float:
-        """Day of the newest value of the columns on which bounds move on; -inf where none does."""
-        return max((self.dated[bound.column].newest for bound in self.moving), default=-math.inf)
+        """Day of the newest value of the columns on which bounds move on, of the one that is least ahead; of none inf."""
+        return min((self.dated[bound.column].newest for bound in self.moving), default=math.inf)
 
     def boxes(self, boxes: Boxes, template: str, asked: int, ahead: int) -> Boxes:
         """What a query would ask for some days after the newest one; the same boxes where none of its bounds moves.

@@ -19,7 +19,7 @@ from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import Candidate
-from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.values import DAY, Value
 from zorder_pipeline.pipeline.records import TableAnalysis
 
@@ -107,9 +107,8 @@ class Apportioning:
         if not moving.moving:
             return logged
         # the table's newest data tell how far queries have moved on since the log ends, but for those of the future
-        now = min(moving.data, time.time() / SECONDS)
-        since = max(0, math.floor(now) - math.floor(moving.newest))
-        days = sorted({0, *(since + ahead for ahead in AHEAD)})
+        since = max(0.0, min(moving.data, time.time() / SECONDS) - moving.newest)
+        days = sorted({0, *(math.floor(since) + ahead for ahead in AHEAD)})
         asked = Counter(self._logged)
         now_asked = [boxes for boxes, _, _ in asked]
         later = [
@@ -124,7 +123,7 @@ class Apportioning:
             np.add.at(row, [places[one] for one in then], list(asked.values()))
         # what is asked on a day is asked around its noon
         noons = np.array(days) + 0.5 - moving.newest % 1
-        return _Asking(tuple(places), times, tuple(noons.tolist()), float(since))
+        return _Asking(tuple(places), times, tuple(noons.tolist()), since)
 
     @property
     def _logged(self) -> list[tuple[Boxes, str, int | None]]:
@@ -143,12 +142,10 @@ class Apportioning:
 
     @property
     def _largest(self) -> dict[str, list[Value]]:
-        """The largest values of each column, the largest first, as far as they are known."""
-        columns = self.analysis.snapshot.files().zone_map().columns
-        return {
-            name: sorted(set(zones.high[zones.known].tolist()), reverse=True)[:LARGEST]
-            for name, zones in columns.items()
-        }
+        """The largest values of each column that is asked for, the largest first, as far as they are known."""
+        zones, asked = self.analysis.snapshot.files().zone_map().columns, columns_asked(self.analysis.boxes)
+        highs = {name: set(zones[name].high[zones[name].known].tolist()) for name in asked & zones.keys()}
+        return {name: sorted(values, reverse=True)[:LARGEST] for name, values in highs.items()}
 
 
 @dataclass(frozen=True, eq=False)

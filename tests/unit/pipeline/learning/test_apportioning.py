@@ -131,7 +131,7 @@ def test_a_log_that_ended_before_the_data_is_told_of_from_the_data_on() -> None:
     told = apportioned.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
     whole = Lasting.together(list(told.lasting.values()))
     at = dict(zip(whole.days, whole.shares, strict=True))
-    assert (whole.since, at[3.25] > 0, at[4.25]) == (3.0, True, 0.0)
+    assert (whole.since, at[2.25] > 0, at[4.25]) == (2.75, True, 0.0)
     assert whole.over(30) < whole.over(30, since=0.0)
     assert told.lasting[f"d={TODAY}"].shares[0] == 0.0
 
