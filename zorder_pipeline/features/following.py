@@ -66,7 +66,7 @@ class Following:
 
     @property
     def data(self) -> float:
-        """Day of the newest value of the columns on which bounds move on, of the one that is least ahead; of none inf."""
+        """Day of the newest value of the columns on which bounds move on, of the least ahead; inf of none."""
         return min((self.dated[bound.column].newest for bound in self.moving), default=math.inf)
 
     def boxes(self, boxes: Boxes, template: str, asked: int, ahead: int) -> Boxes:
