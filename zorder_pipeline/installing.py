@@ -19,6 +19,8 @@ from .layout.draft import SampledTable
 from .layout.evidence import KnownTable, WeighedLog
 from .layout.learn import learn_layout
 from .layout.search import SearchSettings
+from .layout.skipping import Estimator
+from .layout.virtual_files import times_asked
 from .model.predicate import And, Comparison, Literal
 from .model.ranges import to_boxes
 from .model.schema import Column, TableSchema
@@ -148,6 +150,7 @@ def compile_kernels() -> None:
     stored = np.arange(rows, dtype=np.int32) * files // rows
     sample = SampledTable.build(columns, dict.fromkeys(columns, "int"), list(columns), stored, files)
     learn_layout(KnownTable(sample, columns, schema), log, SearchSettings(50, 1))
+    times_asked(Estimator.build(columns, schema, queries, rows), stored, files, np.ones((1, statements)))
 
 
 def main() -> None:
