@@ -32,7 +32,7 @@ Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
 Blocks = npt.NDArray[np.int32]
 
-AHEAD = (0, 1, 2, 3, 5, 8, 12, 17, 24, 33, 64)
+AHEAD = (*range(15), 17, 21, 26, 33, 45, 64)
 """Days from now on which it is told what is left of a saving."""
 LARGEST = 8
 """Values of a column that are looked at for the newest."""
