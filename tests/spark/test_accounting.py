@@ -68,20 +68,20 @@ def test_later_queries_show_whether_a_promise_was_kept(
     assert (check.queries, check.version, check.broken) == (40, version, False)
     assert check.kept == pytest.approx(1.0, abs=0.05), "what was appended since is not held against it"
     assert check.cost_low is not None
-    assert experienced(spark, state, plan.table_id).widening == 1.0
+    assert experienced(spark, state, (plan.table_id, path)).widening == 1.0
     (check,) = pipeline.check_promises(spark, state, path, asked("price", 1, 80))
     assert check.broken
     assert check.warning is not None
     assert "instead of the promised 94.0%" in check.warning
-    assert experienced(spark, state, plan.table_id).widening == pytest.approx(10.0, abs=0.01)
+    assert experienced(spark, state, (plan.table_id, path)).widening == pytest.approx(10.0, abs=0.01)
     later = datetime.now(UTC) + timedelta(days=2 * GateSettings.horizon_days)
-    assert experienced(spark, state, plan.table_id, now=later).widening == pytest.approx(1 + 9 / 4, abs=0.01), (
+    assert experienced(spark, state, (plan.table_id, path), now=later).widening == pytest.approx(1 + 9 / 4, abs=0.01), (
         "it fades with age"
     )
     preview = pipeline.apply(spark, path, plan, state=state, full=True, dry_run=True)
     assert preview.gate["saving_low"] <= preview.gate["saving_core_seconds"] / 9.99
     pipeline.check_promises(spark, state, path, asked("part", 1, 50))
-    assert experienced(spark, state, plan.table_id).widening == 1.0
+    assert experienced(spark, state, (plan.table_id, path)).widening == 1.0
     nowhere = replace(asked("price", 90, 1)[0], predicate=Comparison("price", "=", (Literal("number", "999999"),)))
     (check,) = pipeline.check_promises(spark, state, path, [*asked("price", 1, 80), nowhere])
     assert (check.queries, check.broken) == (81, True), "a query that reads nothing hides not what the others read"

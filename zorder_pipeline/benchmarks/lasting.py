@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zorder_pipeline.errors import ZorderError
+
 from .harness import OURS, Options, Outcome, Progress, Workload
 from .workloads import Record, write_log
 
@@ -96,7 +98,9 @@ def _one(spark: SparkSession, case: Case, folder: Path, seed: int, rows: int) ->
     found = ingest([log], {snapshot.location: (snapshot, ("t",))})
     analysis = pipeline.analyse(spark, snapshot, found, [snapshot.location], settings)
     plan, _ = pipeline.learn_tonight(spark, analysis, state, settings, gate=gate)
-    pipeline.apply(spark, path, plan, gate=gate, state=state)
+    done = pipeline.apply(spark, path, plan, gate=gate, state=state)
+    if done.decision != "applied":
+        raise ZorderError(f"workload lasting: nothing was laid out, so nothing can be kept: {done.reasons[0]}")
     kept: dict[str, list[float]] = {OURS: [], "as logged": []}
     later = _log(case, today, (0, LATER), rng, folder / "later.jsonl")
     asked = ingest([later], {snapshot.location: (snapshot, ("t",))}).of_table([snapshot.location])
@@ -105,7 +109,7 @@ def _one(spark: SparkSession, case: Case, folder: Path, seed: int, rows: int) ->
         (entry,) = Ledger(spark, state).entries(snapshot.table_id)
         share = max(FLOOR, check.kept or 0.0)
         kept[OURS].append(share)
-        kept["as logged"].append(max(FLOOR, share * entry.credited_over(float(days)) / entry.credited))
+        kept["as logged"].append(max(FLOOR, share * entry.credited_over(float(days)) / max(entry.credited, FLOOR)))
     return kept
 
 

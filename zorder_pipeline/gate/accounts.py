@@ -118,21 +118,22 @@ def widening(kept: Sequence[Kept], broken: float = BROKEN, horizon_days: float =
     return max((1 + (factor - 1) * 0.5 ** (days / horizon_days) for factor, days in short), default=1.0)
 
 
-def mean_life(stood: Sequence[tuple[float, bool]]) -> float | None:
-    """How long relayouts of a table stand on average until others write its rows anew, in days; None where they do.
+def mean_life(relayouts: Sequence[tuple[float, float | None]], now: float) -> float | None:
+    """How long relayouts of a table stand on average until others undo them, in days; None where they do stand.
 
-    All the days that the latest stood by how many of them ended: those that stand still count with what they have. A
-    single end tells nothing, it may have been somebody's RESTORE.
+    All the days that the latest stood by how many of them ended: those that stand still count with what they have. What
+    happened once tells nothing, however many relayouts it ended: it may have been an accident.
 
     Args:
-        stood: days that each stood so far, and whether it ended, oldest first.
+        relayouts: when each was done, and when it ended, oldest first, in days as ``now``.
 
-    >>> mean_life([(1.0, True), (1.0, True), (0.5, False)]), mean_life([(1.0, True), (20.0, False)])
+    >>> mean_life([(1.0, 2.0), (3.0, 4.0), (5.0, None)], 5.5), mean_life([(1.0, 3.0), (2.0, 3.0)], 9.0)
     (1.25, None)
     """
-    latest = stood[-LIVES:]
-    ended = sum(over for _, over in latest)
-    return max(SHORTEST, sum(days for days, _ in latest) / ended) if ended > 1 else None
+    latest = relayouts[-LIVES:]
+    ends = [end for _, end in latest if end is not None]
+    stood = sum(max(0.0, (now if end is None else end) - done) for done, end in latest)
+    return max(SHORTEST, stood / len(ends)) if len(set(ends)) > 1 else None
 
 
 def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlySaving]:

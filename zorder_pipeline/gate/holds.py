@@ -62,7 +62,7 @@ class Blackout:
             # within a zone Python compares what is on the wall; only in another one when it is
             on_the_wall = start <= local < end
             if self._starts(day.weekday()) and (on_the_wall or start.astimezone(UTC) <= now < end.astimezone(UTC)):
-                return end
+                return max(end, end.replace(fold=0), key=lambda moment: moment.astimezone(UTC))
         return None
 
     def _starts(self, weekday: int) -> bool:

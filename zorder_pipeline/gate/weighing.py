@@ -90,7 +90,7 @@ def _moved_on(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
     """Queries that will ask for nothing of what would be laid out."""
     if proposal.lasting is None or proposal.credited_over(settings.credited_days) > 0:
         return "", ""
-    days = f"the next {settings.horizon_days:g} days"
+    days = f"the {settings.credited_days:,.3g} days that count"
     return "not_worth_it", f"not worth it: queries move on to newer data, and ask for none of these rows in {days}"
 
 
@@ -135,7 +135,7 @@ def _too_little(proposal: Proposal, settings: GateSettings, cost: float) -> tupl
     """A table that keeps its layout and has to wait for more new data, by its cost and what the first days save."""
     least = max(settings.min_new_data_share * proposal.table_bytes, settings.min_new_data_bytes)
     soon = saved_by(proposal.plan, settings, proposal.credited_over(settings.payback_days)).expected
-    paid_back = soon / settings.credited_days * settings.payback_days >= cost
+    paid_back = soon * min(1.0, settings.payback_days / settings.credited_days) >= cost
     if proposal.plan.origin != KEPT or proposal.new_bytes >= least or paid_back:
         return "", ""
     share = proposal.new_bytes / proposal.table_bytes if proposal.table_bytes else 1.0
@@ -182,7 +182,7 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
     )
     if settings.life_days is not None:
         balance += (
-            f"; what was laid out was written anew after {settings.life_days:,.1f} days on average, so "
+            f"; others undid what was laid out after {settings.life_days:,.1f} days on average, so "
             f"{settings.credited_days:,.1f} of the {settings.horizon_days:g} days count"
         )
     if (left := _left(proposal, settings)) is not None and left < NEARLY_ALL:

@@ -36,7 +36,7 @@ COLUMNS = (
     *("measured_bytes_saved DOUBLE", "measured_files_saved DOUBLE", "measured_per_day DOUBLE"),
     # since versions 3, 4, 5, 6 and 7
     *("run STRING", "ended_at TIMESTAMP", "measured_page_bytes_saved DOUBLE", "measured_until BIGINT"),
-    "looked_until BIGINT",
+    *("looked_until BIGINT", "measured_since BIGINT"),
 )
 APP = "zorder-relayouts"
 MOST_CORES = 100_000
@@ -58,7 +58,8 @@ class Entry:
         measured_before, measured_after: share of the rows that those read at the version before and at this one.
         measured_bytes, measured_files, measured_per_day: saved per query, and such queries a day; None where unknown.
         measured_page_bytes: saved per query by readers that skip by pages; None where unknown.
-        measured_until: when the newest of those queries was asked, microseconds since 1970 UTC; None where unknown.
+        measured_since, measured_until: when the oldest and the newest of those queries were asked, microseconds since
+            1970 UTC; None where unknown.
         gate: the gate's figures; empty when it was not asked.
         ended_at: when a RESTORE or another's rewrite undid it, microseconds since 1970 UTC; None while it stands.
         looked_until: version up to which the table's history tells nothing new of that, for it and earlier ones; None
@@ -106,6 +107,7 @@ class Entry:
     measured_page_bytes: float | None = None
     measured_until: int | None = None
     looked_until: int | None = None
+    measured_since: int | None = None
 
     @property
     def promised(self) -> float:
@@ -127,14 +129,15 @@ class Entry:
         """Share of the plan's promise that it was foretold to bring, day by day; None where no query was to move on."""
         return Lasting.promised(self.gate.get("assumptions", {}).get("lasting"), self.credited)
 
-    def credited_over(self, days: float) -> float:
-        """Share of the plan's promise that it was to bring, on average of so many days from the newest logged query on.
+    def credited_over(self, days: float, since: float = 0.0) -> float:
+        """Share of the plan's promise that it was to bring, on average of so many days.
 
         Args:
             days: 0 for the logged queries themselves.
+            since: the first of the days, from the newest logged query on.
         """
         lasting = self.lasting if days > 0 else None
-        return self.credited if lasting is None else lasting.over(days, since=0.0)
+        return self.credited if lasting is None else lasting.over(days, since=since)
 
 
 class Ledger:
@@ -232,13 +235,19 @@ class Ledger:
         self.table.update({"table_id": table_id, "version": version}, {"looked_until": until})
 
     def entries(
-        self, table_id: str | None = None, newest: int | None = None, credited: float | None = None
+        self,
+        table_id: str | None = None,
+        location: str | None = None,
+        *,
+        newest: int | None = None,
+        credited: float | None = None,
     ) -> list[Entry]:
         """All relayouts, or those of one table, oldest first; of a run of several bins what it had done in the end.
 
         Of days that are not asked for no plan is read: one may take a quarter of a megabyte.
 
         Args:
+            location: those, too, of other tables that lay there.
             newest: so many are enough, the newest ones.
             credited: those are enough whose saving is credited at that moment (microseconds since 1970 UTC), by the
                 horizon that the gate decided them with, and the newest one.
@@ -247,7 +256,8 @@ class Ledger:
 
         rows = self.table.read()
         if table_id is not None:
-            rows = rows.where(F.col("table_id") == table_id)
+            mine = F.col("table_id") == table_id
+            rows = rows.where(mine if location is None else mine | (F.col("table_location") == location))
         if newest is not None:
             runs = F.count_distinct(F.coalesce("run", F.concat_ws(" ", "table_id", "version")))
             days = rows.groupBy("relayout_date").agg(runs.alias("runs")).orderBy(F.col("relayout_date").desc())
@@ -354,4 +364,5 @@ def _entry(row: Mapping[str, Any]) -> Entry:
         measured_page_bytes=row["measured_page_bytes_saved"],
         measured_until=row["measured_until"],
         looked_until=row["looked_until"],
+        measured_since=row["measured_since"],
     )

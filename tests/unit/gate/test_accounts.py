@@ -88,8 +88,12 @@ def test_a_life_is_told_by_all_the_days_that_relayouts_stood() -> None:
     """Drawn at random, and looked at after ten days: the mean of those that ended alone would be too short."""
     rng = np.random.default_rng(0)
     lives = rng.exponential(8.0, (2000, 10))
-    told = [mean_life([(min(life, 10.0), life < 10.0) for life in some.tolist()]) for some in lives]
+    told = [mean_life([(0.0, life if life < 10.0 else None) for life in some.tolist()], 10.0) for some in lives]
     assert np.median([life for life in told if life is not None]) == pytest.approx(8.0, rel=0.1)
-    assert mean_life([]) is None
-    assert mean_life([(1.0, True)] * 9 + [(50.0, False)] * 10) is None, "nobody does so any more"
-    assert mean_life([(0.0, True)] * 2) == pytest.approx(1 / 24)
+    assert mean_life([], 0.0) is None
+    stopped = [(float(day), day + 1.0) for day in range(9)] + [(20.0, None)] * 10
+    assert mean_life(stopped, 50.0) is None, "nobody does so any more"
+    assert mean_life([(float(day), 30.0) for day in range(30)], 60.0) is None, "an overwrite ends all that stand"
+    weekly = [(float(day), 7.0 * (day // 7 + 1)) for day in range(28)]
+    assert mean_life(weekly, 28.0) == pytest.approx(4.0, abs=0.7)
+    assert mean_life([(1.0, 1.0), (2.0, 2.0)], 2.0) == pytest.approx(1 / 24)

@@ -228,7 +228,7 @@ def test_a_table_that_others_overwrite_is_credited_for_as_long_as_a_relayout_sta
     stands, daily = decide([Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9)]), GateSettings(life_days=1.0)
     over = decide([Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9)], daily)[0]
     assert over.saving_low == pytest.approx(stands[0].saving_low / 30)
-    assert "written anew after 1.0 days on average, so 1.0 of the 30 days count" in over.reasons[0]
+    assert "others undid what was laid out after 1.0 days on average, so 1.0 of the 30 days count" in over.reasons[0]
     assert over.assumptions["credited_days"] == pytest.approx(1.0)
     assert "credited_days" not in stands[0].assumptions
     kept = dataclasses.replace(PLAN, origin=KEPT)

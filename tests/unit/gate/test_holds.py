@@ -58,6 +58,9 @@ def test_a_window_in_the_hour_that_is_left_out_begins_after_it() -> None:
     day = datetime(2026, 3, 29, tzinfo=UTC)
     inside = [hour for hour in range(24) if window.until(day + timedelta(hours=hour, minutes=1)) is not None]
     assert inside == [1, 2]
+    until = Blackout(time(22), time(2, 30), time_zone="Europe/Berlin").until(day + timedelta(minutes=45))
+    assert until is not None
+    assert until.astimezone(UTC) > day + timedelta(minutes=45), "an end that does not come is not before now"
 
 
 def test_the_window_that_lasts_longest_is_named() -> None:

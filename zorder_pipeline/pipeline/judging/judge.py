@@ -71,7 +71,7 @@ def judge_table(
     if state is not None and asking:
         record_late(snapshot, state)
     gate = replace(gate, costs=cost_model(spark, state, gate.costs))
-    gate = experienced(spark, state, snapshot.table_id, gate, now)
+    gate = experienced(spark, state, (snapshot.table_id, snapshot.location), gate, now)
     undone = undone_by(snapshot, lambda: _credited(snapshot, state, now.timestamp() * 1e6))
     weighing = Weighing(snapshot, gate, undone or "", where, full, verify)
     decision, picked, would = weighing.decided(plan)

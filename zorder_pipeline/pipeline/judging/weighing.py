@@ -131,13 +131,14 @@ class Weighing:
         credits, lasting = self._credits(judged.plan, judged.preview), self._lasting(judged.plan, judged.preview)
         saving = {values: each.over(self.gate.credited_days) for values, each in lasting.items()} or credits
         total, brought = max(1, sum(sizes.values())), sum(saving.values()) or 1.0
+        most = max(1.0, brought)  # together they bring no more than was promised
         return tuple(
             Part(
                 partition_key(columns, values),
                 decision.cost_core_seconds * size / total,
                 decision.saving_low * saving[values] / brought,
                 credits[values],
-                lasting.get(values),
+                lasting[values].times(1 / most) if values in lasting else None,
             )
             for values, size in sizes.items()
         ) or (Part("", decision.cost_core_seconds, decision.saving_low, 0.0),)
@@ -158,6 +159,8 @@ class Weighing:
             return {
                 values: known[""].times(share) for values, share in self._by_bytes(plan, would).items() if "" in known
             }  # the table may have had partitions when it was learned
+        if any(known[name].shares[0] for name in known.keys() & {""}):
+            return {}  # or none
         nothing = next(iter(known.values())).times(0.0)
         return {values: known.get(partition_key(columns, values), nothing) for values in would.partitions}
 

@@ -37,6 +37,8 @@ AHEAD = (*range(15), 17, 21, 26, 33, 45, 64)
 LARGEST = 8
 """Values of a column that are looked at for the newest."""
 SECONDS = 86_400
+EDGE = 1e-3
+"""Of a day."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,9 +123,7 @@ class Apportioning:
         times = np.zeros((1 + len(days), len(places)))
         for row, then in zip(times, (now_asked, *later), strict=True):
             np.add.at(row, [places[one] for one in then], list(asked.values()))
-        # what is asked on a day is asked around its noon
-        noons = np.array(days) + 0.5 - moving.newest % 1
-        return _Asking(tuple(places), times, tuple(noons.tolist()), since)
+        return _Asking(tuple(places), times, tuple(days), moving.newest % 1, since)
 
     @property
     def _logged(self) -> list[tuple[Boxes, str, int | None]]:
@@ -155,14 +155,30 @@ class _Asking:
     Attributes:
         boxes: each thing that is asked for, once.
         times: how often it is, as logged and on each of the days, shape (1 + days, boxes).
-        days: from the newest query on; empty where no query moves on.
-        since: how many of them have passed.
+        days: after that of the newest query, ascending from 0; empty where no query moves on.
+        hour: part of its day that had passed when the newest query was asked, 0 to 1.
+        since: days that have passed since then.
     """
 
     boxes: Sequence[Boxes]
     times: Floats
-    days: tuple[float, ...] = ()
+    days: tuple[int, ...] = ()
+    hour: float = 0.0
     since: float = 0.0
+
+    def lasting(self, shares: Floats) -> Lasting:
+        """What is told of each of the days, by the time since the newest query: it changes at midnight.
+
+        Args:
+            shares: of the days, shape (days,).
+        """
+        moments, told = list[float](), list[float]()
+        for day, tomorrow, share in zip(self.days, (*self.days[1:], None), shares.tolist(), strict=True):
+            whole = [0.0, 1.0 - EDGE] if tomorrow == day + 1 else [0.5]  # where days are left out, around noon
+            moments += [day + part - self.hour for part in whole]
+            told += [share] * len(whole)
+        days = [0.0, *(moment for moment in moments if moment > 0)]
+        return Lasting(tuple(days), tuple(np.interp(days, moments, told).round(6).tolist()), self.since)
 
 
 @dataclass(frozen=True, eq=False)
@@ -203,10 +219,8 @@ class _Saving:
         whole = {} if list(self.names) == [""] else dict(zip(self.names, (saved[0] / total).tolist(), strict=True))
         if not self.asking.days:
             return whole, {}
-        noons, since = np.array(self.asking.days), self.asking.since
-        days = np.array([0.0, *noons[noons > 0]])
         lasting = {
-            name: Lasting(tuple(days.tolist()), tuple(np.interp(days, noons, part / total).tolist()), since)
+            name: self.asking.lasting(part / total)
             for name, part in zip(self.names, saved[1:].T, strict=True)
             if part.any()
         }

@@ -164,25 +164,29 @@ def savings(
 
 
 def experienced(
-    spark: SparkSession, state: str | None, table_id: str, gate: GateSettings | None = None, now: datetime | None = None
+    spark: SparkSession,
+    state: str | None,
+    table: tuple[str, str],
+    gate: GateSettings | None = None,
+    now: datetime | None = None,
 ) -> GateSettings:
     """The gate's settings with what earlier relayouts of a table teach: how far to trust the next promise, by how the
     latest were kept, and how long the next one will stand. Without a state they teach nothing.
 
     Args:
+        table: its id and its location: one that is replaced each day is another each day, in the same place.
         gate: the cost model, the horizon, and when a promise counts as broken.
         now: the time to judge at; the present when None.
     """
     gate, moment = gate or GateSettings(), (now or datetime.now(UTC)).timestamp() * 1e6
     if state is None:
         return gate
-    known = Ledger(spark, state).entries(table_id, credited=moment - FORGOTTEN * gate.horizon_days * DAY)
+    known = Ledger(spark, state).entries(*table, credited=moment - FORGOTTEN * gate.horizon_days * DAY)
     told = [(kept_of(entry, gate.costs), entry.committed_at) for entry in known]
     kept = [Kept(share, max(0.0, (moment - then) / DAY)) for share, then in told if share is not None]
-    ends = [(entry.committed_at, entry.ended_at) for entry in known]
-    stood = [(max(0.0, ((moment if end is None else end) - then) / DAY), end is not None) for then, end in ends]
+    ends = [(e.committed_at / DAY, None if e.ended_at is None else e.ended_at / DAY) for e in known]
     return replace(
         gate,
         widening=widening(kept, gate.broken_promise_factor, gate.horizon_days),
-        life_days=mean_life(stood),
+        life_days=mean_life(ends, moment / DAY),
     )

@@ -77,6 +77,7 @@ def _difference(
         "bytes_saved": None,  # of other queries than those: what was measured before says nothing
         "page_bytes_saved": None,
         "queries": len(queries),
+        "since": min((query.timestamp for query in queries if query.timestamp is not None), default=None),
         "until": latest_of(queries),
         "before": mean(before.rows),
         "after": mean(after.rows),

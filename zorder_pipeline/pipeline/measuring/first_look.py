@@ -73,7 +73,7 @@ def triage(
     everything = QueryLog.merged([found, stored])
     places = places_in_state(spark, state) if state is not None else {}
     named = [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
-    names = list(tables) or [places.get(name, name) for name in named]
+    names = list(tables) or list(dict.fromkeys(places.get(name, name) for name in named))
     opened: dict[str, TableSnapshot] = {}
     called: dict[str, list[str]] = {}  # what the log calls a table besides
     failed: list[TableTriage] = []
@@ -83,7 +83,7 @@ def triage(
             opened.setdefault(first, result)
             called.setdefault(first, []).append(name)
         else:
-            scans = len(everything.of_table([name]))
+            scans = len(everything.of_table([name, *(each for each, place in places.items() if place == name)]))
             failed.append(TableTriage(name, queries=scans, problem=result))
     progress(f"opened {len(opened)} of {len(opened) + len(failed)} tables")
     for name, snapshot in opened.items():

@@ -92,7 +92,7 @@ def kept_of(entry: Entry, model: CostModel) -> float | None:
     """Measured saving as a multiple of the promised one; None when it was not checked yet or next to nothing."""
     if not entry.measured_queries:
         return None
-    credited = entry.credited_over(_measured_days(entry))
+    credited = _credited_then(entry)
     if entry.measured_bytes is None or not entry.bytes_before:
         promised, measured = entry.promised_whole * credited, entry.measured_before - entry.measured_after
         return kept_share(promised, measured, entry.promised_before)
@@ -102,9 +102,11 @@ def kept_of(entry: Entry, model: CostModel) -> float | None:
     return kept_share(promised * credited, measured, before)
 
 
-def _measured_days(entry: Entry) -> float:
-    """Days over which it was measured, from the newest query that was logged when it was promised; else 0."""
-    return max(0.0, ((entry.measured_until or 0) - asked_since(entry)) / DAY)
+def _credited_then(entry: Entry) -> float:
+    """Share of the plan's promise that was foretold of the time in which it was measured; by own queries, as logged."""
+    first, until = asked_since(entry), entry.measured_until or 0
+    since = max(first, min(entry.measured_since or first, until))
+    return entry.credited_over((until - since) / DAY, (since - first) / DAY)
 
 
 def _by_pages(entry: Entry) -> tuple[float, float, float] | None:
@@ -125,7 +127,7 @@ def check_of(entry: Entry, broken: float | None, model: CostModel) -> PromiseChe
     Args:
         broken: factor by which a promise may be missed; None for the one that it was decided with.
     """
-    kept, credited = kept_of(entry, model), entry.credited_over(_measured_days(entry))
+    kept, credited = kept_of(entry, model), _credited_then(entry)
     factor = broken or float(entry.gate.get("assumptions", {}).get("broken_promise_factor", BROKEN))
     return PromiseCheck(
         table=entry.location,
@@ -146,25 +148,25 @@ def check_of(entry: Entry, broken: float | None, model: CostModel) -> PromiseChe
 
 def account_of(entry: Entry, model: CostModel) -> Account:
     """What a relayout cost and saves: as measured, else as promised, and day by day as it was foretold to last."""
-    checked, lasting = entry.measured_queries > 0, entry.lasting
-    so_far = entry.credited_over(_measured_days(entry)) if lasting is not None else 1.0
+    checked, lasting, kept = entry.measured_queries > 0, entry.lasting, kept_of(entry, model)
     pages, promised = _by_pages(entry), pages_promised(entry)
     part = entry.credited if lasting is None else 1.0
     size, files = (entry.promised_bytes if promised is None else promised) * part, entry.promised_files * part
-    if checked and so_far <= 0:  # more than was foretold: it goes on as it was measured
-        lasting, so_far = None, 1.0
-    if checked and entry.measured_bytes is not None:
-        size, files = (pages[1] if pages else entry.measured_bytes) / so_far, entry.measured_files / so_far
-    elif (kept := kept_of(entry, model)) is not None:
-        size, files = size * kept, entry.measured_files / so_far
-    if lasting is not None:
+    if lasting is not None:  # as promised, day by day, and as far as that was kept; of next to nothing that is not told
+        saved = model.saved(size, files, entry.table_id) * (1.0 if kept is None else kept)
         lasting = replace(lasting, since=max(0.0, (entry.committed_at - asked_since(entry)) / DAY))
+    else:
+        if checked and entry.measured_bytes is not None:
+            size, files = pages[1] if pages else entry.measured_bytes, entry.measured_files
+        elif kept is not None:
+            size, files = size * kept, entry.measured_files
+        saved = model.saved(size, files, entry.table_id)
     assumed = entry.gate.get("assumptions", {})
     return Account(
         entry.location,
         entry.committed_at,
         entry.cost_measured,
-        model.saved(size, files, entry.table_id),
+        saved,
         entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day),
         entry.horizon_days,
         checked,

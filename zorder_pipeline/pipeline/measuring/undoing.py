@@ -8,7 +8,16 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.relayout.history import STILL, bytes_removed, commits_after, is_ours, moment_of, restored
+from zorder_pipeline.relayout.history import (
+    OURS,
+    STILL,
+    bytes_removed,
+    commits_after,
+    is_ours,
+    moment_of,
+    restored,
+    rewrote,
+)
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.ledger import Entry, Ledger
 
@@ -77,6 +86,7 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
         left: rows that lie by a layout at a version; None where that is not known.
     """
     end: Row | None = None
+    followed: Row | None = None  # by another layout of ours, which is no undoing; what comes later undoes that one
     theirs: list[Row] = []  # what took files out since our last commit: by each the fewer rows lie by a layout
     before: Row | None = None
 
@@ -85,7 +95,8 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
         return rows is not None and rows < STILL * entry.rows
 
     def ended_by_them(looked: bool) -> Row | None:
-        if before is None or not (looked or sum(map(bytes_removed, theirs)) >= LARGE * entry.bytes_rewritten):
+        much = looked or sum(map(bytes_removed, theirs)) >= LARGE * entry.bytes_rewritten
+        if before is None or followed is not None or not much:
             return None
         return theirs[min(bisect_left(theirs, True, key=gone), len(theirs) - 1)] if theirs and gone(before) else None
 
@@ -99,8 +110,18 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
                 end = end or row
             elif to is not None and end is not None and entry.version <= to < int(end["version"]):
                 end = None  # the RESTORE was taken back itself
+            if to is not None and followed is not None and to < int(followed["version"]):
+                followed = None
+            elif to is None and followed is None and end is None and _lays_out_anew(row, entry) and gone(row):
+                followed = row
         elif entry.layout_id and bytes_removed(row):
             theirs.append(row)
         before = row
     end = end or ended_by_them(looked=True)  # the newest files are known
     return None if end is None else moment_of(end)
+
+
+def _lays_out_anew(row: Row, entry: Entry) -> bool:
+    """Whether a commit of ours gave its files another layout than a relayout did."""
+    layout = str(row["userMetadata"] or "").removeprefix(OURS).split(" ")[0]
+    return bool(entry.layout_id) and rewrote(row) and layout != entry.layout_id

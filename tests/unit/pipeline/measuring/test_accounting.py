@@ -93,6 +93,8 @@ def test_a_promise_is_held_to_what_was_foretold_of_the_time_that_it_is_measured_
         assert check.promised == pytest.approx(0.0005 * left)
     rows = {"measured_bytes": None, "promised_after": 0.1, "measured_before": 0.5, "measured_after": 0.3}
     assert check_of(fading(2.0, **rows), 1.5, COSTS).kept == pytest.approx(1.0), "by rows, too"
+    late = {"measured_since": 43 * DAY, "measured_files": 0.0, "measured_bytes": 0.0}
+    assert check_of(fading(20.0, **late), 1.5, COSTS).kept is None, "by queries of days of which nothing was foretold"
     part = fading(2.0, credited=0.5, measured_files=10.0, measured_bytes=1.25e5)
     assert check_of(part, 1.5, COSTS).kept == pytest.approx(1.0), "of a bin that was all that was done"
 
@@ -105,10 +107,13 @@ def test_savings_are_booked_while_queries_ask_for_what_was_laid_out() -> None:
     assert foretold.saved(1.5, 30.0) == pytest.approx(0.0)
     so_far = account_of(fading(2.0, measured_files=10.0, measured_bytes=1.25e5), COSTS)
     assert so_far.saved(0.0, 30.0) == pytest.approx(foretold.saved(0.0, 30.0) / 2), "half of it was kept"
-    more = {"days": [0.0], "shares": [0.0], "since": 0.0, "credited": 1.0}
-    gate = {"assumptions": {"lasting": more, "horizon_days": 30.0}}
-    unforeseen = account_of(fading(2.0, measured_files=10.0, measured_bytes=0.0, gate=gate), COSTS)
-    assert unforeseen.saved(0.0, 2.0) == pytest.approx(2 * COSTS.saved(0.0, 10.0, "id"))
+    later = {"days": [0.0, 2.0, 2.1], "since": 0.0, "credited": 0.5}
+    for shares in ([0.0, 0.0, 0.0], [1e-3, 1e-3, 1.0]):
+        gate = {"assumptions": {"lasting": {**later, "shares": shares}, "horizon_days": 30.0}}
+        for rows in ({}, {"measured_bytes": None}):
+            odd = account_of(fading(1.0, measured_files=10.0, credited=0.5, gate=gate, **rows), COSTS)
+            booked = odd.saved(0.0, 1.0)
+            assert booked == pytest.approx(whole * shares[0]), "where next to nothing was foretold that is booked"
     broken = fading(2.0, gate={"assumptions": {"lasting": {"days": "x"}, "horizon_days": 30.0}})
     assert broken.credited_over(30.0) == 1.0, "a note that is none is as good as none"
 
@@ -147,6 +152,9 @@ ZORDER = commit(3, "OPTIMIZE", numRemovedBytes="900000000")
 OURS = commit(9, "OPTIMIZE", "zorder layout a again", numRemovedBytes="900000000")
 
 
+ZORDER4 = commit(4, "OPTIMIZE", numRemovedBytes="900000000")
+
+
 @pytest.mark.parametrize(
     ("later", "left", "end"),
     [
@@ -171,6 +179,9 @@ OURS = commit(9, "OPTIMIZE", "zorder layout a again", numRemovedBytes="900000000
         ([commit(2, "OPTIMIZE", numFilesRemoved="1")], 40, 2),  # delta-rs tells no bytes
         ([commit(2, "WRITE", mode="Append"), commit(3, "SET TBLPROPERTIES")], 40, None),
         ([commit(2, "OPTIMIZE", "zorder layout b run", numRemovedBytes="900000000")], 0, None),
+        ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "DELETE", numDeletionVectorsAdded="1")], 0, None),
+        ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "RESTORE", version="0")], 0, 3),
+        ([commit(2, "OPTIMIZE", "zorder layout b run"), commit(3, "RESTORE", version="1"), ZORDER4], 0, 4),
     ],
 )
 def test_a_saving_ends_where_the_relayout_was_undone(later: list[Any], left: int | None, end: int | None) -> None:
@@ -319,7 +330,7 @@ class Books:
         self.rows: list[Entry] = []
         self.most, self.clock = 0, 0
 
-    def entries(self, _: str, credited: float | None = None) -> list[Entry]:
+    def entries(self, _: str, __: str | None = None, *, credited: float | None = None) -> list[Entry]:
         if credited is None:
             return list(self.rows)
         moment = round(self.clock - (datetime.now(UTC).timestamp() * 1e6 - credited), -7)
@@ -375,7 +386,7 @@ def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, mon
     assert min(row.measured_until or 0 for row in books.rows[:50]) >= 20 * DAY, "each for most of its horizon"
     assert books.most <= 31, "each has its plan, of a quarter of a megabyte"
     for horizon in (30.0, 1e9):
-        assert accounting.experienced(None, "state", "id", GateSettings(horizon_days=horizon)).widening == 1.0  # type: ignore[arg-type]
+        assert accounting.experienced(None, "state", ("id", "t"), GateSettings(horizon_days=horizon)).widening == 1.0  # type: ignore[arg-type]
     first = accounting.check_promises(None, "state", "t", asked_on(90), version=1)  # type: ignore[arg-type]
     assert len(first) == 90, "one that is older is found all the same"
     accounting.check_promises(None, "state", "t", [*queries, *asked_on(90)], every=True)  # type: ignore[arg-type]
@@ -391,9 +402,9 @@ def test_how_long_relayouts_stood_is_learned_from_the_ledger(books: Books) -> No
             for day in (3, 4, 9)
         ]  # fmt: skip
         now = datetime.fromtimestamp(11.5 * 86_400, UTC)
-        told = accounting.experienced(None, "state", "id", GateSettings(), now)  # type: ignore[arg-type]
+        told = accounting.experienced(None, "state", ("id", "t"), GateSettings(), now)  # type: ignore[arg-type]
         assert told.life_days == (None if life is None else pytest.approx(life)), ended
-    nothing = accounting.experienced(None, None, "id", GateSettings())  # type: ignore[arg-type]
+    nothing = accounting.experienced(None, None, ("id", "t"), GateSettings())  # type: ignore[arg-type]
     assert nothing == GateSettings()
 
 
