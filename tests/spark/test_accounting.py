@@ -144,12 +144,19 @@ def test_a_table_that_is_written_anew_or_made_anew_saves_no_more_by_what_was_lai
     before = [entry.ended_at for entry in Ledger(spark, state).entries()]
     rows.createOrReplaceTempView("rows_of_it")
     spark.sql(f"CREATE OR REPLACE TABLE delta.`{path}` USING delta AS SELECT * FROM rows_of_it").collect()
-    assert laid_out().table_id != old.table_id
+    new = laid_out()
+    assert new.table_id != old.table_id
     pipeline.check_promises(spark, state, path, [])
     assert ended() == [True, True, True, False]
     entries = Ledger(spark, state).entries()
     assert [entry.ended_at for entry in entries][:2] == before[:2], "what had ended before stays as it was noted"
     assert entries[2].committed_at < (entries[2].ended_at or 0) < entries[3].committed_at
+    here = entries[3].location
+    assert experienced(spark, state, (entries[3].table_id, f"{here}_elsewhere")).life_days is None
+    known = experienced(spark, state, (entries[3].table_id, here))
+    assert known.life_days == pytest.approx(1 / 24), "that of the tables that lay there before counts"
+    weighed = pipeline.apply(spark, path, new, force=True, state=state, full=True, dry_run=True)
+    assert weighed.gate["assumptions"]["credited_days"] == pytest.approx(1 / 24)
 
 
 @pytest.mark.slow
