@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, timedelta
 
-from zorder_pipeline.model.values import DAY, Value, ValueType
+from zorder_pipeline.model import moments
+from zorder_pipeline.model.values import Value, ValueType
 
 __all__ = ["Dated", "dated"]
 
@@ -112,13 +113,14 @@ def _written(form: re.Pattern[str], months: bool) -> Dated:
         try:
             if months:
                 first, then = (EPOCH + timedelta(days=day) for day in (since, until))
-                later = there.year * 12 + there.month - 1 + (then.year - first.year) * 12 + then.month - first.month
-                there = date(later // 12, later % 12 + 1, 1)
+                count = (then.year - first.year) * 12 + then.month - first.month
+                later = moments.moved(there, count, "MONTH", "UTC")
             else:
-                there += timedelta(days=until - since)
+                later = moments.moved(there, until - since, "DAY", "UTC")
         except (ValueError, OverflowError):  # beyond the year 9999
             return value
-        parts = f"{there.year:04}", f"{there.month:02}", f"{there.day:02}"
+        assert later is not None
+        parts = f"{later.year:04}", f"{later.month:02}", f"{later.day:02}"
         written = ("-" if value[4] == "-" else "").join(parts[:2] if months else parts)
         return written + value[len(written) :]
 
@@ -149,7 +151,7 @@ def _digits(texts: Dated) -> Dated:
     return Dated(told, moved, texts.grain)
 
 
-_INSTANT = (_counting(DAY // 86_400),)
+_INSTANT = (_counting(UNITS[-1]),)
 _WAYS = {
     "date": (Dated(_of_date, _later_date, 1.0),),
     "timestamp": _INSTANT,

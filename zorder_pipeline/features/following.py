@@ -106,22 +106,26 @@ def following(
         boxes: the ranges that each query asks for.
         largest: the largest values of each column, as far as they are known, see `dated`.
     """
-    timed = [(query, box) for query, box in zip(queries, boxes, strict=True) if query.timestamp is not None]
+    timed = [
+        (query.timestamp / DAY, query.template, box)
+        for query, box in zip(queries, boxes, strict=True)
+        if query.timestamp is not None
+    ]
     if not timed:
         return Following()
-    last = max(query.timestamp or 0 for query, _ in timed) / DAY
+    last = max(moment for moment, _, _ in timed)
     ways = {
         column.name: way
         for column in schema.columns
         if (way := dated(ValueType.parse(column.type), largest.get(column.name, ()), last)) is not None
     }
     seen: dict[_Bound, Seen] = {}
-    for query, box in timed:
+    for moment, template, box in timed:
         for column, intervals in _intervals(box, ways).items():
             for upper in (False, True):
                 if (day := _outermost(intervals, ways[column], upper)) is not None:
-                    bound = _Bound(query.template, column, _form(intervals), upper)
-                    seen.setdefault(bound, set()).add(((query.timestamp or 0) / DAY, day, box))
+                    bound = _Bound(template, column, _form(intervals), upper)
+                    seen.setdefault(bound, set()).add((moment, day, box))
     together: dict[_Bound, Seen] = {}
     for bound, asked in seen.items():
         if _few(asked):

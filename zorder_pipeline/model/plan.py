@@ -35,8 +35,6 @@ FULL = "full"
 ANOTHER = "another layout"
 """All of the table by a layout that it does not have yet."""
 
-LASTING = ("lasting", "page_lasting")
-
 
 @dataclass(frozen=True)
 class Candidate:
@@ -71,9 +69,7 @@ class Candidate:
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form."""
-        plain = asdict(replace(self, lasting={}, page_lasting={}))
-        plain |= {name: _told(getattr(self, name)) for name in LASTING}
-        return plain | {"spec": self.spec.to_json() if self.spec else None}
+        return asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
 
     @staticmethod
     def from_json(data: Mapping[str, Any]) -> Candidate:
@@ -84,7 +80,10 @@ class Candidate:
             MALFORMED: the rest is, see `zorder_pipeline.model.plain`.
         """
         spec = KeySpec.from_json(data["spec"]) if data["spec"] else None
-        lasting = {name: {key: Lasting.from_json(each) for key, each in data.get(name, {}).items()} for name in LASTING}
+        lasting = {
+            name: {key: Lasting.from_json(each) for key, each in data.get(name, {}).items()}
+            for name in ("lasting", "page_lasting")
+        }
         promise = checked(Promise(**data["promise"]))
         return checked(Candidate(**{**data, **lasting, "spec": spec, "promise": promise}))
 
@@ -266,10 +265,6 @@ class Plan:
         except MALFORMED as error:
             raise PlanError(f"the plan is malformed: {what_is_wrong(error)}; learn it again") from error
         return plan
-
-
-def _told(lasting: Mapping[str, Lasting]) -> dict[str, Any]:
-    return {key: each.to_json() for key, each in lasting.items()}
 
 
 TOO_DEEP = "its values are nested too deeply"

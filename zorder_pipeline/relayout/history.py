@@ -16,18 +16,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 __all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
-__all__ += [
-    "bytes_removed",
-    "commits_after",
-    "history_of",
-    "is_ours",
-    "labelled_by_us",
-    "layout_written",
-    "made_as",
-    "moment_of",
-    "newest_relayout",
-]
-__all__ += ["restored", "rewrote", "run_of", "taken_back", "told_with", "undone_by"]
+__all__ += ["bytes_removed", "commits_after", "history_of", "is_ours", "labelled_by_us", "layout_given"]
+__all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
+__all__ += ["taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 
@@ -94,8 +85,19 @@ def labelled_by_us(metadata: object) -> bool:
 
 def layout_written(row: Row) -> str:
     """Id of the layout that a commit by public API gave its files; "" for any other commit."""
-    layout, _, own = (row["userMetadata"] or "").removeprefix(OURS).partition(" ")
+    layout, own = _label(row)
     return layout if row["operation"] == "WRITE" and own and is_ours(row) else ""
+
+
+def layout_given(row: Row) -> str:
+    """Id of the layout that a rewrite of ours gave its files; "" for any other commit, and where files were merged."""
+    return _label(row)[0] if rewrote(row) and str(row["userMetadata"]).startswith(OURS) else ""
+
+
+def _label(row: Row) -> tuple[str, str]:
+    """What the label of a relayout of ours tells: its layout, and what follows it."""
+    layout, _, own = str(row["userMetadata"] or "").removeprefix(OURS).partition(" ")
+    return layout, own
 
 
 def rewrote(row: Row) -> bool:

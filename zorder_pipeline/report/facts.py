@@ -19,7 +19,8 @@ from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline import LearnSettings, TableAnalysis
 from zorder_pipeline.pipeline.renames import as_called_then, queries_of
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
-from zorder_pipeline.state.ledger import Entry, Ledger
+from zorder_pipeline.state.entry import Entry
+from zorder_pipeline.state.ledger import Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

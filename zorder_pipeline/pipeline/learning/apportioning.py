@@ -36,7 +36,6 @@ AHEAD = (*range(15), 17, 21, 26, 33, 45, 64)
 """Days from now on which it is told what is left of a saving."""
 LARGEST = 8
 """Values of a column that are looked at for the newest."""
-SECONDS = 86_400
 EDGE = 1e-3
 """Of a day."""
 
@@ -109,7 +108,7 @@ class Apportioning:
         if not moving.moving:
             return logged
         # the table's newest data tell how far queries have moved on since the log ends, but for those of the future
-        since = max(0.0, min(moving.data, time.time() / SECONDS) - moving.newest)
+        since = max(0.0, min(moving.data, time.time() * 1e6 / DAY) - moving.newest)
         days = sorted({0, *(math.floor(since) + ahead for ahead in AHEAD)})
         asked = Counter(self._logged)
         now_asked = [boxes for boxes, _, _ in asked]

@@ -7,13 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.gate.accounts import (
-    Kept,
-    MonthlySaving,
-    mean_life,
-    monthly_savings,
-    widening,
-)
+from zorder_pipeline.gate.accounts import Kept, MonthlySaving, mean_life, monthly_savings, widening
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.values import DAY
@@ -23,7 +17,8 @@ from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource
 from zorder_pipeline.relayout.snapshot import AUTO, TableSnapshot, open_table
 from zorder_pipeline.relayout.unrecorded import record_late
-from zorder_pipeline.state.ledger import Entry, Ledger
+from zorder_pipeline.state.entry import Entry
+from zorder_pipeline.state.ledger import Ledger
 
 from .comparing import compared, latest_of
 from .due import is_due, later
@@ -33,9 +28,7 @@ from .undoing import note_ends
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-
-__all__ = ["PromiseCheck", "Savings", "check_promises", "check_promises_by_log", "experienced", "note_undone"]
-__all__ += ["savings"]
+__all__ = ["Savings", "check_promises", "check_promises_by_log", "experienced", "note_undone", "savings"]
 
 FORGOTTEN = 2.0
 """Horizons after its own that a broken promise still counts in `experienced`: by then its weight is an eighth."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.state.ledger import Entry
+from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 

@@ -9,7 +9,7 @@ from zorder_pipeline.gate.accounts import BROKEN, Account, kept_share
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.state.ledger import Entry
+from zorder_pipeline.state.entry import Entry
 
 from .due import asked_since
 

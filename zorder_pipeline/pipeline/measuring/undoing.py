@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.relayout.history import (
-    OURS,
     STILL,
     bytes_removed,
     commits_after,
     is_ours,
+    layout_given,
     moment_of,
     restored,
-    rewrote,
 )
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.state.ledger import Entry, Ledger
+from zorder_pipeline.state.entry import Entry
+from zorder_pipeline.state.ledger import Ledger
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -94,6 +94,9 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
         rows = left(int(row["version"]), entry.layout_id)
         return rows is not None and rows < STILL * entry.rows
 
+    def follows(row: Row) -> bool:
+        return bool(entry.layout_id) and layout_given(row) not in ("", entry.layout_id) and gone(row)
+
     def ended_by_them(looked: bool) -> Row | None:
         much = looked or sum(map(bytes_removed, theirs)) >= LARGE * entry.bytes_rewritten
         if before is None or followed is not None or not much:
@@ -106,22 +109,18 @@ def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], in
         to = restored(row, commits)
         if to is not None or is_ours(row):
             end, theirs = end or ended_by_them(looked=False), []
-            if to is not None and to <= entry.replaced_version:
-                end = end or row
-            elif to is not None and end is not None and entry.version <= to < int(end["version"]):
-                end = None  # the RESTORE was taken back itself
-            if to is not None and followed is not None and to < int(followed["version"]):
-                followed = None
-            elif to is None and followed is None and end is None and _lays_out_anew(row, entry) and gone(row):
-                followed = row
+            if to is None:
+                if followed is None and end is None and follows(row):
+                    followed = row
+            else:
+                if to <= entry.replaced_version:
+                    end = end or row
+                elif end is not None and entry.version <= to < int(end["version"]):
+                    end = None  # the RESTORE was taken back itself
+                if followed is not None and to < int(followed["version"]):
+                    followed = None
         elif entry.layout_id and bytes_removed(row):
             theirs.append(row)
         before = row
     end = end or ended_by_them(looked=True)  # the newest files are known
     return None if end is None else moment_of(end)
-
-
-def _lays_out_anew(row: Row, entry: Entry) -> bool:
-    """Whether a commit of ours gave its files another layout than a relayout did."""
-    layout = str(row["userMetadata"] or "").removeprefix(OURS).split(" ")[0]
-    return bool(entry.layout_id) and rewrote(row) and layout != entry.layout_id

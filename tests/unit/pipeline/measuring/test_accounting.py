@@ -20,7 +20,7 @@ from zorder_pipeline.pipeline.measuring import accounting
 from zorder_pipeline.pipeline.measuring.promises import account_of, check_of
 from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
 from zorder_pipeline.relayout import history
-from zorder_pipeline.state.ledger import Entry
+from zorder_pipeline.state.entry import Entry
 
 COSTS = CostModel(scan=10.0, per_opened_file=0.1)
 ENTRY = {
