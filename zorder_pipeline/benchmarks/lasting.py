@@ -45,21 +45,23 @@ class Case:
     """A table and what is asked of it.
 
     Attributes:
-        partitioned: by days; else it lies in one piece, in the order of its moments.
+        by: the table's partition columns: `DAY`, or `PARTS`; without any it lies in one piece, by its moments.
         kinds: of the queries, as many of each: `NEWEST`, `ANY_AGE` or `SAME`.
     """
 
-    partitioned: bool
+    by: tuple[str, ...]
     kinds: tuple[str, ...]
 
 
 NEWEST, ANY_AGE, SAME = "one of the last three days", "a day of any age, the newer the likelier", "the same days by all"
+DAY, PARTS, NAMES = ("day",), ("year", "month", "dd"), ("year", "month", "day")
 CASES = {
-    "last three days, by days": Case(True, (NEWEST,)),
-    "any age, by days": Case(True, (ANY_AGE,)),
-    "any age, in one piece": Case(False, (ANY_AGE,)),
-    "half of them stay, in one piece": Case(False, (NEWEST, SAME)),
-    "all stay, by days": Case(True, (SAME,)),
+    "last three days, by days": Case(DAY, (NEWEST,)),
+    "last three days, by year, month and day": Case(PARTS, (NEWEST,)),
+    "any age, by days": Case(DAY, (ANY_AGE,)),
+    "any age, in one piece": Case((), (ANY_AGE,)),
+    "half of them stay, in one piece": Case((), (NEWEST, SAME)),
+    "all stay, by days": Case(DAY, (SAME,)),
 }
 SELECTED = {NEWEST: "*", ANY_AGE: "*", SAME: "id, price"}
 
@@ -117,13 +119,17 @@ def _write(spark: SparkSession, path: str, case: Case, today: date, rows: int) -
     first = today - timedelta(days=DAYS)
     day = f"date_add(DATE'{first}', CAST(id DIV {rows} AS INT))"
     moment = f"timestamp_seconds(unix_timestamp(timestamp({day})) + pmod(id, {rows}) * 86400 DIV {rows})"
+    forms = {
+        DAY: [f"{day} AS day"],
+        PARTS: [f"{name}({day}) AS {part}" for name, part in zip(NAMES, PARTS, strict=True)],
+    }
     frame = spark.range(DAYS * rows).selectExpr(
         "id", f"pmod(hash(id), {CUSTOMERS}) AS customer", "pmod(hash(id, 7), 1000) AS price",
-        f"{day} AS day" if case.partitioned else f"{moment} AS moment",
+        *forms.get(case.by, [f"{moment} AS moment"]),
     )  # fmt: skip
-    if case.partitioned:
-        parts = frame.repartitionByRange(DAYS * FILES, "day", "price")
-        parts.write.format("delta").partitionBy("day").save(path)
+    if case.by:
+        parts = frame.repartitionByRange(DAYS * FILES, *case.by, "price")
+        parts.write.format("delta").partitionBy(*case.by).save(path)
     else:
         frame.repartitionByRange(DAYS * FILES, "moment").write.format("delta").save(path)
 
@@ -135,8 +141,10 @@ def _log(case: Case, today: date, days: tuple[int, int], rng: np.random.Generato
             kind = case.kinds[number % len(case.kinds)]
             day = today + timedelta(after - _ago(kind, rng, after))
             where = f"customer = {int(rng.integers(CUSTOMERS))} AND "
-            if case.partitioned:
+            if case.by == DAY:
                 where += f"day = DATE'{day}'"
+            elif case.by == PARTS:
+                where += " AND ".join(f"{part} = {getattr(day, name)}" for name, part in zip(NAMES, PARTS, strict=True))
             else:
                 start, end = (f"TIMESTAMP'{each} 00:00:00'" for each in (day, day + timedelta(1)))
                 where += f"moment >= {start} AND moment < {end}"

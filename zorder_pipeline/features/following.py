@@ -19,6 +19,7 @@ from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import DAY, Value, ValueType
 from zorder_pipeline.model.workload import LoggedQuery
 
+from .date_parts import DateParts
 from .dated import Dated, dated
 
 __all__ = ["Following", "following"]
@@ -58,11 +59,13 @@ class Following:
         dated: how columns tell days, by their names.
         moving: the bounds that move on.
         newest: when the newest query was asked, in days since 1970.
+        parts: partition columns that tell days together.
     """
 
     dated: Mapping[str, Dated] = field(default_factory=dict)
     moving: frozenset[_Bound] = frozenset()
     newest: float = 0.0
+    parts: DateParts | None = None
 
     @property
     def data(self) -> float:
@@ -77,7 +80,8 @@ class Following:
             ahead: days after that of the newest query.
         """
         until, sides = math.floor(self.newest) + ahead, dict[str, tuple[bool, bool]]()
-        for column, intervals in _intervals(boxes, self.dated).items():
+        there = boxes if self.parts is None else self.parts.together(boxes, asked)
+        for column, intervals in _intervals(there, self.dated).items():
             form = _form(intervals)
             lower, upper = (_Bound(template, column, form, side) in self.moving for side in (False, True))
             sides[column] = (lower and upper,) * 2 if form == VALUE else (lower, upper)
@@ -88,7 +92,10 @@ class Following:
             way = self.dated[item.column]
             return replace(item, intervals=tuple(_later(each, way, moves, asked, until) for each in item.intervals))
 
-        return tuple(tuple(map(later, box)) for box in boxes) if any(map(any, sides.values())) else boxes
+        if not any(map(any, sides.values())):
+            return boxes
+        moved = tuple(tuple(map(later, box)) for box in there)
+        return moved if self.parts is None else self.parts.apart(moved)
 
 
 def following(
@@ -96,6 +103,7 @@ def following(
     boxes: Sequence[Boxes],
     schema: TableSchema,
     largest: Mapping[str, Sequence[Value]],
+    parts: DateParts | None = None,
 ) -> Following:
     """Which bounds of a table's queries move on with time.
 
@@ -105,19 +113,21 @@ def following(
     Args:
         boxes: the ranges that each query asks for.
         largest: the largest values of each column, as far as they are known, see `dated`.
+        parts: partition columns that tell days together, see `date_parts`.
     """
     timed = [
-        (query.timestamp / DAY, query.template, box)
+        (query.timestamp / DAY, query.template, parts.together(box, query.timestamp // DAY) if parts else box)
         for query, box in zip(queries, boxes, strict=True)
         if query.timestamp is not None
     ]
     if not timed:
         return Following()
     last = max(moment for moment, _, _ in timed)
+    known = {**largest, **parts.largest} if parts else largest
     ways = {
         column.name: way
-        for column in schema.columns
-        if (way := dated(ValueType.parse(column.type), largest.get(column.name, ()), last)) is not None
+        for column in (*schema.columns, *(parts.columns if parts else ()))
+        if (way := dated(ValueType.parse(column.type), known.get(column.name, ()), last)) is not None
     }
     seen: dict[_Bound, Seen] = {}
     for moment, template, box in timed:
@@ -138,7 +148,7 @@ def following(
         lag = float(np.median([abs(moment - day) for moment, day, _ in asked]))
         return told + (DOUBT if lag <= RECENT + grain else -DOUBT) > 0
 
-    return Following(ways, frozenset(bound for bound, asked in seen.items() if moves(bound, asked)), last)
+    return Following(ways, frozenset(bound for bound, asked in seen.items() if moves(bound, asked)), last, parts)
 
 
 def _intervals(boxes: Boxes, ways: Mapping[str, Dated]) -> dict[str, list[Interval]]:

@@ -12,6 +12,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.features.date_parts import date_parts
 from zorder_pipeline.features.following import Following, following
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import times_asked
@@ -136,8 +137,9 @@ class Apportioning:
 
     @cached_property
     def _following(self) -> Following:
-        analysis = self.analysis
-        return following(analysis.queries, analysis.boxes, analysis.snapshot.schema, self._largest)
+        analysis, schema = self.analysis, self.analysis.snapshot.schema
+        parts = date_parts(schema, analysis.snapshot.files().partitions)
+        return following(analysis.queries, analysis.boxes, schema, self._largest, parts)
 
     @property
     def _largest(self) -> dict[str, list[Value]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import math
 from types import SimpleNamespace
@@ -14,6 +15,7 @@ from zorder_pipeline.features.sample import SampleColumn
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.lasting import Lasting
+from zorder_pipeline.model.partition_key import partition_key
 from zorder_pipeline.model.plan import ANOTHER, Candidate, Promise
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.ranges import Boxes, Interval, Range
@@ -137,6 +139,44 @@ def test_a_log_that_ended_before_the_data_is_told_of_from_the_data_on() -> None:
     assert (whole.since, told_on(whole, 3.25) > 0, told_on(whole, 4.25)) == (2.75, True, 0.0)
     assert whole.over(30) < whole.over(30, since=0.0)
     assert told.lasting[f"d={TODAY}"].shares[0] == 0.0
+
+
+@pytest.mark.parametrize("lag", [0, 3])
+def test_days_in_three_columns_are_told_of_like_days_in_one(lag: int) -> None:
+    base, _ = apportioning(lag, True)
+    names = ("year", "month", "day")
+
+    def parts(day: int) -> tuple[int, ...]:
+        return tuple((dt.date(1970, 1, 1) + dt.timedelta(days=day)).timetuple()[:3])
+
+    def apart(boxes: Boxes) -> Boxes:
+        ((days, value),) = boxes
+        low = days.intervals[0].low
+        assert isinstance(low, int)
+        each = zip(names, parts(low), strict=True)
+        return ((*(Range(name, "int", (Interval(part, part),)) for name, part in each), value),)
+
+    columns = tuple(Column(name, "int", partition=True) for name in names)
+    schema = TableSchema((*columns, Column("v", "bigint")))
+    files: Any = base.analysis.snapshot.files()
+    there = [tuple(map(str, parts(int(day)))) for (day,) in files.partitions]
+    listed = SimpleNamespace(path=files.path, partitions=there, zone_map=lambda: ZoneMap(*[np.zeros(0)] * 2, {}))
+    snapshot = SimpleNamespace(partition_columns=names, schema=schema, location="file:/t", files=lambda: listed)
+    of = np.array([parts(day) for day in OF.tolist()])
+    arrays = {"v": (VALUES, np.ones(ROWS, dtype=np.bool_))}
+    arrays |= {name: (of[:, i], np.ones(ROWS, dtype=np.bool_)) for i, name in enumerate(names)}
+    sample = SimpleNamespace(**{**vars(base.analysis.sample), "arrays": arrays})
+    sample.columns = {name: SampleColumn(*column) for name, column in arrays.items()}
+    boxes = [apart(one) for one in base.analysis.boxes]
+    analysis: Any = SimpleNamespace(**{**vars(base.analysis), "boxes": boxes, "snapshot": snapshot, "sample": sample})
+    told, expected = (
+        one.shared_out(Candidate(ANOTHER, SPEC, EACH // FILES, Promise()), laid_out())
+        for one in (Apportioning(analysis, base.unseen, base.unseen.each(boxes)), base)
+    )
+    assert expected.lasting
+    keys = {partition_key(("d",), [str(day)]): partition_key(names, list(map(str, parts(day)))) for day in OF.tolist()}
+    assert told.partitions == pytest.approx({keys[name]: part for name, part in expected.partitions.items()})
+    assert told.lasting == {keys[name]: lasting for name, lasting in expected.lasting.items()}
 
 
 def test_a_statement_that_is_asked_again_is_told_by_the_days_of_its_queries() -> None:

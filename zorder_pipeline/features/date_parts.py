@@ -1,0 +1,226 @@
+"""Days that three partition columns tell together, ``year=2026/month=11/day=29``, and months that two of them do."""
+
+from __future__ import annotations
+
+import re
+from calendar import monthrange
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+
+from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import Value, order_key
+
+__all__ = ["DateParts", "date_parts"]
+
+EPOCH = date(1970, 1, 1)
+NAMES = tuple(
+    re.compile(rf"(.*[_.])?({names})", re.IGNORECASE)
+    for names in ("year|yyyy|yr|y", "month|mon|mm|m", "day|dd|d|day_?of_?month")
+)
+LIMITS = (1970, 2200), (1, 12), (1, 31)
+
+Span = tuple[int, int | None]
+"""The first and the last of some years, months or days; None where there is no last one."""
+Piece = tuple[tuple[int, ...], Span]
+"""A year, or a year and a month, and a span of what comes next."""
+
+
+@dataclass(frozen=True)
+class _Part:
+    """Years, months or days.
+
+    Attributes:
+        digits: of its texts at least, as in ``05``; None where it holds whole numbers.
+    """
+
+    column: Column
+    limits: tuple[int, int]
+    digits: int | None
+
+    def written(self, number: int) -> Value:
+        return number if self.digits is None else f"{number:0{self.digits}}"
+
+    def told(self, asked: Mapping[str, Range]) -> list[tuple[int, int]]:
+        """The first and last number of each interval that is asked for; none where these tell no numbers."""
+        spans, every = list[tuple[int, int]](), range(self.limits[0], self.limits[1] + 1)
+        for interval in asked[self.column.name].intervals if self.column.name in asked else ():
+            within = [number for number in every if _holds(interval, self.written(number))]
+            if not within or len(within) <= within[-1] - within[0]:  # among texts "10" is less than "9"
+                return []
+            spans.append((within[0], within[-1]))
+        return spans
+
+    def endless(self, asked: Mapping[str, Range]) -> bool:
+        """Whether all from some number on are asked for."""
+        return all(interval.high is None for interval in asked[self.column.name].intervals)
+
+    def range(self, spans: Iterable[Span]) -> Range:
+        """What asks for some spans."""
+        found: list[Interval] = []
+        for first, last in spans:
+            if self.digits is None or last is None:
+                found.append(Interval(self.written(first), None if last is None else self.written(last)))
+            else:
+                found += (Interval(value, value) for value in map(self.written, range(first, last + 1)))
+        return Range(self.column.name, self.column.type, tuple(found))
+
+
+@dataclass(frozen=True)
+class DateParts:
+    """Partition columns that tell days, or months, together.
+
+    Attributes:
+        parts: the year, the month, and the day where there is one.
+        newest: the newest day, or first of a month, among the partitions.
+    """
+
+    parts: tuple[_Part, ...]
+    newest: date
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """What stands for them: year and month as texts such as ``2026-11``, and with a day as dates."""
+        names = [part.column.name for part in self.parts]
+        months = Column(", ".join(names[:2]), "string")
+        return (months,) if len(names) == 2 else (months, Column(", ".join(names), "date"))
+
+    @property
+    def largest(self) -> dict[str, tuple[Value]]:
+        """The largest value of each of `columns`."""
+        values: tuple[Value, ...] = f"{self.newest:%Y-%m}", _number(self.newest)
+        return {column.name: (value,) for column, value in zip(self.columns, values, strict=False)}
+
+    def together(self, boxes: Boxes, asked: int) -> Boxes:
+        """Boxes with the months or days that they ask for in one of `columns`; others stay what they are.
+
+        Args:
+            asked: day on which it was, since 1970: ``day >= 22`` of its month asks for all since the 22nd.
+        """
+        return tuple(self._together(box, EPOCH + timedelta(days=asked)) for box in boxes)
+
+    def apart(self, boxes: Boxes) -> Boxes:
+        """What `together` made, by the columns that there are."""
+        return tuple(part for box in boxes for part in self._apart(box))
+
+    def _together(self, box: Box, asked: date) -> Box:
+        names = {part.column.name for part in self.parts}
+        mine = {item.column: item for item in box if item.column in names}
+        rest = tuple(item for item in box if item.column not in names)
+        if len(mine) + len(rest) < len(box) or any(item.nulls for item in mine.values()):
+            return box
+        years, months, *days = (part.told(mine) for part in self.parts)
+        if not months or len(years) != 1 or years[0][0] < years[0][1]:
+            return box
+        year, (month, until) = years[0][0], months[0]
+        if len(mine) == 2:
+            endless = year >= asked.year and self.parts[1].endless(mine)
+            texts = (Interval(f"{year}-{a:02}", None if endless else f"{year}-{b:02}") for a, b in months)
+            return (*rest, Range(self.columns[0].name, "string", tuple(texts)))
+        if not days[0] or len(months) > 1 or month < until:
+            return box
+        endless = (year, month) >= (asked.year, asked.month) and self.parts[2].endless(mine)
+        before, last = _number(date(year, month, 1)) - 1, monthrange(year, month)[1]
+        dates = (Interval(before + a, None if endless else before + min(b, last)) for a, b in days[0])
+        return (*rest, Range(self.columns[1].name, "date", tuple(dates)))
+
+    def _apart(self, box: Box) -> Boxes:
+        names = [column.name for column in self.columns]
+        mine = next((item for item in box if item.column in names), None)
+        if mine is None:
+            return (box,)
+        rest = tuple(item for item in box if item is not mine)
+        found: dict[tuple[tuple[Span], ...], list[Span]] = {}
+        for interval in mine.intervals:
+            for within, span in _days(interval) if mine.type == "date" else _months(interval):
+                found.setdefault(tuple(((number, number),) for number in within), []).append(span)
+        return tuple(
+            (*rest, *(part.range(spans) for part, spans in zip(self.parts, (*within, last), strict=False)))
+            for within, last in found.items()
+        )
+
+
+def date_parts(schema: TableSchema, partitions: Iterable[Sequence[str | None]]) -> DateParts | None:
+    """The partition columns that tell days or months together; None where there are none.
+
+    Args:
+        partitions: values of the partition columns as the Delta log writes them, None for null.
+
+    >>> schema = TableSchema(tuple(Column(name, "string", partition=True) for name in ("year", "month", "day")))
+    >>> date_parts(schema, [("2026", "11", "29"), ("2026", "11", "05")]).newest
+    datetime.date(2026, 11, 29)
+    """
+    there = schema.partition_columns
+    called = [[name for name in there if form.fullmatch(name)] for form in NAMES]
+    if [len(names) for names in called[:2]] != [1, 1] or len(called[2]) > 1:
+        return None
+    columns = [column for names in called for name in names if (column := schema.find(name)) is not None]
+    places = [there.index(column.name) for column in columns]
+    values = {told for each in partitions if None not in (told := tuple(each[place] for place in places))}
+    days = [day for told in values if (day := _date(told)) is not None]
+    if not days or len(days) < len(values) or {column.value_type.family for column in columns} - {"integer", "string"}:
+        return None
+    parts = []
+    for column, limits, texts in zip(columns, LIMITS, zip(*values, strict=True), strict=False):
+        digits = min(len(text) for text in texts if text) if column.value_type.family == "string" else None
+        parts.append(_Part(column, limits, digits))
+    return DateParts(tuple(parts), max(days))
+
+
+def _date(values: Iterable[str | None]) -> date | None:
+    """The day, or first of a month, that the values of a partition tell; None where they tell none."""
+    try:
+        year, month, *day = (int(value or "") for value in values)
+        return date(year, month, *(day or (1,))) if LIMITS[0][0] <= year <= LIMITS[0][1] else None
+    except ValueError:
+        return None
+
+
+def _number(day: date) -> int:
+    return (day - EPOCH).days
+
+
+def _holds(interval: Interval, value: Value) -> bool:
+    key = order_key(value)
+    if interval.low is not None and (key < order_key(interval.low) or (interval.low_open and value == interval.low)):
+        return False
+    return (
+        interval.high is None or key < order_key(interval.high) or (value == interval.high and not interval.high_open)
+    )
+
+
+def _days(interval: Interval) -> Iterator[Piece]:
+    """The days from one date to another, or all since, by month."""
+    assert isinstance(interval.low, int)
+    assert interval.high is None or isinstance(interval.high, int)
+    low = EPOCH + timedelta(days=interval.low)
+    high = None if interval.high is None else EPOCH + timedelta(days=interval.high)
+    month = low.replace(day=1)
+    while month <= (high or low):
+        first = low.day if month <= low < _after(month) else 1
+        last = high.day if high is not None and high < _after(month) else LIMITS[2][1]
+        yield (month.year, month.month), (first, last)
+        month = _after(month)
+    if high is None:
+        yield from _since(month)
+
+
+def _months(interval: Interval) -> Iterator[Piece]:
+    """The months from one text to another, or all since, by year."""
+    low, high = (None if text is None else date.fromisoformat(f"{text!s}-01") for text in (interval.low, interval.high))
+    assert low is not None
+    if high is None:
+        yield from _since(low)
+        return
+    for year in range(low.year, high.year + 1):
+        yield (year,), (low.month if year == low.year else 1, high.month if year == high.year else LIMITS[1][1])
+
+
+def _since(month: date) -> Iterator[Piece]:
+    yield (month.year,), (month.month, LIMITS[1][1])
+    yield (), (month.year + 1, None)
+
+
+def _after(month: date) -> date:
+    return (month + timedelta(days=31)).replace(day=1)
