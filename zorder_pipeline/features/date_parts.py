@@ -7,6 +7,7 @@ from calendar import monthrange
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
+from functools import cached_property, lru_cache
 
 from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
@@ -19,7 +20,8 @@ NAMES = tuple(
     re.compile(rf"(.*[_.])?({names})", re.IGNORECASE)
     for names in ("year|yyyy|yr|y", "month|mon|mm|m", "day|dd|d|day_?of_?month")
 )
-LIMITS = (1970, 2200), (1, 12), (1, 31)
+LIMITS = (1970, 2200), (1, 13), (1, 32)
+"""Of years, months and days: the first, and the one after the last."""
 
 Span = tuple[int, int | None]
 """The first and the last of some years, months or days; None where there is no last one."""
@@ -39,18 +41,12 @@ class _Part:
     limits: tuple[int, int]
     digits: int | None
 
-    def written(self, number: int) -> Value:
-        return number if self.digits is None else f"{number:0{self.digits}}"
-
     def told(self, asked: Mapping[str, Range]) -> list[tuple[int, int]]:
         """The first and last number of each interval that is asked for; none where these tell no numbers."""
-        spans, every = list[tuple[int, int]](), range(self.limits[0], self.limits[1] + 1)
-        for interval in asked[self.column.name].intervals if self.column.name in asked else ():
-            within = [number for number in every if _holds(interval, self.written(number))]
-            if not within or len(within) <= within[-1] - within[0]:  # among texts "10" is less than "9"
-                return []
-            spans.append((within[0], within[-1]))
-        return spans
+        intervals = asked[self.column.name].intervals if self.column.name in asked else ()
+        spans = [_span(self.limits, self.digits, interval) for interval in intervals]
+        told = [span for span in spans if span is not None]
+        return told if len(told) == len(spans) else []
 
     def endless(self, asked: Mapping[str, Range]) -> bool:
         """Whether all from some number on are asked for."""
@@ -61,9 +57,10 @@ class _Part:
         found: list[Interval] = []
         for first, last in spans:
             if self.digits is None or last is None:
-                found.append(Interval(self.written(first), None if last is None else self.written(last)))
+                found.append(Interval(_written(first, self.digits), last))
             else:
-                found += (Interval(value, value) for value in map(self.written, range(first, last + 1)))
+                values = (_written(number, self.digits) for number in range(first, last + 1))
+                found += (Interval(value, value) for value in values)
         return Range(self.column.name, self.column.type, tuple(found))
 
 
@@ -79,7 +76,7 @@ class DateParts:
     parts: tuple[_Part, ...]
     newest: date
 
-    @property
+    @cached_property
     def columns(self) -> tuple[Column, ...]:
         """What stands for them: year and month as texts such as ``2026-11``, and with a day as dates."""
         names = [part.column.name for part in self.parts]
@@ -181,6 +178,19 @@ def _number(day: date) -> int:
     return (day - EPOCH).days
 
 
+def _written(number: int, digits: int | None) -> Value:
+    return number if digits is None else f"{number:0{digits}}"
+
+
+@lru_cache(maxsize=10_000)
+def _span(limits: tuple[int, int], digits: int | None, interval: Interval) -> tuple[int, int] | None:
+    """The first and last number in an interval; None without any, or where it leaves some out between them."""
+    within = [number for number in range(*limits) if _holds(interval, _written(number, digits))]
+    if not within or len(within) <= within[-1] - within[0]:  # among texts "10" is less than "9"
+        return None
+    return within[0], within[-1]
+
+
 def _holds(interval: Interval, value: Value) -> bool:
     key = order_key(value)
     if interval.low is not None and (key < order_key(interval.low) or (interval.low_open and value == interval.low)):
@@ -199,7 +209,7 @@ def _days(interval: Interval) -> Iterator[Piece]:
     month = low.replace(day=1)
     while month <= (high or low):
         first = low.day if month <= low < _after(month) else 1
-        last = high.day if high is not None and high < _after(month) else LIMITS[2][1]
+        last = high.day if high is not None and high < _after(month) else LIMITS[2][1] - 1
         yield (month.year, month.month), (first, last)
         month = _after(month)
     if high is None:
@@ -214,11 +224,11 @@ def _months(interval: Interval) -> Iterator[Piece]:
         yield from _since(low)
         return
     for year in range(low.year, high.year + 1):
-        yield (year,), (low.month if year == low.year else 1, high.month if year == high.year else LIMITS[1][1])
+        yield (year,), (low.month if year == low.year else 1, high.month if year == high.year else LIMITS[1][1] - 1)
 
 
 def _since(month: date) -> Iterator[Piece]:
-    yield (month.year,), (month.month, LIMITS[1][1])
+    yield (month.year,), (month.month, LIMITS[1][1] - 1)
     yield (), (month.year + 1, None)
 
 
