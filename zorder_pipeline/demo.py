@@ -86,6 +86,7 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
 
     started = time.monotonic()
     root = Path(workdir).absolute()
+    progress(f"the demo at scale {scale:g}: at 0.1 it takes about two minutes on two cores that do nothing else")
     spark = session({"spark.driver.memory": "2g"}, "zorder demo")
     facts = _prepare(spark, root, scale, queries, progress)
     home = _home(root, facts["rows"] // FILES)
