@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from tests.spark.gathering import gathered
 from tests.spark.test_relayout import content, make, relayout, spec_for, version
 from zorder_pipeline import explain, pipeline
-from zorder_pipeline.model.plan import COMPACTION
+from zorder_pipeline.model.candidate import COMPACTION
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline import LearnSettings, layout_by_hand
 from zorder_pipeline.reading.file_stats import FileStats

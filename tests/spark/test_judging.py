@@ -16,7 +16,8 @@ from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, INCREMENTAL, Candidate, Plan
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, INCREMENTAL, Candidate
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.judging.previews import cutter_of
 from zorder_pipeline.relayout import history
 from zorder_pipeline.relayout.clustering import Clustering

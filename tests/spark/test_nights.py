@@ -18,7 +18,8 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.drift import Course, Drift
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.plan import INCREMENTAL, Plan
+from zorder_pipeline.model.candidate import INCREMENTAL
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery

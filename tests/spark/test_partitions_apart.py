@@ -11,7 +11,7 @@ import pytest
 from tests.spark.test_accidents import plain
 from zorder_pipeline import pipeline
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.plan import COMPACTION, INCREMENTAL, Candidate
+from zorder_pipeline.model.candidate import COMPACTION, INCREMENTAL, Candidate
 from zorder_pipeline.model.promise import Promise
 from zorder_pipeline.pipeline.rewriting.partitions import _with_the_present_layout
 from zorder_pipeline.relayout.snapshot import open_table

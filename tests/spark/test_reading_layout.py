@@ -18,9 +18,10 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout import choosing
 from zorder_pipeline.layout.learn import Learned
+from zorder_pipeline.model.candidate import INCREMENTAL
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import PARTITION_INDEX, FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan, read_plan, write_plan
+from zorder_pipeline.model.plan import KEPT, Plan, read_plan, write_plan
 from zorder_pipeline.pipeline.learning import confirming, drawing, reading_layout
 from zorder_pipeline.pipeline.learning.keeping import sample_files
 from zorder_pipeline.pipeline.logs import ingest

@@ -9,7 +9,8 @@ from pyspark.sql import SparkSession
 from zorder_pipeline import pipeline
 from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.settings import GateSettings
-from zorder_pipeline.model.plan import INCREMENTAL, Plan
+from zorder_pipeline.model.candidate import INCREMENTAL
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import QueryLog, boxes_of
 from zorder_pipeline.pipeline.learning.keeping import present_plan

@@ -11,8 +11,9 @@ from rich.console import Console
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.cli import common, tables
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))

@@ -15,7 +15,8 @@ from rich.console import Console
 from zorder_pipeline import config
 from zorder_pipeline.cli import common, entry, learning, main, runs, targets
 from zorder_pipeline.errors import ConfigError, ZorderError
-from zorder_pipeline.model.plan import COMPACTION, Plan
+from zorder_pipeline.model.candidate import COMPACTION
+from zorder_pipeline.model.plan import Plan
 
 
 def refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str) -> str:

@@ -209,7 +209,8 @@ def _applied_by(table: str, target: str, committer: str, *further: str) -> str:
 def _write(plan: Plan, target: str, next_step: str) -> Payload:
     """Write plan.json, say what is in it and what to do with it."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.model.plan import COMPACTION, write_plan
+    from zorder_pipeline.model.candidate import COMPACTION
+    from zorder_pipeline.model.plan import write_plan
 
     write_plan(plan, target)
     for sentence in pipeline.in_words(plan):

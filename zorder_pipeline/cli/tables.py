@@ -70,7 +70,8 @@ def apply(
 ) -> Payload:
     """Rewrite the files that the plan wants elsewhere, in one Delta transaction, if the gate finds that it pays."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.model.plan import COMPACTION, read_plan
+    from zorder_pipeline.model.candidate import COMPACTION
+    from zorder_pipeline.model.plan import read_plan
 
     plan = read_plan(plan_path)
     if options["state"] is not None and not options["dry_run"]:

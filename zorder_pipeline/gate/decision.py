@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import CAUSES, DECLINE, POSTPONE, Decision, Option
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION
 
 from .proposal import Proposal, narrowed
 from .settings import GateSettings

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
+from zorder_pipeline.model.plan import KEPT, Plan, Promise
 from zorder_pipeline.model.wording import counted
 
 from .benefit import later_queries, saving

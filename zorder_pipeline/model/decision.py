@@ -41,7 +41,7 @@ class Option:
     """One of the things that could be done with a table, in core-seconds over the horizon.
 
     Attributes:
-        action: ``nothing``, or as in `zorder_pipeline.model.plan.Candidate`.
+        action: ``nothing``, or as in `zorder_pipeline.model.candidate.Candidate`.
         cost: expected cost, with ``cost_low`` and ``cost_high`` as its 90% interval.
         saving: expected saving, with ``saving_low`` and ``saving_high`` as its interval.
         bytes, files: what it would rewrite.

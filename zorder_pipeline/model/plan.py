@@ -6,86 +6,27 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from zorder_pipeline.errors import PlanError
 
+from .candidate import ANOTHER, COMPACTION, FULL, INCREMENTAL, Candidate
 from .file_stats import Feature
 from .key_spec import KeySpec
 from .lasting import Lasting
 from .plain import MALFORMED, checked, what_is_wrong
 from .promise import Promise
 from .schema import TableSchema
+from .values import DAY
 
-__all__ = ["ANOTHER", "COMPACTION", "FULL", "INCREMENTAL", "KEPT", "PLAN_VERSION"]
-__all__ += ["Candidate", "Plan", "Promise", "read_plan", "write_plan"]
+__all__ = ["KEPT", "PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
 
 PLAN_VERSION = 1
 MAX_ROWS = 1 << 63
 KEPT = "kept"
 """Origin of a plan that stays with the layout the table has."""
-
-COMPACTION = "compaction only"
-"""Small files become larger ones; rows keep about their order."""
-INCREMENTAL = "incremental"
-"""What does not lie by the present layout is laid out by it."""
-FULL = "full"
-"""The present layout again, for all of the table."""
-ANOTHER = "another layout"
-"""All of the table by a layout that it does not have yet."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One of the things that could be done with a table; leaving it alone is always another.
-
-    Attributes:
-        action: `COMPACTION`, `INCREMENTAL`, `FULL` or `ANOTHER`.
-        spec: the key; None for `COMPACTION`.
-        target_file_rows: rows per file to aim for.
-        promise: what it saves against leaving the table alone.
-        partitions: share of the saving by partition (`zorder_pipeline.model.partition_key`); empty when not known.
-        page_partitions: the same of readers that skip Parquet's pages by their index, too; empty where it is as that
-            of others, or not known.
-        lasting, page_lasting: what the saving comes to as queries move on to newer data, by partition, of which one
-            that is missing brings nothing then; "" where the table has none. Empty where no query moves on.
-        lost: core-seconds that queries have cost more than they would have under this layout, since the table lies by
-            its present one; None when it lies by none of ours.
-        patience: the present layout must have lost so many times what the change costs, see
-            `zorder_pipeline.gate.drift`.
-    """
-
-    action: str
-    spec: KeySpec | None
-    target_file_rows: int
-    promise: Promise
-    partitions: Mapping[str, float] = field(default_factory=dict)
-    page_partitions: Mapping[str, float] = field(default_factory=dict)
-    lasting: Mapping[str, Lasting] = field(default_factory=dict)
-    page_lasting: Mapping[str, Lasting] = field(default_factory=dict)
-    lost: float | None = None
-    patience: float = 1.0
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        return asdict(self) | {"spec": self.spec.to_json() if self.spec else None}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Candidate:
-        """The candidate that `to_json` wrote.
-
-        Raises:
-            PlanError: its layout is malformed.
-            MALFORMED: the rest is, see `zorder_pipeline.model.plain`.
-        """
-        spec = KeySpec.from_json(data["spec"]) if data["spec"] else None
-        lasting = {
-            name: {key: Lasting.from_json(each) for key, each in data.get(name, {}).items()}
-            for name in ("lasting", "page_lasting")
-        }
-        promise = checked(Promise(**data["promise"]))
-        return checked(Candidate(**{**data, **lasting, "spec": spec, "promise": promise}))
 
 
 @dataclass(frozen=True)
@@ -110,6 +51,7 @@ class Plan:
         trials: evaluated layouts.
         seconds: time the search took.
         log_watermark: time of the newest query used, microseconds since 1970 UTC, or None.
+        learned_at: when it was learned, microseconds since 1970 UTC; None of plans by hand, and of earlier versions.
         code_version: version of zorder_pipeline.
         notes: sentences worth showing to a person.
         unsought: why no other layout was sought; "" when one was.
@@ -140,6 +82,7 @@ class Plan:
     patience: float = 1.0
     unsought: str = ""
     partitions: tuple[str, ...] = ()
+    learned_at: int | None = None
 
     @property
     def plan_id(self) -> str:
@@ -194,6 +137,14 @@ class Plan:
             patience=candidate.patience,
             origin=KEPT if candidate.action in (INCREMENTAL, FULL) else "learned",
         )
+
+    def at(self, now: datetime) -> Plan:
+        """The plan as it is some time after it was learned, see `Candidate.later`."""
+        moment, told = int(now.timestamp() * 1e6), any(one.lasting or one.page_lasting for one in self.candidates)
+        if not told or self.learned_at is None or moment <= self.learned_at:
+            return self
+        days = (moment - self.learned_at) / DAY
+        return replace(self, learned_at=moment, candidates=tuple(one.later(days) for one in self.candidates))
 
     def as_called(self, schema: TableSchema) -> Plan:
         """The plan by the names that the table's columns have now, see `KeySpec.as_called`."""

@@ -13,10 +13,11 @@ from zorder_pipeline.gate.decision import decide
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal, narrowed
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.lasting import Lasting
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
+from zorder_pipeline.model.plan import KEPT, Plan, Promise
 from zorder_pipeline.model.values import DAY
 
 SPEC = KeySpec((FeatureCodes("a", "int", (5,), (0, 1), 1),), (0,))

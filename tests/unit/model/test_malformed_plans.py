@@ -10,10 +10,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, Candidate
 from zorder_pipeline.model.cut_tree import LEAF, CutTree
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Candidate, Plan, Promise, read_plan
+from zorder_pipeline.model.plan import Plan, Promise, read_plan
 from zorder_pipeline.model.schema import Column, TableSchema
 
 SCHEMA = TableSchema((Column("a", "double"), Column("s", "string"), Column("b", "binary"), Column("n", "int")))
@@ -45,6 +46,7 @@ PLAN = Plan(
     {"sort": 0.75},
     trials=9,
     log_watermark=11,
+    learned_at=12,
     notes=("n",),
     statistics=(
         Feature("n > 3", "predicate", "boolean", "n > 3", ("n",)),

@@ -2,13 +2,16 @@
 
 import dataclasses
 import json
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import PLAN_VERSION, Plan, Promise, read_plan, write_plan
 from zorder_pipeline.model.schema import Column, TableSchema
 
@@ -30,6 +33,22 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     write_plan(PLAN, tmp_path / "deep" / "plan.json")
     assert read_plan(tmp_path / "deep" / "plan.json") == PLAN
     assert json.loads((tmp_path / "deep" / "plan.json").read_text())["schema_version"] == PLAN_VERSION
+
+
+def test_a_plan_that_waits_saves_what_is_left_when_it_is_carried_out() -> None:
+    learned = datetime(2026, 11, 27, tzinfo=UTC)
+    fading, page_fading = Lasting((0.0, 4.0), (1.0, 0.0), since=1.0), Lasting((0.0, 2.0), (1.0, 0.5))
+    candidate = Candidate(ANOTHER, SPEC, 1000, PLAN.promise, lasting={"": fading}, page_lasting={"": page_fading})
+    plan = dataclasses.replace(PLAN, action=ANOTHER, candidates=(candidate,), learned_at=int(learned.timestamp() * 1e6))
+    then = plan.at(learned + timedelta(days=1, hours=12))
+    assert then.lasting_by_partition()[""].over(0) == pytest.approx(1 - 2.5 / 4)
+    assert then.lasting_by_partition(pages=True)[""].over(0) == pytest.approx(1 - 1.5 / 4)
+    assert then.plan_id == plan.plan_id, "what a person approved is still the same"
+    later = then.at(learned + timedelta(days=2))
+    assert later == plan.at(learned + timedelta(days=2)), "no day counts twice"
+    assert Plan.from_json(json.loads(json.dumps(later.to_json()))) == later
+    for same in (plan, dataclasses.replace(plan, learned_at=None), dataclasses.replace(plan, candidates=())):
+        assert same.at(learned if same is plan else learned + timedelta(days=9)) is same
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,9 @@ from datetime import UTC, datetime, timedelta
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, Plan
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.relayout.history import TakenBack
 from zorder_pipeline.state.approvals import Approvals
@@ -62,7 +63,7 @@ class Asking:
         if not requests or requests[-1].status not in (PENDING, APPROVED):
             return None
         snapshot, newest = self.weighing.snapshot, requests[-1]
-        newest = replace(newest, plan=newest.plan.as_called(snapshot.asked_schema))
+        newest = replace(newest, plan=newest.plan.as_called(snapshot.asked_schema).at(self.now))
         if newest.plan.action == COMPACTION and snapshot.whole_partitions:
             return None  # it was asked of a session that can merge files, and waits for one
         if (gone := self._outlived(newest)) is None:

@@ -64,7 +64,7 @@ def judge_table(
     """
     gate, rules, now = gate or GateSettings(), rules or Rules(), now or datetime.now(UTC)
     snapshot = open_table(spark, table, committer=committer)
-    plan = plan.as_called(snapshot.asked_schema)
+    plan = plan.as_called(snapshot.asked_schema).at(now)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
     if (reason := snapshot.unsupported()) is not None:
         raise UnsupportedTableError(reason)

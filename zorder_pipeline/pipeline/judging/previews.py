@@ -8,9 +8,10 @@ import numpy.typing as npt
 from zorder_pipeline.layout.cells import Cuts, cell_sizes, cut_cells
 from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
+from zorder_pipeline.model.candidate import COMPACTION, FULL
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import COMPACTION, FULL, Plan
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.records import PartitionPreview, Preview
 from zorder_pipeline.relayout.clustering import Clustering

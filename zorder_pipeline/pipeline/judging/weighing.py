@@ -11,10 +11,11 @@ import numpy as np
 from zorder_pipeline.gate.decision import UNSOUGHT, decide
 from zorder_pipeline.gate.proposal import PartitionWork, Proposal
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, FULL
 from zorder_pipeline.model.decision import DECLINE, Decision
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, KEPT, Plan
+from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.pipeline.costs import relayout_work
 from zorder_pipeline.pipeline.learning.keeping import layout_of
 from zorder_pipeline.pipeline.records import Preview

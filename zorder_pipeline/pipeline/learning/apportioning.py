@@ -17,9 +17,9 @@ from zorder_pipeline.features.following import Following, following
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.layout.virtual_files import times_asked
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.candidate import Candidate
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import Candidate
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.values import DAY, Value
 from zorder_pipeline.pipeline.records import TableAnalysis

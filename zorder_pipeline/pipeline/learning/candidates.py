@@ -13,7 +13,8 @@ from zorder_pipeline.gate.benefit import promise
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.asked import Asked
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, FULL, INCREMENTAL, KEPT, Candidate, Plan, Promise
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, FULL, INCREMENTAL, Candidate
+from zorder_pipeline.model.plan import KEPT, Plan, Promise
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from zorder_pipeline import __version__
 from zorder_pipeline.features.statistics import worth_keeping
 from zorder_pipeline.gate.decision import UNSOUGHT
@@ -40,6 +42,7 @@ def drafted(situation: Situation, found: Sought) -> Plan:
         trials=len(learned.history),
         seconds=learned.seconds,
         log_watermark=max(times, default=None),
+        learned_at=int(time.time() * 1e6),
         code_version=__version__,
         notes=_notes(situation, found),
         statistics=worth_keeping(tuple(analysis.columns)),

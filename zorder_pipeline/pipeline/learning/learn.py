@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.layout.learn import Learned
-from zorder_pipeline.model.plan import ANOTHER, KEPT, Plan
+from zorder_pipeline.model.candidate import ANOTHER
+from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.pipeline.logs import ingest, names_of

@@ -9,7 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.layout.learn import Learned
-from zorder_pipeline.model.plan import ANOTHER, Candidate, Plan
+from zorder_pipeline.model.candidate import ANOTHER, Candidate
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 
 from .candidates import Unseen

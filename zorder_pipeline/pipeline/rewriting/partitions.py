@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import PlanError, TableError
 from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.model.candidate import INCREMENTAL
 from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
-from zorder_pipeline.model.plan import INCREMENTAL, KEPT, Plan
+from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement

@@ -13,10 +13,11 @@ import pytest
 
 from zorder_pipeline.features.sample import SampleColumn
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.partition_key import partition_key
-from zorder_pipeline.model.plan import ANOTHER, Candidate, Promise
+from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from zorder_pipeline.model.asked import Asked
+from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.plan import ANOTHER, Candidate, Promise
+from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.ranges import Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
