@@ -17,6 +17,7 @@ from zorder_pipeline.gate.cost import CostModel
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, INCREMENTAL, Candidate
+from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.judging.previews import cutter_of
 from zorder_pipeline.relayout import history
@@ -376,6 +377,26 @@ def test_a_plan_waits_until_a_person_approves_it_and_holds_stop_even_then(spark:
     assert judged(other).decision.cause == "awaiting_approval"
     pipeline.answer_request(spark, state, path, reject=True, by="asha")
     assert judged(other).decision.cause == "rejected"
+
+
+def test_a_plan_is_weighed_and_approved_by_what_is_left_of_its_saving(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = make(spark, tmp_path / "t"), str(tmp_path / "state")
+    made, learned = promising(spark, path), datetime.now(UTC)
+    fades = Lasting((0.0, 2.0), (1.0, 0.0))
+    candidate = Candidate(ANOTHER, made.spec, made.target_file_rows, made.promise, lasting={"": fades})
+    plan = replace(made, candidates=(candidate,), learned_at=int(learned.timestamp() * 1e6))
+
+    def judged(days: float, approval: str) -> pipeline.Judgement:
+        rules, now = pipeline.Rules(approval=approval), learned + timedelta(days=days)
+        return pipeline.judge_table(spark, path, plan, name="sales", gate=BUSY, rules=rules, state=state, now=now)
+
+    assert [judged(days, "never").outcome for days in (0, 1, 2)] == ["approved", "approved", "declined"]
+    assert judged(0, "changes").decision.cause == "awaiting_approval"
+    pipeline.answer_request(spark, state, "sales", by="asha")
+    fresh, day = judged(0, "changes"), judged(1, "changes")
+    assert (fresh.decision.cause, day.decision.cause) == ("approved_by_hand", "approved_by_hand")
+    saved = [Lasting.promised(one.said["assumptions"]["lasting"], 1.0) for one in (fresh, day)]
+    assert [one.over(0) for one in saved if one] == pytest.approx([1.0, 0.5], abs=1e-3), "its promise is held to that"
 
 
 def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession, tmp_path: Path) -> None:
