@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.relayout.history import (
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ended_at", "note_ends"]
 
+Left: TypeAlias = Callable[[int, str], int | None]
+"""Rows that lie by a layout at a version; None where that is not known."""
 LARGE = 0.25
 """Share of a relayout's bytes that others must have taken out between two commits of ours for that to be looked at."""
 MANY = 2_000
@@ -78,49 +81,80 @@ def _looked(snapshot: TableSnapshot, entries: Sequence[Entry]) -> tuple[int, int
     return max((pair for pair in told if pair[0] <= snapshot.version), default=(-1, -1))
 
 
-def ended_at(entry: Entry, commits: Sequence[Row], left: Callable[[int, str], int | None]) -> int | None:
+def ended_at(entry: Entry, commits: Sequence[Row], left: Left) -> int | None:
     """When a relayout was undone, microseconds since 1970 UTC; None while it stands.
 
     Args:
         commits: the table's history, newest first.
-        left: rows that lie by a layout at a version; None where that is not known.
     """
-    end: Row | None = None
-    followed: Row | None = None  # by another layout of ours, which is no undoing; what comes later undoes that one
-    theirs: list[Row] = []  # what took files out since our last commit: by each the fewer rows lie by a layout
-    before: Row | None = None
-
-    def gone(row: Row) -> bool:
-        rows = left(int(row["version"]), entry.layout_id)
-        return rows is not None and rows < STILL * entry.rows
-
-    def follows(row: Row) -> bool:
-        return bool(entry.layout_id) and layout_given(row) not in ("", entry.layout_id) and gone(row)
-
-    def ended_by_them(looked: bool) -> Row | None:
-        much = looked or sum(map(bytes_removed, theirs)) >= LARGE * entry.bytes_rewritten
-        if before is None or followed is not None or not much:
-            return None
-        return theirs[min(bisect_left(theirs, True, key=gone), len(theirs) - 1)] if theirs and gone(before) else None
-
+    fate = _Fate(entry, left)
     for row in reversed(commits):
         if int(row["version"]) <= entry.version:
             continue
         to = restored(row, commits)
-        if to is not None or is_ours(row):
-            end, theirs = end or ended_by_them(looked=False), []
-            if to is None:
-                if followed is None and end is None and follows(row):
-                    followed = row
-            else:
-                if to <= entry.replaced_version:
-                    end = end or row
-                elif end is not None and entry.version <= to < int(end["version"]):
-                    end = None  # the RESTORE was taken back itself
-                if followed is not None and to < int(followed["version"]):
-                    followed = None
-        elif entry.layout_id and bytes_removed(row):
-            theirs.append(row)
-        before = row
-    end = end or ended_by_them(looked=True)  # the newest files are known
-    return None if end is None else moment_of(end)
+        if to is not None:
+            fate.restore(row, to)
+        elif is_ours(row):
+            fate.commit_of_ours(row)
+        else:
+            fate.commit_of_others(row)
+        fate.newest = row
+    fate.told(looked=True)  # the newest files are known
+    return None if fate.end is None else moment_of(fate.end)
+
+
+@dataclass
+class _Fate:
+    """What became of a relayout, commit by commit, the oldest first.
+
+    Attributes:
+        end: what undid it, so far.
+        followed: what laid the table out by another layout of ours: no undoing, and what comes later undoes that one.
+        theirs: what took files out since the last commit of ours; by each the fewer rows lie by the layout.
+        newest: the newest commit.
+    """
+
+    entry: Entry
+    left: Left
+    end: Row | None = None
+    followed: Row | None = None
+    theirs: list[Row] = field(default_factory=list)
+    newest: Row | None = None
+
+    def restore(self, row: Row, to: int) -> None:
+        """The table was put back to an earlier version."""
+        self.told()
+        if to <= self.entry.replaced_version:
+            self.end = self.end or row
+        elif self.end is not None and self.entry.version <= to < int(self.end["version"]):
+            self.end = None  # the RESTORE was taken back itself
+        if self.followed is not None and to < int(self.followed["version"]):
+            self.followed = None
+
+    def commit_of_ours(self, row: Row) -> None:
+        """A relayout or a compaction."""
+        self.told()
+        other = layout_given(row) not in ("", self.entry.layout_id)
+        if self.end is None and self.followed is None and self.entry.layout_id and other and self._gone(row):
+            self.followed = row
+
+    def commit_of_others(self, row: Row) -> None:
+        """Anything else, of which those count that take files out."""
+        if self.entry.layout_id and bytes_removed(row):
+            self.theirs.append(row)
+
+    def told(self, looked: bool = False) -> None:
+        """Whether the commits of others since the last one of ours undid it.
+
+        Args:
+            looked: whatever they took out; else less than `LARGE` is not looked at.
+        """
+        much = looked or sum(map(bytes_removed, self.theirs)) >= LARGE * self.entry.bytes_rewritten
+        possible = self.end is None and self.followed is None
+        if possible and much and self.theirs and self._gone(self.newest):
+            self.end = self.theirs[min(bisect_left(self.theirs, True, key=self._gone), len(self.theirs) - 1)]
+        self.theirs = []
+
+    def _gone(self, row: Row | None) -> bool:
+        rows = self.left(int(row["version"]), self.entry.layout_id) if row is not None else None
+        return rows is not None and rows < STILL * self.entry.rows
