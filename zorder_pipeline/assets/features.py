@@ -19,6 +19,7 @@ from .settings import learn_settings, redact_key
 if TYPE_CHECKING:
     from zorder_pipeline.features.select import Analysis
     from zorder_pipeline.model.triage import TableTriage
+    from zorder_pipeline.pipeline.records import TableAnalysis
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["correlation_graph", "feature_candidates"]
@@ -50,7 +51,6 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
     def _feature_candidates(
         context: AssetExecutionContext, zorder_spark: DeltaSparkResource, log: QueryLog
     ) -> Iterator[Output[AnalysedTable]]:
-        from zorder_pipeline import pipeline
         from zorder_pipeline.pipeline.learning import drawing
         from zorder_pipeline.pipeline.renames import queries_of
         from zorder_pipeline.relayout.snapshot import open_table
@@ -61,28 +61,8 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         with told(context, table.name):
             snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
             queries = queries_of(log, [table.name], snapshot)
-            settings = learn_settings(table, redact_key(zorder_spark.session, config))
-            scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
-            if not scans and not any(query.usable for query in queries):
-                _nothing_asked(context, shelf, log, queries)
-                _books_kept(context, shelf, snapshot)
-                return
-            try:
-                if snapshot.unsupported() is not None:
-                    _books_kept(context, shelf, snapshot)
-                    _advised(
-                        context, shelf, pipeline.advise(zorder_spark.session, table.table, snapshot, log, table.name)
-                    )
-                    return
-                say = shelf.saying(context)
-                layouts = pipeline.layouts_in_use(zorder_spark.session, snapshot, config.state, say)
-                analysis = pipeline.analyse(
-                    zorder_spark.session, snapshot, log, [table.name], settings, layouts=layouts
-                )
-            except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
-                why, empty = f"{error}; the table stays as it is", not snapshot.files().rows.sum()
-                facts = _emptiness(snapshot.version) if empty else _asked(log, len(queries))
-                _skipped(context, shelf, why, facts)
+            analysis = _analysed(context, shelf, snapshot, log, queries)
+            if analysis is None:
                 _books_kept(context, shelf, snapshot)
                 return
             found = AnalysedTable.of(analysis)
@@ -98,6 +78,35 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
         yield Output(found, metadata=facts)
 
     return _feature_candidates
+
+
+def _analysed(
+    context: AssetExecutionContext,
+    shelf: Shelf,
+    snapshot: "TableSnapshot",
+    log: QueryLog,
+    queries: Sequence[LoggedQuery],
+) -> "TableAnalysis | None":
+    """What the later stages go by; None where they have nothing to do, which is told with its reason."""
+    from zorder_pipeline import pipeline
+
+    table, spark = shelf.table, snapshot.spark
+    settings = learn_settings(table, redact_key(spark, shelf.config))
+    scans = settings.enriched_share > 0 and pipeline.statistics_features(snapshot, queries)
+    if not scans and not any(query.usable for query in queries):
+        _nothing_asked(context, shelf, log, queries)
+        return None
+    try:
+        if snapshot.unsupported() is not None:
+            _advised(context, shelf, pipeline.advise(spark, table.table, snapshot, log, table.name))
+            return None
+        layouts = pipeline.layouts_in_use(spark, snapshot, shelf.config.state, shelf.saying(context))
+        return pipeline.analyse(spark, snapshot, log, [table.name], settings, layouts=layouts)
+    except NothingToLearnError as error:  # such as a table that is emptied before it is loaded anew
+        empty = not snapshot.files().rows.sum()
+        facts = _emptiness(snapshot.version) if empty else _asked(log, len(queries))
+        _skipped(context, shelf, f"{error}; the table stays as it is", facts)
+        return None
 
 
 def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, queries: Sequence[LoggedQuery]) -> None:
