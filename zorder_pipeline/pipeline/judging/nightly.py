@@ -15,6 +15,7 @@ __all__ = ["share_budget"]
 HOUR = 3600.0
 UNASKED = ("gate_off", "approved_by_hand")
 """Causes of what is done without weighing what it saves."""
+LITTLE = 1e-9
 
 
 def share_budget(judged: Sequence[Judgement], core_hours: float | None) -> tuple[Judgement, ...]:
@@ -37,8 +38,10 @@ def share_budget(judged: Sequence[Judgement], core_hours: float | None) -> tuple
                 if part.cost <= left:
                     granted.setdefault(number, set()).add(part.key)
                     left -= part.cost
+    # what was approved pays together: a partition that does not with its part of the job's cost has the last place, and
+    # is not left out while there is room
     units = {
-        f"{number:09d} {part.key}": [Choice(part.key, part.cost, part.saving - part.cost)]
+        f"{number:09d} {part.key}": [Choice(part.key, part.cost, max(part.saving - part.cost, LITTLE * part.saving))]
         for number, one in enumerate(judged)
         if one.decision.approved and one.decision.cause == "worth_it"
         for part in one.parts

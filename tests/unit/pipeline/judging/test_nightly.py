@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.decision import APPROVE, DECLINE, POSTPONE, Decision
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement, share_budget
@@ -55,6 +55,46 @@ def test_what_no_night_has_room_for_is_told_so(parts: list[tuple[str, float, flo
     (found,) = share_budget([judged("worth_it", *parts)], 1.0)
     assert (found.outcome, found.decision.cause) == ("postponed", "budget")
     assert f"{which} core-hours, more than a night's 1; raise budget_core_hours" in found.decision.reasons[0]
+
+
+def test_what_saves_most_per_core_hour_comes_first_over_tables_and_partitions() -> None:
+    """The last one's saving is large, but not for what it takes."""
+    mixed = judged("worth_it", ("d=1 a", 1.0, 40.0), ("d=2 b", 1.0, 2.0))
+    small, large = judged("worth_it", ("", 1.0, 30.0)), judged("worth_it", ("", 1.5, 31.0))
+    some, whole, none = share_budget([mixed, small, large], 2.0)
+    assert (some.outcome, some.partitions) == ("approved", ("d=1 a",))
+    assert some.decision.reasons[-1].startswith(
+        "1 of 2 partitions fit tonight's budget, those that save most per core-hour (1 of 2 core-hours); "
+    )
+    assert whole is small, "nothing is to be said of what is done in whole"
+    assert (none.outcome, none.decision.cause) == ("postponed", "budget")
+    assert none.decision.reasons[0].endswith("tonight's 2, which go to what saves more per core-hour")
+
+
+def test_what_takes_the_whole_night_is_done_or_told_what_is_done_instead() -> None:
+    for cause in ("gate_off", "worth_it"):
+        first, second = share_budget([judged(cause, ("", 1.0, 9.0)), judged(cause, ("", 1.0, 8.0))], 1.0)
+        assert (first.outcome, second.outcome) == ("approved", "postponed")
+        assert "it would take 1 core-hours of tonight's 1, which go to what" in second.decision.reasons[0]
+
+
+@pytest.mark.parametrize("cause", ["not_worth_it", "gate_off"])
+def test_what_was_not_approved_is_neither_done_nor_takes_room(cause: str) -> None:
+    """A table whose gate is off may be postponed, too, as in a blackout window."""
+    refused = judged(cause, ("", 1.0, 900.0))
+    for verdict in (DECLINE, POSTPONE):
+        kept = replace(refused, decision=replace(refused.decision, verdict=verdict))
+        same, done = share_budget([kept, judged("worth_it", ("", 1.0, 2.0))], 1.0)
+        assert same is kept
+        assert done.outcome == "approved"
+
+
+def test_no_partition_that_was_approved_waits_while_there_is_room() -> None:
+    """Its own rewrite pays, as the gate found; only with its part of what a job costs at least it does not."""
+    table = judged("worth_it", ("d=1", 1.0, 9.0), ("d=2", 1.0, 0.95), ("d=3", 1.0, 0.9))
+    for hours, done in ((100.0, None), (3.0, None), (2.0, ("d=1", "d=2")), (1.0, ("d=1",))):
+        (found,) = share_budget([table], hours)
+        assert (found.outcome, found.partitions) == ("approved", done), hours
 
 
 def test_without_a_budget_everything_is_done() -> None:
