@@ -27,6 +27,8 @@ EVERY = 6 * 3600
 SECONDS = 30.0
 """Time that one tick may take; the next goes on."""
 AT_ONCE = 100
+OLDEST = 36_500
+"""Days: no run is older, and soon there are no dates."""
 IMPLICIT = "__ASSET_JOB"
 """Job of what is materialized by hand; other code locations have one of this name, too."""
 OVER = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
@@ -67,7 +69,7 @@ def forget(instance: DagsterInstance, days: int, jobs: Sequence[str], keys: Sequ
     }
     kept |= {found.run_id for key in keys if (found := newest_observation(instance, key)) is not None}
     count, until = 0, time.monotonic() + SECONDS
-    for run in _old(instance, datetime.now(UTC) - timedelta(days=days), jobs, set(keys)):
+    for run in _old(instance, datetime.now(UTC) - timedelta(days=min(days, OLDEST)), jobs, set(keys)):
         if run.run_id not in kept and not _is_open(instance, run):
             instance.delete_run(run.run_id)
             count += 1

@@ -14,6 +14,7 @@ __all__ += ["monthly_savings", "widening"]
 
 BROKEN = 1.5
 """A promise is broken when the measured saving is smaller than the promised one by more than this factor."""
+ONE_DAY = timedelta(days=1)
 REMEMBERED = 5
 MOST = 10.0
 LIVES = 10
@@ -154,7 +155,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
         key = (account.table, f"{start:%Y-%m}")
         counts[key] = counts.get(key, 0) + 1
         costs[key] = costs.get(key, 0.0) + account.cost
-        end = min(now, start + timedelta(days=account.days))
+        end = now if (now - start) / ONE_DAY <= account.days else start + account.days * ONE_DAY  # may be for ever
         if account.until is not None:
             end = min(end, datetime.fromtimestamp(account.until / 1e6, UTC))
         while start < end:
@@ -163,7 +164,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
                 day=1, hour=0, minute=0, second=0, microsecond=0
             )
             until = min(end, following)
-            amount = account.saved(*((moment - committed) / timedelta(days=1) for moment in (start, until)))
+            amount = account.saved(*((moment - committed) / ONE_DAY for moment in (start, until)))
             saved[key] = saved.get(key, 0.0) + amount
             checked[key] = checked.get(key, 0.0) + amount * account.checked
             start = until

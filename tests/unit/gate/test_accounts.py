@@ -66,6 +66,13 @@ def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(see
         assert row.checked == pytest.approx(sure[key] / saved[key] if saved[key] else 0.0)
 
 
+@pytest.mark.parametrize("days", [1e7, 1e12, float("inf")])
+def test_a_saving_that_is_credited_for_ever_is_credited_until_today(days: float) -> None:
+    """There is no date so many days from now."""
+    (row,) = monthly_savings([Account("t", micros(BEGIN), 1.0, 2.0, 24.0, days, True)], BEGIN + 5 * HOUR)
+    assert row.saved == pytest.approx(10.0)
+
+
 def test_a_promise_is_broken_beyond_the_factor_and_the_worst_of_the_latest_five_counts() -> None:
     assert widening([Kept(1 / BROKEN)]) == 1.0
     assert widening([Kept(0.99 / BROKEN)]) == pytest.approx(BROKEN / 0.99)

@@ -119,7 +119,8 @@ class Asking:
 
     def _declined(self, judged: Judgement, no: Request) -> Judgement:
         since = datetime.fromtimestamp((no.settled_at or no.asked_at) / 1e6, UTC)
-        until = since + timedelta(days=self.rules.approval_days)
+        last = datetime.max.replace(tzinfo=UTC)  # for so many days that there is no such date, as for ever
+        until = since + timedelta(days=min(self.rules.approval_days, (last - since).days))
         why = f"plan {no.plan_id} was rejected by {no.by or 'a person'}, and its like is not asked for until {until:%F}"
         decision = replace(judged.decision, verdict=DECLINE, cause="rejected", reasons=(why, *judged.decision.reasons))
         return replace(judged, decision=decision, request=no)
