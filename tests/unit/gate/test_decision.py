@@ -301,6 +301,33 @@ def test_another_layout_is_spoken_of_only_where_there_is_one(lost: float | None,
     assert f"also weighed: {told} " in decision.reasons[-1]
 
 
+MERGED = Proposal(dataclasses.replace(PLAN, spec=None, action=COMPACTION), RelayoutWork(1e8), 1e9, 1e8)
+
+
+def test_of_what_pays_that_is_done_which_gains_most_at_least() -> None:
+    """A layout or merged files alike; more work for the same saving gains less."""
+    much, little = (Proposal(PLAN, RelayoutWork(size), 1e9, 1e9) for size in (1e9, 5e8))
+    part = dataclasses.replace(MERGED, credited=0.1)
+    for offered, best in (((much, little), little), ((little, MERGED), MERGED), ((part, much), much)):
+        for proposals in (offered, offered[::-1]):
+            decision, chosen = decide(proposals)
+            assert (decision.cause, chosen) == ("worth_it", best)
+            assert "also weighed: " in decision.reasons[-1]
+            assert [option.why_not for option in decision.options[1:]] == ["", ""]
+
+
+def test_of_what_is_declined_a_layout_is_spoken_of_first_and_merged_files_alone_are_a_table_in_good_order() -> None:
+    never = GateSettings(queries_per_day=0.001)
+    layout = Proposal(PLAN, RelayoutWork(1e9), 1e9, 1e9)
+    for proposals in ((layout, MERGED), (MERGED, layout)):
+        decision, chosen = decide(proposals, never)
+        assert (decision.cause, chosen) == ("not_worth_it", layout)
+    decision, chosen = decide([MERGED], never)
+    assert (decision.approved, decision.cause, chosen) == (False, "in_good_order", MERGED)
+    assert decision.reasons[0].startswith("the present layout was not beaten on the select queries; the table stays")
+    assert decide([MERGED])[0].cause == "worth_it"
+
+
 def test_what_queries_read_is_told_in_pages_and_files_and_the_cost_per_gigabyte() -> None:
     paged = dataclasses.replace(GOOD, page_bytes_before=8e8, page_bytes_saved_per_query=6e8, files_before=9.0)
     paged = dataclasses.replace(paged, files_saved_per_query=7.0)
