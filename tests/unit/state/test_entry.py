@@ -39,6 +39,7 @@ def test_a_row_of_before_there_was_more_to_note_is_read_by_what_was_so_then() ->
     assert entry.cost_measured == 40.0, "its seconds on all cores"
     assert (entry.additional, entry.predicates, entry.hashed, entry.gate) == (0, 0, False, {})
     assert (entry.measured_queries, entry.measured_bytes, entry.measured_per_day) == (0, None, None)
+    assert (entry.measured_before, entry.measured_after, entry.measured_files) == (0.0, 0.0, 0.0)
     assert entry.horizon_days == 30.0
     assert (entry.lasting, entry.ended_at) == (None, None)
 
@@ -48,6 +49,9 @@ def test_what_is_noted_goes_before_what_would_be_assumed() -> None:
     entry = told(**noted, hashed=True, gate=json.dumps({"assumptions": {"horizon_days": 7}}))
     assert (entry.replaced_version, entry.credited, entry.cost_measured) == (0, 0.0, 3.0)
     assert (entry.additional, entry.predicates, entry.hashed, entry.horizon_days) == (2, 1, True, 7.0)
+    entry = told(measured_queries=6, measured_before=0.5, measured_after=0.25, measured_files_saved=-2.0)
+    assert (entry.measured_queries, entry.measured_before, entry.measured_after) == (6, 0.5, 0.25)
+    assert (entry.measured_files, entry.bytes_rewritten) == (-2.0, 1e9)
 
 
 @pytest.mark.parametrize(
@@ -69,9 +73,9 @@ def test_a_promise_is_what_queries_proved_of_the_part_that_was_done(
 
 
 def test_what_was_foretold_of_later_days_is_credited_by_day_and_of_the_log_as_it_was() -> None:
-    lasting = {"days": [0.0, 2.0], "shares": [0.5, 0.0], "since": 0.0, "credited": 0.5}
+    lasting = {"days": [0.0, 2.0], "shares": [0.8, 0.0], "since": 0.0, "credited": 0.5}
     fades = told(gate=json.dumps({"assumptions": {"lasting": lasting}}), credited=0.25)
     assert fades.credited_over(0.0) == fades.credited_over(-1.0) == 0.25
-    assert fades.credited_over(2.0) == pytest.approx(0.125)
-    assert fades.credited_over(1.0, since=1.0) == pytest.approx(0.0625)
+    assert fades.credited_over(2.0) == pytest.approx(0.2)
+    assert fades.credited_over(1.0, since=1.0) == pytest.approx(0.1)
     assert told(credited=0.25).credited_over(2.0) == 0.25
