@@ -67,7 +67,8 @@ class MonthlySaving:
         month: ``2026-01``, in UTC.
         relayouts: done in it.
         cost, saved: core-seconds. A cost counts in the month of the relayout, a saving day by day.
-        checked: share of ``saved`` that rests on measurements, 0 to 1; the rest on promises.
+        checked: share of ``saved`` that rests on measurements, 0 to 1; the rest on promises. What was lost counts as
+            much as what was gained.
     """
 
     table: str
@@ -149,6 +150,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
     counts: dict[tuple[str, str], int] = {}
     costs: dict[tuple[str, str], float] = {}
     saved: dict[tuple[str, str], float] = {}
+    moved: dict[tuple[str, str], float] = {}
     checked: dict[tuple[str, str], float] = {}
     for account in accounts:
         committed = start = datetime.fromtimestamp(account.committed_at / 1e6, UTC)
@@ -166,7 +168,8 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
             until = min(end, following)
             amount = account.saved(*((moment - committed) / ONE_DAY for moment in (start, until)))
             saved[key] = saved.get(key, 0.0) + amount
-            checked[key] = checked.get(key, 0.0) + amount * account.checked
+            moved[key] = moved.get(key, 0.0) + abs(amount)
+            checked[key] = checked.get(key, 0.0) + abs(amount) * account.checked
             start = until
     keys = sorted(counts.keys() | saved.keys(), key=lambda key: (key[1], key[0]))
     return [
@@ -175,7 +178,7 @@ def monthly_savings(accounts: Iterable[Account], now: datetime) -> list[MonthlyS
             counts.get(key, 0),
             costs.get(key, 0.0),
             saved.get(key, 0.0),
-            checked.get(key, 0.0) / saved[key] if saved.get(key) else 0.0,
+            checked[key] / moved[key] if moved.get(key) else 0.0,
         )
         for key in keys
     ]

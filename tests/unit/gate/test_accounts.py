@@ -44,7 +44,7 @@ def share(one: Account, hour: int) -> float:
 def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(seed: int) -> None:
     rng = random.Random(seed)
     accounts, now = [random_account(rng) for _ in range(5)], BEGIN + 120 * 24 * HOUR
-    saved, sure, costs, relayouts = (defaultdict[tuple[str, str], float](float) for _ in range(4))
+    saved, sure, moved, costs, relayouts = (defaultdict[tuple[str, str], float](float) for _ in range(5))
     for one in accounts:
         start = datetime.fromtimestamp(one.committed_at / 1e6, UTC)
         costs[f"{start:%Y-%m}", one.table] += one.cost
@@ -55,7 +55,8 @@ def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(see
                 key = (f"{moment:%Y-%m}", one.table)
                 amount = one.saved_per_query * one.queries_per_day / 24 * share(one, hour)
                 saved[key] += amount
-                sure[key] += amount * one.checked
+                sure[key] += abs(amount) * one.checked
+                moved[key] += abs(amount)
     found = monthly_savings(accounts, now)
     keys = [(row.month, row.table) for row in found]
     assert keys == sorted(relayouts.keys() | saved.keys())
@@ -63,7 +64,18 @@ def test_a_month_has_the_savings_of_its_hours_and_the_costs_of_its_relayouts(see
         assert (row.relayouts, row.cost) == (relayouts[key], costs[key])
         assert row.saved == pytest.approx(saved[key])
         assert row.net == pytest.approx(saved[key] - costs[key])
-        assert row.checked == pytest.approx(sure[key] / saved[key] if saved[key] else 0.0)
+        assert row.checked == pytest.approx(sure[key] / moved[key] if moved[key] else 0.0)
+
+
+@pytest.mark.parametrize(("measured", "promised", "share"), [(-6.0, 10.0, 0.375), (3.0, -3.0, 0.5), (0.0, 2.0, 0.0)])
+def test_the_share_that_was_measured_is_one_also_where_something_was_lost(
+    measured: float, promised: float, share: float
+) -> None:
+    """Of a loss of 6 and a promise of 10 it was -150%."""
+    both = ((measured, True), (promised, False))
+    accounts = [Account("t", micros(BEGIN), 0.0, each, 24.0, 30.0, checked) for each, checked in both]
+    (row,) = monthly_savings(accounts, BEGIN + HOUR)
+    assert (row.saved, row.checked) == (pytest.approx(measured + promised), pytest.approx(share))
 
 
 @pytest.mark.parametrize("days", [1e7, 1e12, float("inf")])
