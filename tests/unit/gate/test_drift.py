@@ -79,6 +79,33 @@ def test_a_fresh_layout_counts_by_what_it_has_not_seen() -> None:
     assert drift.real.due({"n": 10.0}) == "n"
 
 
+def test_regret_begins_with_nothing_never_falls_below_it_and_decays() -> None:
+    course = Course(1.0, "a").after({"a": 5.0, "b": 4.0, "c": 9.0})
+    assert (course.regret, course.spent) == ({"b": 1.0, "c": 0.0}, 5.0)
+    course = course.after({"a": 2.0, "b": 1.0, "c": 1.5}, decay=0.5)
+    assert (course.regret, course.spent) == ({"b": 1.5, "c": 0.5}, 7.0)
+
+
+def test_a_layout_that_was_known_before_is_not_counted_as_a_fresh_one_too() -> None:
+    fresh = {"b": {"a": 100.0, "b": 1.0}, "worse": {"a": 1.0, "worse": 3.0}}
+    assert Course(1.0, "a").after({"a": 5.0, "b": 4.0}, fresh).regret == {"b": 1.0, "worse": 0.0}
+
+
+def test_of_several_rivals_that_are_due_the_one_that_was_missed_most_beyond_its_cost_is_taken() -> None:
+    course = Course(1.0, "a", {"d": 10.5, "c": 30.0, "b": 31.0})
+    assert course.due({"b": 15.0, "c": 10.0, "d": 10.0}) == "c"
+    assert course.due({"b": 31.0}) == "b", "just its cost is enough, as the gate has it"
+    assert course.due({"b": 31.5}) is None
+    assert course.due({"b": 15.0, "d": 10.0}) == "b", "one that nobody could lay out any more has no cost"
+
+
+def test_a_change_costs_and_all_regret_begins_anew() -> None:
+    drift = Drift(Course(1.0, "a", {"b": 9.0}, 5.0, 1), (Course(10.0, "a", {"b": 9.0}),), "a")
+    changed = drift.changed("b", 7.0)
+    assert changed.real == Course(1.0, "b", {}, 12.0, 2)
+    assert (changed.paper, changed.leader) == (drift.paper, "a"), "what is on paper goes its own way"
+
+
 def test_a_table_as_it_was_written_is_left_as_soon_as_one_cost_is_lost() -> None:
     patient = Course(10.0, "").after({"": 12.0, "n": 1.0})
     assert patient.due({"n": 10.0}) == "n"
