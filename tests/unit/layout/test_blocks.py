@@ -219,3 +219,23 @@ def test_copies_of_a_query_for_another_reader_belong_to_its_observation() -> Non
     assert len(both.statements) == 2 * len(blocks.select.statements)
     gain = np.arange(len(blocks.select.statements), dtype=float)
     assert both.observed(np.concatenate([gain, gain])).tolist() == (2 * gain).tolist()
+
+
+def test_what_is_known_when_a_layout_is_refined_is_all_but_what_it_promises_by() -> None:
+    blocks = split_log([i % 9 for i in range(60)], list(range(60)))
+    before = [*blocks.train.queries.tolist(), *blocks.select.queries.tolist()]
+    assert blocks.known.queries.tolist() == sorted(before)
+    assert not set(before) & set(blocks.promise.queries.tolist())
+
+
+@pytest.mark.parametrize("queries", [60, 3])
+def test_queries_that_are_asked_once_more_are_other_statements_and_no_further_observations(queries: int) -> None:
+    blocks = split_log([i % 9 for i in range(queries)], list(range(queries)))
+    twice = blocks.twice()
+    for once, both in ((blocks.train, twice.train), (blocks.select, twice.select), (blocks.promise, twice.promise)):
+        again = [i + queries for i in once.queries.tolist()]
+        assert both.queries.tolist() == [*once.queries.tolist(), *again]
+        assert both.times.tolist() == [*once.times.tolist()] * 2
+        assert (both.conditions, both.observations) == (once.conditions, once.observations)
+        assert both.later.tolist() == [*once.later.tolist()] * 2
+    assert split_log([], []).twice().train.observations == 0
