@@ -113,6 +113,29 @@ def test_half_of_what_pages_need_is_not_told() -> None:
         assert (told.page_bytes_before, told.page_bytes_saved_per_query, told.page_bytes_low) == (None, None, None)
 
 
+def test_without_a_statement_nothing_is_promised_and_the_rate_is_told() -> None:
+    nothing = np.empty(0)
+    assert promise(nothing, nothing, nothing, (7.0, "observed")) == Promise(queries_per_day=7.0, rate_source="observed")
+
+
+def test_without_volumes_bytes_follow_the_rows_of_each_statement() -> None:
+    told = promise(np.array([1.0, 0.5]), np.array([0.5, 0.25]), np.array([8.0, 4.0]), (1.0, "observed"))
+    assert (told.bytes_before, told.bytes_saved_per_query) == (5.0, 2.5)
+    assert (told.files_before, told.files_saved_per_query, told.page_bytes_before) == (0.0, 0.0, None)
+    assert (told.groups_before, told.groups_after) == (told.before, told.after) == (0.75, 0.375)
+
+
+def test_what_enriched_statistics_save_on_top_is_told_of_statements_that_gain_by_them() -> None:
+    """One reads half of the bytes and one more than without; a reader without them would take the better way."""
+    two = np.ones(2)
+    plain = ReadVolumes(two * 80.0, np.array([40.0, 20.0]), two * 9.0, np.array([4.0, 2.0]), two, two)
+    enriched = replace(plain, enriched_bytes=np.array([20.0, 30.0]), enriched_files=np.array([1.0, 3.0]))
+    for volumes, more in ((plain, (0.0, 0.0)), (enriched, (10.0, 1.5))):
+        told = promise(two, two * 0.5, two, (1.0, "observed"), volumes=volumes)
+        assert (told.enriched_bytes_per_query, told.enriched_files_per_query) == more
+        assert (told.bytes_saved_per_query, told.files_saved_per_query) == (50.0, 6.0), "for all readers"
+
+
 def test_no_more_is_saved_than_was_read_of_any_measure() -> None:
     """Of five observations the interval is wide; its upper ends are cut at what there was."""
     few, after = np.ones(5), np.array([0.01, 0.01, 0.01, 0.01, 0.9])
