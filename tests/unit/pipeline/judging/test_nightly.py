@@ -78,6 +78,12 @@ def test_what_takes_the_whole_night_is_done_or_told_what_is_done_instead() -> No
         assert "it would take 1 core-hours of tonight's 1, which go to what" in second.decision.reasons[0]
 
 
+@pytest.mark.parametrize("cause", ["gate_off", "approved_by_hand"])
+def test_what_nobody_weighs_takes_its_room_once_whatever_it_saves(cause: str) -> None:
+    tables = [judged(cause, ("", 1.0, 900.0)), judged("worth_it", ("", 1.0, 5.0))]
+    assert [one.outcome for one in share_budget(tables, 2.0)] == ["approved", "approved"]
+
+
 @pytest.mark.parametrize("cause", ["not_worth_it", "gate_off"])
 def test_what_was_not_approved_is_neither_done_nor_takes_room(cause: str) -> None:
     """A table whose gate is off may be postponed, too, as in a blackout window."""
