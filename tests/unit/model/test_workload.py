@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zorder_pipeline.model.predicate import Comparison, Literal
+from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 
@@ -17,3 +17,29 @@ def test_what_two_logs_hold_counts_once_and_what_is_asked_again_as_often_as_it_w
     assert found.queries == (asked(1, 1), asked(1, 2), asked(2, None))
     assert (found.lines, found.used) == (7, 3)
     assert fresh.besides(QueryLog((), 0, 0)) == fresh
+
+
+def test_several_logs_are_one_whose_counts_add_up() -> None:
+    first = QueryLog((asked(1, 1),), 6, 1, {"DDL": 2}, {"no predicate": 3}, {"other": 2, "x": 1})
+    second = QueryLog((asked(2, 2), asked(3, 3)), 7, 2, {"DDL": 1, "SET": 1}, {"no predicate": 3}, {"x": 4})
+    both = QueryLog.merged([first, second])
+    assert both.queries == (asked(1, 1), asked(2, 2), asked(3, 3))
+    told = both.to_json()
+    counts = told["lines"], told["used"], told["ignored"], told["quarantined"]
+    assert counts == (13, 3, 4, 6), "N = U + I + Q"
+    assert told["reasons"] == {"DDL": 3, "SET": 1, "no predicate": 6}
+    assert (told["tables"], list(told["unmatched"].items())) == ({"t": 3}, [("x", 5), ("other", 2)])
+
+
+def test_what_its_statements_read_is_told_the_most_read_first() -> None:
+    log = QueryLog((asked(1, 1), asked(2, 2)), 9, 2, unmatched={"sales": 7, "t": 1})
+    assert log.read == "they read sales 7 times, t 3 times"
+    assert QueryLog((), 3, 0, {"SET": 3}).read == "they read no table"
+    assert QueryLog((), 0, 0).read == "no statement is logged"
+
+
+def test_a_table_is_called_without_case_and_only_what_restricts_a_column_is_of_use() -> None:
+    log = QueryLog((asked(1, 1), LoggedQuery("Other", And(()), ("c",))), 2, 2)
+    assert log.of_table(["T", "nobody"]) == (asked(1, 1),)
+    assert [query.usable for query in log.queries] == [True, False]
+    assert len(log.of_table(["t", "OTHER"])) == 2
