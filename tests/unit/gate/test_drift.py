@@ -118,8 +118,14 @@ def test_a_layout_in_force_on_paper_is_not_forgotten() -> None:
 
 
 def test_a_forgotten_layout_on_paper_gives_way_to_the_tables_own() -> None:
-    drift = Drift(Course(1.0, "a"), (Course(3.0, "gone"),)).after({"a": 2.0}, {})
-    assert drift.paper[0].present == "a"
+    lost = Course(3.0, "gone", {"b": 9.0}, spent=4.0)
+    (paper,) = Drift(Course(1.0, "a"), (lost,)).after({"a": 2.0, "b": 1.0}, {}).paper
+    assert paper == Course(3.0, "a", {"b": 1.0}, 6.0), "what was lost against b was lost by another"
+
+
+def test_without_courses_on_paper_none_leads() -> None:
+    drift = Drift(Course(1.0, "a"), ()).after({"a": 2.0, "b": 1.0}, {"b": 1.0})
+    assert (drift.leader, drift.paper, drift.due({"b": 1.0})) == ("", (), "b")
 
 
 def test_a_table_follows_to_where_its_deciding_patience_lies_after_one_cost() -> None:
