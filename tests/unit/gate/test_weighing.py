@@ -11,8 +11,9 @@ from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.proposal import Proposal
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.gate.weighing import saved_by, weighed
+from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.lasting import Lasting
-from zorder_pipeline.model.plan import ANOTHER, COMPACTION, KEPT, Plan, Promise
+from zorder_pipeline.model.plan import KEPT, Plan, Promise
 
 PROMISE = Promise(
     queries=50, before=0.9, after=0.1, low=0.7, high=0.85, bytes_saved_per_query=8e8, queries_per_day=100.0,

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 
 from zorder_pipeline.model.approval import REJECTED, Request
+from zorder_pipeline.model.candidate import ANOTHER
 from zorder_pipeline.model.decision import APPROVE, Decision
-from zorder_pipeline.model.plan import ANOTHER, Plan
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.pipeline.judging.asking import Asking
 from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
