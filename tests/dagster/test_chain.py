@@ -13,7 +13,7 @@ from deltalake import DeltaTable
 from tests.json_page import json_printed
 from zorder_pipeline.assets.checks import CHECKS
 from zorder_pipeline.assets.openmetrics import open_metrics
-from zorder_pipeline.assets.partitions import keep_in_step
+from zorder_pipeline.assets.partition_keys import keep_in_step
 from zorder_pipeline.assets.run import _outcome, run_job, run_tables
 from zorder_pipeline.assets.upstream import look
 from zorder_pipeline.cli.runs import _told

@@ -33,7 +33,8 @@ from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
 from .history import history
 from .layout import bit_allocation
-from .partitions import PARTITIONS, clustered_partitions
+from .partition_keys import PARTITIONS
+from .partitions import clustered_partitions
 from .planned import NIGHTLY_JOB, planned_jobs
 from .query_log import query_log
 from .relayout import clustered_table

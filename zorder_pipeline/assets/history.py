@@ -20,6 +20,7 @@ from dagster import (
 )
 
 from .common import REQUEST, TABLES, newest_observation, newest_run
+from .partition_keys import OF_PARTITIONS
 
 __all__ = ["forget", "history"]
 
@@ -32,7 +33,6 @@ OLDEST = 36_500
 IMPLICIT = "__ASSET_JOB"
 """Job of what is materialized by hand; other code locations have one of this name, too."""
 OVER = [DagsterRunStatus.SUCCESS, DagsterRunStatus.FAILURE, DagsterRunStatus.CANCELED]
-OF_PARTITIONS = ("dagster/partition", "dagster/asset_partition_range_start", "dagster/backfill")
 
 
 def history(days: int, jobs: Sequence[str], keys: Sequence[AssetKey]) -> SensorDefinition:

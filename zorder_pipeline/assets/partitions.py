@@ -10,8 +10,6 @@ from dagster import (
     AssetIn,
     AssetMaterialization,
     AssetsDefinition,
-    DagsterInstance,
-    DynamicPartitionsDefinition,
     Failure,
 )
 
@@ -23,6 +21,7 @@ from zorder_pipeline.model.results import ApplyResult
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .events import spoken
 from .metadata import bullets, cause_of
+from .partition_keys import PARTITIONS, keep_in_step, partitions_of
 from .settings import gate_settings, rules
 
 if TYPE_CHECKING:
@@ -34,15 +33,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.file_list import FileList
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["PARTITIONS", "clustered_partitions", "keep_in_step", "noted_changes", "why_failed"]
-__all__ += ["partitions_of", "relayout_settings", "separately"]
-
-PARTITIONS = "clustered_partitions"
-
-
-def partitions_of(table: str) -> DynamicPartitionsDefinition:
-    """The partitions of a table; a sensor keeps them equal to those of the Delta table."""
-    return DynamicPartitionsDefinition(name=f"{table}_partitions")
+__all__ = ["clustered_partitions", "noted_changes", "relayout_settings", "separately", "why_failed"]
 
 
 def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
@@ -255,16 +246,6 @@ def separately(
         skipped_files=len(now.files()) - sum(result.files_removed for result in applied),
         seconds=sum(result.seconds for result in applied),
     )
-
-
-def keep_in_step(instance: DagsterInstance, table: str, keys: Sequence[str]) -> None:
-    """Make Dagster's partitions of a table those of the Delta table."""
-    partitions = partitions_of(table)
-    name = str(partitions.name)
-    known = instance.get_dynamic_partitions(name)
-    instance.add_dynamic_partitions(name, [key for key in keys if key not in known])
-    for key in set(known) - set(keys):
-        instance.delete_dynamic_partition(name, key)
 
 
 def _run(context: AssetExecutionContext) -> dict[str, str]:

@@ -31,7 +31,7 @@ from .definitions import NIGHTLY_JOB, STAGES, build_definitions
 from .events import decided, figures_of, note_of, reasons_of, sentence_of
 from .layout import bit_allocation
 from .listening import LISTENER, interruption, is_of_a_check, listener
-from .partitions import PARTITIONS, partitions_of
+from .partition_keys import PARTITIONS, partitions_of
 from .records import Relayout
 from .sensors import chain_job
 from .upstream import missing_partitions

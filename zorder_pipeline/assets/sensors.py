@@ -13,7 +13,6 @@ from dagster import (
     DagsterInstance,
     DagsterRunStatus,
     DefaultSensorStatus,
-    DynamicPartitionsDefinition,
     RunRequest,
     RunsFilter,
     SensorDefinition,
@@ -31,7 +30,7 @@ from zorder_pipeline.model.wording import counted
 
 from .common import REQUEST, Shelf, backoff, newest_run
 from .layout import NEWEST_QUERY
-from .partitions import partitions_of
+from .partition_keys import out_of_step, partitions_of
 from .source import observed
 from .upstream import LATEST, Upstream, has_partitions, look
 
@@ -91,7 +90,7 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
                 said.append(f"{table.name} is at version {found.version:,}")
                 events.append(observed(shelf.key("data"), found))
             if has_partitions(table):
-                requests += _steps(partitions_of(table.name), found.partitions, context)
+                requests += _steps(context.instance, table.name, found.partitions)
             seen[table.name] = now
         why = "; ".join(said) or f"nothing new in {counted(len(watched), 'table')}"
         return SensorResult(None, why, json.dumps(seen), requests, asset_events=events)
@@ -99,10 +98,10 @@ def delta_tables(config: PipelineConfig) -> SensorDefinition:
     return _delta_tables
 
 
-def _steps(partitions: DynamicPartitionsDefinition, keys: Sequence[str], context: SensorEvaluationContext) -> list[Any]:
+def _steps(instance: DagsterInstance, table: str, keys: Sequence[str]) -> list[Any]:
     """Requests that make the known partitions ``keys``."""
-    known = set(context.instance.get_dynamic_partitions(str(partitions.name)))
-    new, gone = [key for key in keys if key not in known], sorted(known - set(keys))
+    partitions = partitions_of(table)
+    new, gone = out_of_step(instance, table, keys)
     requests: list[Any] = [partitions.build_add_request(new)] if new else []
     return [*requests, partitions.build_delete_request(gone)] if gone else requests
 
