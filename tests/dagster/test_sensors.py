@@ -196,6 +196,38 @@ def test_while_a_run_that_a_sensor_asked_for_has_not_ended_none_asks_for_another
         assert len(again.run_requests or ()) == 1
 
 
+def by_hand(asset: str) -> DagsterRun:
+    return DagsterRun(job_name="__ASSET_JOB", asset_selection=frozenset({AssetKey(["t", asset])}))
+
+
+@pytest.mark.parametrize(
+    ("run", "waits"),
+    [
+        (DagsterRun(job_name="nightly_relayout"), True),
+        (by_hand("clustered_table"), True),
+        (by_hand("clustered_partitions"), False),
+        (DagsterRun(job_name="relayout_u"), False),
+    ],
+    ids=["the night's", "zorder run", "a backfill", "another table's"],
+)
+def test_a_run_of_the_tables_chain_is_waited_for_whoever_asked_for_it(
+    tmp_path: Path, run: DagsterRun, waits: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    with DagsterInstance.ephemeral() as instance:
+        first = tick(defs, "new_data", instance)
+        assert isinstance(first, SensorResult)
+        ran(instance, (first.run_requests or ())[0], DagsterRunStatus.FAILURE)
+        monkeypatch.setattr(sensors, "AGAIN", (0, 0))
+        instance.add_run(run.with_status(DagsterRunStatus.STARTED))
+        append(tmp_path / "t", ["1"] * 500)
+        for cursor in (None, first.cursor):  # new data, and what a failed run was asked for
+            found = tick(defs, "new_data", instance, cursor)
+            assert isinstance(found, SensorResult)
+            assert bool(found.run_requests) is not waits
+
+
 @pytest.mark.parametrize("name", ["delta_tables", "new_data", "drift"])
 def test_a_sensor_says_which_table_or_state_it_cannot_read(tmp_path: Path, name: str) -> None:
     (tmp_path / "state" / "log_files").mkdir(parents=True)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = [
+    "NIGHTLY_JOB",
     "POOL",
     "QUERY_LOG",
     "REQUEST",
@@ -59,6 +60,8 @@ __all__ = [
     "told",
 ]
 
+NIGHTLY_JOB = "nightly_relayout"
+"""Of the tables without a schedule of their own."""
 QUERY_LOG = AssetKey("query_log")
 POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""

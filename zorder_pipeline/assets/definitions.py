@@ -27,7 +27,7 @@ from zorder_pipeline.model.places import local_path
 from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
-from .common import QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf
+from .common import NIGHTLY_JOB, QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf
 from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
@@ -35,7 +35,7 @@ from .history import history
 from .layout import bit_allocation
 from .partition_keys import PARTITIONS
 from .partitions import clustered_partitions
-from .planned import NIGHTLY_JOB, planned_jobs
+from .planned import planned_jobs
 from .query_log import query_log
 from .relayout import clustered_table
 from .sensors import chain_job, sensors
@@ -43,7 +43,7 @@ from .source import data_table
 from .stored_values import StoredValues
 from .upstream import has_partitions
 
-__all__ = ["NIGHTLY_JOB", "STAGES", "build_definitions", "load_definitions", "storage_folder"]
+__all__ = ["STAGES", "build_definitions", "load_definitions", "storage_folder"]
 
 STAGES: tuple[Callable[[Shelf], AssetsDefinition], ...] = (
     feature_candidates,

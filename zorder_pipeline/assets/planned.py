@@ -14,11 +14,10 @@ from dagster._core.definitions.definitions_load_context import DefinitionsLoadCo
 
 from zorder_pipeline.config import PipelineConfig
 
+from .common import NIGHTLY_JOB
 from .sensors import chain_job, triggered
 
-__all__ = ["NIGHTLY_JOB", "planned_jobs"]
-
-NIGHTLY_JOB = "nightly_relayout"
+__all__ = ["planned_jobs"]
 
 
 def planned_jobs(config: PipelineConfig) -> Mapping[str, Sequence[str]]:

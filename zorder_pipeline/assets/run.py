@@ -26,8 +26,8 @@ from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 
 from .budget import BUDGET
-from .common import QUERY_LOG
-from .definitions import NIGHTLY_JOB, STAGES, build_definitions
+from .common import NIGHTLY_JOB, QUERY_LOG
+from .definitions import STAGES, build_definitions
 from .events import decided, figures_of, note_of, reasons_of, sentence_of
 from .layout import bit_allocation
 from .listening import LISTENER, interruption, is_of_a_check, listener

@@ -10,6 +10,7 @@ from dataclasses import astuple, dataclass
 from typing import Any, TypeAlias
 
 from dagster import (
+    AssetKey,
     DagsterInstance,
     DagsterRunStatus,
     DefaultSensorStatus,
@@ -28,7 +29,7 @@ from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.wording import counted
 
-from .common import REQUEST, Shelf, backoff, newest_run
+from .common import NIGHTLY_JOB, REQUEST, Shelf, backoff, newest_run
 from .layout import NEWEST_QUERY
 from .partition_keys import out_of_step, partitions_of
 from .source import observed
@@ -41,7 +42,6 @@ AT_ONCE = 16
 MINUTES = 60
 AGAIN = (60 * MINUTES, 24 * 60 * MINUTES)
 """Seconds after which what a failed run was asked for is asked again: the first time, and at most."""
-
 
 Jobs: TypeAlias = Sequence[UnresolvedAssetJobDefinition]
 
@@ -154,7 +154,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 looked = Looked()
             since = max(found.relaid_at, looked.since)
             share = found.new_share(since)
-            at_work = _at_work(context, table.name)
+            at_work = _at_work(context, table)
             said.append(f"{share:.0%} of the bytes of {table.name} are new{at_work}")
             request = looked.request if found.relaid_at <= looked.since else ""
             if share >= (table.trigger.new_data_share or 1.0) and not at_work:
@@ -162,7 +162,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 requests.append(_request(table, request, f"{share:.0%} of the bytes are new"))
                 looked = Looked(before=since)
                 since = now
-            elif request and _failed(context, request):
+            elif request and not at_work and _failed(context, request):
                 why = f"{found.new_share(looked.before):.0%} of the bytes are new, and the run for them failed"
                 requests.append(_request(table, request, why, again=True))
             known[table.name] = Looked(found.table_id, found.version, since, looked.before, request)
@@ -201,7 +201,7 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 continue
             if seen is None:
                 continue
-            at_work = _at_work(context, table.name)
+            at_work = _at_work(context, table)
             found.append(f"the queries of {table.name} moved by {seen.distance:.0%}{at_work}")
             key = f"drift-{table.name}-{int(learned_until)}"  # once per learned layout, unless the run fails
             if seen.distance < (table.trigger.drift or 1.0) or at_work:
@@ -259,11 +259,13 @@ def _failed(context: SensorEvaluationContext, key: str) -> bool:
     return time.time() - ended >= backoff(*AGAIN, tried - 1)
 
 
-def _at_work(context: SensorEvaluationContext, table: str) -> str:
-    """That a run of a table's chain has not ended which a sensor asked for, in words: it does for both; "" without."""
-    mine = RunsFilter(tags={"zorder/table": table, "zorder/started_by": "sensor"}, statuses=NOT_FINISHED_STATUSES)
-    run = next(iter(context.instance.get_runs(mine, limit=1)), None)
-    return "" if run is None else f", and run {run.run_id} has yet to end"
+def _at_work(context: SensorEvaluationContext, table: TableConfig) -> str:
+    """That a run of a table's chain has not ended, whoever asked for it, in words: another waits for it; "" without."""
+    jobs = {chain_job(table.name), *([NIGHTLY_JOB] if table.schedule is None else [])}
+    key = AssetKey([table.name, "clustered_table"])  # of `zorder run`, and by hand
+    runs = context.instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES))
+    found = next((run.run_id for run in runs if run.job_name in jobs or key in (run.asset_selection or ())), None)
+    return "" if found is None else f", and run {found} has yet to end"
 
 
 def _warned(context: SensorEvaluationContext, table: TableConfig, error: Exception) -> str:
