@@ -6,6 +6,7 @@ __all__ = [
     "ConfigError",
     "LogError",
     "LostRaceError",
+    "NoPartitionError",
     "NothingToLearnError",
     "PlanError",
     "RecordError",
@@ -30,6 +31,10 @@ class LogError(ZorderError):
 
 class TableError(ZorderError):
     """The data table is missing, is no Delta table, or lacks what was asked for (a column, a partition)."""
+
+
+class NoPartitionError(TableError):
+    """The table has none of the partitions that were asked for, or has them no more."""
 
 
 class UnsupportedTableError(TableError):

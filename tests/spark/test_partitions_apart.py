@@ -10,9 +10,11 @@ import pytest
 
 from tests.spark.test_accidents import plain
 from zorder_pipeline import pipeline
+from zorder_pipeline.errors import NoPartitionError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.candidate import COMPACTION, INCREMENTAL, Candidate
 from zorder_pipeline.model.promise import Promise
+from zorder_pipeline.pipeline.rewriting.apply import GONE_SINCE
 from zorder_pipeline.pipeline.rewriting.partitions import _with_the_present_layout
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -55,3 +57,36 @@ def test_a_plan_from_before_the_newest_data_lays_them_out_by_the_layout_there_is
     assert (onward.action, onward.promises_part) == (INCREMENTAL, False)
     merging = replace(staying, candidates=(Candidate(COMPACTION, None, 100, Promise()),))
     assert _with_the_present_layout(spark, snapshot, merging, state) == merging
+
+
+def test_partitions_may_come_and_go_while_others_are_done(spark: SparkSession, tmp_path: Path) -> None:
+    path = plain(spark, tmp_path / "t", "p")
+    plan = pipeline.layout_by_hand(spark, path, {"k": 3})
+    settings, gate = pipeline.RelayoutSettings(), GateSettings(enabled=False)
+    parts = pipeline.apply_partitions(spark, path, plan, ["p=0", "p=1", "p=2"], settings, gate=gate)
+    next(parts)
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE p = 1")
+    spark.range(9).selectExpr("id AS k", "2 AS p").write.format("delta").mode("append").save(path)
+    gone, come = parts
+    assert str(gone.error) == f"there is no such partition; file:{path} has 2, e.g. p=0"
+    assert come.result is not None
+    assert come.result.decision == "applied"
+
+
+def test_what_was_approved_of_partitions_that_are_deleted_since_is_nothing_to_do(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """A night judges all tables before it rewrites any: a retention job may be faster."""
+    path = plain(spark, tmp_path / "t", "p")
+    judged = pipeline.judge_table(
+        spark, path, pipeline.layout_by_hand(spark, path, {"k": 3}), gate=GateSettings(enabled=False)
+    )
+    judged = replace(judged, partitions=("p=1",))
+    spark.sql(f"DELETE FROM delta.`{path}` WHERE p = 1")
+    for dry_run in (True, False):
+        done = pipeline.carry_out(spark, judged, dry_run=dry_run)
+        assert (done.decision, done.reasons) == ("nothing_to_do", (GONE_SINCE,))
+    both = replace(judged, partitions=("p=0", "p=1"))
+    assert pipeline.carry_out(spark, both).decision == "applied"
+    with pytest.raises(NoPartitionError, match="matches no partition"):
+        pipeline.carry_out(spark, replace(judged, partitions=None), where="p = 1")

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from zorder_pipeline.errors import TableError
+from zorder_pipeline.errors import NoPartitionError, TableError
 
 from .file_list import FileList
 from .snapshot import TableSnapshot
@@ -168,7 +168,8 @@ def in_partitions(snapshot: TableSnapshot, files: FileList, where: str | None) -
     """Which files lie in the partitions that a condition on partition columns picks; all without one.
 
     Raises:
-        TableError: ``where`` is malformed, names other columns, or matches no partition.
+        TableError: ``where`` is malformed, or names other columns.
+        NoPartitionError: it matches no partition.
     """
     if where is None:
         return np.ones(len(files), dtype=np.bool_)
@@ -200,7 +201,7 @@ def _matching_partitions(snapshot: TableSnapshot, files: FileList, where: str) -
     except PySparkException as error:
         raise TableError(_unusable(where, _problem_of(error), names)) from error
     if not kept:
-        raise TableError(
+        raise NoPartitionError(
             f"--where {where!r} matches no partition of {snapshot.location}; it has {len(distinct)} partitions"
         )
     chosen = {distinct[i] for i in kept}

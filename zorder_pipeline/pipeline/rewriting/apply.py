@@ -6,7 +6,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import LostRaceError, RecordError
+from zorder_pipeline.errors import LostRaceError, NoPartitionError, RecordError
 from zorder_pipeline.gate.decision import postponed
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.java import reason_of
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["applied", "apply", "carry_out", "dry_result"]
 
 DONE_BEFORE = "what was approved is done already: no file is left that it would rewrite"
+GONE_SINCE = "nothing is left to do: what was approved are partitions that are no more in the table"
 
 
 def apply(
@@ -130,12 +131,18 @@ def carry_out(
         types = snapshot.partition_types
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
+    try:
+        would = preview(snapshot, plan, where=where, full=full)
+    except NoPartitionError:  # deleted since: others write between the judgement and this
+        if not chosen:
+            raise
+        left = ApplyResult(snapshot.version, "nothing_to_do", (GONE_SINCE,), skipped_files=len(snapshot.files()))
+        return replace(left, dry_run=dry_run, gate=_nothing_new(decision, GONE_SINCE).to_json())
     if dry_run:
         tried = rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # it refuses what the rewrite would
         if not tried.files_removed:
             return _done_before(decision, tried, dry_run)
         return _told(judged, judged.preview.version, dry_run)
-    would = preview(snapshot, plan, where=where, full=full)
     said = judged.said
     books: Booking | None = None
     if state is not None:
@@ -185,8 +192,12 @@ def dry_result(judged: Judgement) -> ApplyResult:
 
 def _done_before(decision: Decision, done: RelayoutResult, dry_run: bool = False) -> ApplyResult:
     """That nothing is left of what was approved."""
-    said = replace(decision, verdict=DECLINE, cause="nothing_new", reasons=(DONE_BEFORE,))
+    said = _nothing_new(decision, DONE_BEFORE)
     return replace(result_of(done, "nothing_to_do", said.reasons), dry_run=dry_run, gate=said.to_json())
+
+
+def _nothing_new(decision: Decision, why: str) -> Decision:
+    return replace(decision, verdict=DECLINE, cause="nothing_new", reasons=(why,))
 
 
 def _told(judged: Judgement, version: int, dry_run: bool) -> ApplyResult:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.errors import PlanError, TableError
+from zorder_pipeline.errors import NoPartitionError, PlanError, TableError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.candidate import INCREMENTAL
 from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
@@ -68,12 +68,11 @@ def apply_partitions(
     snapshot = open_table(spark, table, committer=settings.committer)
     plan = _with_the_present_layout(spark, snapshot, plan, settings.state)
     types = snapshot.partition_types
-    known = set(snapshot.files().partitions)
 
     def one(key: str) -> ApplyResult:
-        where = partition_condition(key, types)
-        if partition_values(key, list(types)) not in known:  # n=01 is n=1 all the same
-            _refuse_missing(snapshot, where)
+        where, now = partition_condition(key, types), open_table(spark, table, committer=settings.committer)
+        if partition_values(key, list(types)) not in now.files().partitions:  # n=01 is n=1 all the same
+            _refuse_missing(now, where)
         return applied(spark, table, plan, settings, where=where, gate=gate)
 
     return _each(keys, one, settings.progress)
@@ -129,7 +128,7 @@ def _refuse_missing(snapshot: TableSnapshot, where: str) -> None:
     """Refuse a partition that the table does not have, or no more."""
     try:
         in_partitions(snapshot, snapshot.files(), where)
-    except TableError as error:
+    except NoPartitionError as error:
         there = list(rows_by_partition(snapshot))
         some = f", e.g. {there[0]}" if there else ""
         raise TableError(f"there is no such partition; {snapshot.location} has {len(there):,}{some}") from error
