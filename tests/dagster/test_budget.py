@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from dagster import (
     AssetIn,
     AssetKey,
+    AssetMaterialization,
+    DagsterEvent,
     DagsterInstance,
+    DagsterRun,
     Definitions,
+    EventLogEntry,
     Failure,
     FilesystemIOManager,
     IOManager,
@@ -20,9 +26,10 @@ from dagster import (
     asset,
     in_process_executor,
 )
+from dagster._core.events import StepMaterializationData
 
 from zorder_pipeline.assets import budget
-from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, nightly_budget, offers
+from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, made_here, nightly_budget, offers
 from zorder_pipeline.assets.common import POOL, QUERY_LOG, VALUES, Shelf
 from zorder_pipeline.assets.records import Judged
 from zorder_pipeline.config import PipelineConfig, TableConfig
@@ -131,3 +138,27 @@ def test_the_budget_comes_after_the_judgements_also_where_another_run_holds_the_
         made = [event.step_key for event in night.all_events if event.event_type_value == "STEP_SUCCESS"]
         assert made.index("night__nightly_budget") > made.index("good__cost_benefit")
         assert seen == {"good": "postponed", "better": "approved"}
+
+
+def test_a_run_goes_on_with_what_any_of_those_before_it_made() -> None:
+    """Done again for the third time: the night itself never came as far as the budget, the first repetition did."""
+    with DagsterInstance.ephemeral() as instance:
+        night = instance.add_run(DagsterRun("job", "night"))
+        runs = [night]
+        for name in ("first", "second", "third"):
+            again = DagsterRun("job", name, parent_run_id=runs[-1].run_id, root_run_id="night")
+            runs.append(instance.add_run(again))
+        _made(instance, "first", BUDGET)
+
+        def found(run: DagsterRun, before: bool = True) -> bool:
+            context: Any = SimpleNamespace(run=run, instance=instance)
+            return made_here(context, BUDGET, before)
+
+        assert [found(run) for run in runs] == [False, True, True, True]
+        assert [found(run, before=False) for run in runs] == [False, True, False, False]
+
+
+def _made(instance: DagsterInstance, run: str, key: AssetKey) -> None:
+    made = StepMaterializationData(AssetMaterialization(key), [])
+    event = DagsterEvent("ASSET_MATERIALIZATION", "job", event_specific_data=made, step_key="budget")
+    instance.store_event(EventLogEntry(None, "debug", "", run, time.time(), "budget", "job", event))

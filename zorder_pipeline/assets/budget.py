@@ -141,9 +141,13 @@ def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
 
 
 def made_here(context: AssetExecutionContext, key: AssetKey, before: bool = True) -> bool:
-    """Whether this run made an asset, or, with ``before``, a run of which it does again what failed."""
-    run = context.run
-    runs = {run.run_id, *((run.parent_run_id, run.root_run_id) if before else ())}
+    """Whether this run made an asset, or, with ``before``, a run of which it does again what failed, however often."""
+    runs, run = {context.run.run_id}, context.run
+    while before and run.parent_run_id is not None:
+        runs.add(run.parent_run_id)
+        if (parent := context.instance.get_run_by_id(run.parent_run_id)) is None:  # deleted
+            break
+        run = parent
     return any(record.run_id in runs for record in context.instance.fetch_materializations(key, NEWEST).records)
 
 
