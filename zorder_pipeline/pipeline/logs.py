@@ -19,7 +19,7 @@ from zorder_pipeline.query_log.intake.known import name_of
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
-from zorder_pipeline.query_log.statements.catalog import Catalog
+from zorder_pipeline.query_log.statements.catalog import SESSION_CATALOG, Catalog
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
@@ -250,15 +250,16 @@ def names_and_schemas(tables: Tables | None) -> tuple[dict[str, str], dict[str, 
 def names_of(table: str, snapshot: TableSnapshot | Unopened, aliases: Sequence[str] = ()) -> tuple[str, ...]:
     """What a statement may call the table: its aliases, its catalog name, where it lies; and what follows from these.
 
-    That is the last part of the catalog name, and the last part or two of its folder's path. It names a table only as
-    long as no other table is called so.
+    That is the last part or two of the catalog name, and of its folder's path. It names a table only as long as no
+    other table is called so. Tables of the session's catalog are also called without its name.
 
     Args:
         table: path or catalog name that the snapshot was opened by.
     """
     bare = without_root(snapshot.location)  # as recorders and event logs name it
     folders = [part for part in bare.split("/") if part]
-    catalog = [] if "/" in table else [table]
-    last = table.rsplit(".", 1)[-1] if catalog else table.rstrip("/").rsplit("/", 1)[-1]
+    catalog = [] if "/" in table else [table, table.removeprefix(SESSION_CATALOG)]
+    parts = table.split(".") if catalog else table.rstrip("/").rsplit("/", 1)[-1:]
     certain = [*aliases, *catalog, bare, f"delta.{snapshot.location}"]
-    return tuple(dict.fromkeys([*certain, last, *folders[-1:], ".".join(folders[-2:])]))
+    implied = [parts[-1], *([".".join(parts[-2:])] if catalog else []), *folders[-1:], ".".join(folders[-2:])]
+    return tuple(dict.fromkeys([*certain, *implied]))

@@ -7,6 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import sqlglot
+from sqlglot import exp
 
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import TableError
@@ -94,6 +96,32 @@ def test_a_name_that_two_folders_share_means_neither_but_with_the_folder_above()
     assert meant(found, "orders", "ASIA.ORDERS") == [None, None], "it was taken for the table that came last"
     table, place, names = both["eu"]
     assert meant(catalog(**both | {"eu": (table, place, (*names, "Orders"))}), "orders") == ["eu"], "an alias says so"
+
+
+def test_tables_of_one_name_in_two_schemas_are_told_apart_without_their_catalog() -> None:
+    """Statements name the schema, and seldom the catalog: these counted for neither table."""
+    lake = catalog(**{name: (f"main.{name}.orders", f"s3a://lake/{name}", (name,)) for name in ("eu", "us")})
+    assert meant(lake, "eu.orders", "main.us.orders", "orders") == ["eu", "us", None]
+    own = catalog(
+        eu=("spark_catalog.eu.orders", "file:/warehouse/eu.db/orders", ("sold",)),
+        us=("us.orders", "file:/lake/eu/orders", ("bought",)),
+    )
+    assert meant(own, "EU.orders", "us.orders", "spark_catalog.us.orders", "orders") == ["eu", "us", "us", None]
+
+
+@pytest.mark.parametrize(
+    "place", ["/lake/us/orders", "/lake/us/orders/", "file:/lake/us/orders", "file:///lake/us/orders"]
+)
+def test_a_folder_that_is_named_whole_means_its_table_and_none_of_the_same_last_name(place: str) -> None:
+    """It counted for the table that is called like the folder, which lies elsewhere, or for neither."""
+    found = catalog(
+        orders=("/lake/eu/orders", "file:/lake/eu/orders", ("orders",)),
+        us=("/lake/us/orders", "file:/lake/us/orders", ("us",)),
+    )
+    table = sqlglot.parse_one(f"SELECT * FROM delta.`{place}`", read="spark").find(exp.Table)
+    assert table is not None
+    assert (found.find(table), found.named(place)) == ("us", "us")
+    assert meant(found, "orders", "delta./elsewhere/orders") == ["orders", "orders"]
 
 
 def test_a_log_by_hand_is_read_as_the_configured_one_in_which_it_lies(tmp_path: Path) -> None:

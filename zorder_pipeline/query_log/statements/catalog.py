@@ -18,7 +18,7 @@ from zorder_pipeline.model.schema import Column, TableSchema
 from .bounded import TooAmbiguousError, one_in
 from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
-__all__ = ["OTHER_FORMATS", "Catalog", "generation_of"]
+__all__ = ["OTHER_FORMATS", "SESSION_CATALOG", "Catalog", "generation_of"]
 
 OTHER_FORMATS = {"parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "iceberg", "hudi"}
 """Of files that statements and plans name by where they lie."""
@@ -94,11 +94,10 @@ class Catalog:
             if parts and "/" in parts[-1]:  # a folder, by which the table is opened, is told from others by its case
                 return without_root(parts[-1]).rstrip("/") or None
             return whole.lower().removeprefix(SESSION_CATALOG) or None
-        last = parts[-1].rstrip("/").rsplit("/", 1)[-1] if parts else ""
-        for name in (whole, ".".join(parts[-2:]), last):
-            if (found := self.aliases.get(name.lower())) is not None:
-                return found
-        return None
+        if parts and "/" in parts[-1] and whole.lower() not in self.aliases:
+            return self.named(parts[-1])
+        names = (whole, ".".join(parts[-2:]), parts[-1] if parts else "")
+        return next((self.aliases[name.lower()] for name in names if name.lower() in self.aliases), None)
 
     def column(self, table: str, name: str) -> Column | None:
         """The table's column called ``name``, where its schema is known."""
