@@ -140,4 +140,16 @@ def test_the_queries_of_a_table_are_found_by_where_it_lies(nights: Nights) -> No
     made = collect(nights.spark, str(nights.place), state=nights.config.state)
     assert "30 queries" in made.about
     snapshot = open_table(nights.spark, "sales_2026")
-    assert pipeline.names_in_state(nights.spark, nights.config.state, snapshot) == ["sales"]
+    assert pipeline.names_in_state(nights.spark, nights.config.state, "sales_2026", snapshot)[0] == "sales"
+
+
+def test_the_queries_of_a_table_are_none_of_another_whose_folder_has_its_name(nights: Nights) -> None:
+    """The report of that one showed them as its own, and `triage` advised on it by them."""
+    other = str(nights.folder / "elsewhere" / "sales")
+    nights.spark.range(3).withColumnRenamed("id", "a").write.format("delta").save(other)
+    nights.ask(*range(30))
+    assert nights.night() == 30
+    assert " 0 queries" in collect(nights.spark, other, state=nights.config.state).about
+    (looked,) = pipeline.triage(nights.spark, [], [other], state=nights.config.state)
+    assert looked.queries == 0
+    assert "30 queries" in collect(nights.spark, other, state=nights.config.state, aliases=["sales"]).about

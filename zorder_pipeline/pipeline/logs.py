@@ -192,9 +192,17 @@ def places_in_state(spark: SparkSession, state: str) -> dict[str, str]:
     return LogStore(spark, state).places()
 
 
-def names_in_state(spark: SparkSession, state: str, snapshot: TableSnapshot) -> list[str]:
-    """What the state calls a table: the configuration's names of what lay there when logs were last read."""
-    return [name for name, place in places_in_state(spark, state).items() if place == snapshot.location]
+def names_in_state(spark: SparkSession, state: str, table: str, snapshot: TableSnapshot) -> list[str]:
+    """What a state may call a table: the configuration's names of what lay there when logs were last read, first, and
+    what statements may call it, but for the configuration's names of other tables.
+
+    Args:
+        table: path or catalog name that the snapshot was opened by.
+    """
+    places = places_in_state(spark, state)
+    mine = [name for name, place in places.items() if place == snapshot.location]
+    others = {name.lower() for name in places} - {name.lower() for name in mine}
+    return [name for name in names_of(table, snapshot, mine) if name.lower() not in others]
 
 
 def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -> dict[str, int]:

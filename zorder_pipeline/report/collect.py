@@ -67,10 +67,10 @@ def collect(
     """
     say = progress or pipeline.silent
     snapshot = open_table(spark, table)
-    configured = pipeline.names_in_state(spark, state, snapshot) if state is not None else []
-    names = pipeline.names_of(table, snapshot, [*aliases, *configured])
+    kept = [*aliases, *(pipeline.names_in_state(spark, state, table, snapshot) if state is not None else [])]
+    names = pipeline.names_of(table, snapshot, kept)
     say("reading the queries")
-    stored = pipeline.stored_log(spark, state, names) if state is not None else QueryLog((), 0, 0)
+    stored = pipeline.stored_log(spark, state, kept) if state is not None else QueryLog((), 0, 0)
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
     mine = replace(stored, queries=tuple(replace(query, table=snapshot.location) for query in stored.queries))
     log = QueryLog.merged([mine.besides(fresh), fresh])

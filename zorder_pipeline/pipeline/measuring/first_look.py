@@ -90,7 +90,7 @@ def triage(
         called[name] += [configured for configured, place in places.items() if place == snapshot.location]
     known = {name: (snapshot, names_of(name, snapshot, called[name])) for name, snapshot in opened.items()}
     fresh = ingest(sources, known) if known else everything
-    typed = QueryLog.merged([fresh, _renamed(stored, known).besides(fresh)]) if known else everything
+    typed = QueryLog.merged([fresh, _renamed(stored, known, places).besides(fresh)]) if known else everything
 
     def look(name: str) -> TableTriage:
         progress(f"looking at {name}")
@@ -129,9 +129,18 @@ def _open(spark: SparkSession, name: str) -> TableSnapshot | str:
         return str(error)
 
 
-def _renamed(log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[str]]]) -> QueryLog:
-    """Stored queries under the names that the tables go by here."""
+def _renamed(
+    log: QueryLog, known: Mapping[str, tuple[TableSnapshot, Sequence[str]]], places: Mapping[str, str]
+) -> QueryLog:
+    """Stored queries under the names that the tables go by here.
+
+    Args:
+        places: where the tables lie by whose names they are stored; the folder of another may be called so, too.
+    """
     of = names_and_schemas(known)[0] | {name.lower(): name for name in known}
+    stored = {name.lower(): place for name, place in places.items()}
+    lying = {name: known[table][0].location for name, table in of.items()}
+    of = {name: table for name, table in of.items() if stored.get(name, lying[name]) == lying[name]}
     queries = (replace(q, table=of[q.table.lower()]) for q in log.queries if q.table.lower() in of)
     return replace(log, queries=tuple(queries))
 
