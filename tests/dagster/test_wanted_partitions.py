@@ -14,6 +14,7 @@ from dagster import DagsterInstance, Failure
 from deltalake import write_deltalake
 
 from zorder_pipeline.assets import run
+from zorder_pipeline.assets.partition_keys import keep_in_step
 from zorder_pipeline.assets.partitions import _raise_failed
 from zorder_pipeline.assets.upstream import look, missing_partitions
 from zorder_pipeline.config import PipelineConfig, TableConfig
@@ -59,6 +60,26 @@ def test_a_key_of_another_spelling_is_no_other_partition_in_dagster(
         (outcome,) = run.run_tables(config, ["orders"], ["ds=a%20b"], instance=instance)
         assert instance.get_dynamic_partitions("orders_partitions") == ["ds=a b"]
     assert (asked, list(outcome.partitions)) == (["ds=a b"], ["ds=a%20b"])
+
+
+def test_a_partition_that_goes_meanwhile_leaves_the_others_to_be_done(
+    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster refuses a key that it does not know with an error of its own, which ended the command."""
+    known: dict[str, list[str]] = {}
+
+    def done(*given: Any) -> Any:
+        for key in given[5:]:
+            known[key] = list(instance.get_dynamic_partitions("orders_partitions"))
+        keep_in_step(instance, "orders", ["ds=2025-02"])  # as a sensor does, while this learns or is at another one
+        return SimpleNamespace(success=True, all_events=[])
+
+    monkeypatch.setattr(run, "_execute", done)
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    with DagsterInstance.ephemeral() as instance:
+        run.run_tables(config, ["orders"], ["ds=2025-01", "ds=a b"], instance=instance)
+    assert list(known) == ["ds=2025-01", "ds=a b"]
+    assert all(key in keys for key, keys in known.items())
 
 
 def test_keys_are_compared_by_what_they_mean(orders: TableConfig) -> None:

@@ -147,9 +147,9 @@ def _run_partitions(
     planned = instance.get_latest_materialization_event(AssetKey([table, bit_allocation.__name__])) is not None
     if not judged.success or (told.decision != "failed" and not planned):  # then the chain has said why there is none
         return told
-    instance.add_dynamic_partitions(str(partitions_of(table).name), [spelled(key) for key in present])
     for key in present:
         name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
+        instance.add_dynamic_partitions(str(partitions_of(table).name), [name])  # a sensor may have taken it away
         done = _execute(definitions, None, [asset], instance, progress, name)
         notes = [note for event in done.all_events if (note := note_of(event)) is not None and note.partition == name]
         failures = [event for event in done.all_events if event.is_step_failure]
