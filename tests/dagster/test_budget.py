@@ -156,6 +156,9 @@ def test_a_run_goes_on_with_what_any_of_those_before_it_made() -> None:
 
         assert [found(run) for run in runs] == [False, True, True, True]
         assert [found(run, before=False) for run in runs] == [False, True, False, False]
+        _made(instance, "night", BUDGET)
+        instance.delete_run("first")
+        assert found(runs[-1]), "the first of all is known, whatever was deleted in between"
 
 
 def _made(instance: DagsterInstance, run: str, key: AssetKey) -> None:

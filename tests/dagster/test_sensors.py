@@ -207,9 +207,14 @@ def by_hand(asset: str) -> DagsterRun:
         (by_hand("clustered_table"), True),
         (by_hand("clustered_partitions"), False),
         (DagsterRun(job_name="relayout_u"), False),
+        (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s,t"}), True),
+        (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s,tt"}), False),
+        (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s," * 100}), True),
+        (DagsterRun(job_name="nightly_relayout", asset_selection=frozenset({AssetKey(["u", "clustered_table"])})), False),
     ],
-    ids=["the night's", "zorder run", "a backfill", "another table's"],
-)
+    ids=["the night's", "zorder run", "a backfill", "another table's", "a night of both", "another configuration's",
+         "a night of more than the tag holds", "zorder run of another table"],
+)  # fmt: skip
 def test_a_run_of_the_tables_chain_is_waited_for_whoever_asked_for_it(
     tmp_path: Path, run: DagsterRun, waits: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -142,7 +142,8 @@ def _left(context: AssetExecutionContext, shelves: list[Shelf]) -> list[str]:
 
 def made_here(context: AssetExecutionContext, key: AssetKey, before: bool = True) -> bool:
     """Whether this run made an asset, or, with ``before``, a run of which it does again what failed, however often."""
-    runs, run = {context.run.run_id}, context.run
+    run = context.run
+    runs = {run.run_id, *([run.root_run_id] if before else [])}
     while before and run.parent_run_id is not None:
         runs.add(run.parent_run_id)
         if (parent := context.instance.get_run_by_id(run.parent_run_id)) is None:  # deleted

@@ -41,6 +41,7 @@ from .relayout import clustered_table
 from .sensors import chain_job, sensors
 from .source import data_table
 from .stored_values import StoredValues
+from .unfinished import TAG_LENGTH
 from .upstream import has_partitions
 
 __all__ = ["STAGES", "build_definitions", "load_definitions", "storage_folder"]
@@ -135,7 +136,7 @@ def _job(name: str, shelves: list[Shelf], also: list[AssetKey], description: str
         description=description,
         executor_def=in_process_executor,
         tags={
-            TABLES: ",".join(shelf.table.name for shelf in shelves)[:200],
+            TABLES: ",".join(shelf.table.name for shelf in shelves)[:TAG_LENGTH],
             "dagster/max_runtime": str(round(3600 * shelves[0].config.monitoring.max_runtime_hours)),
         },
     )

@@ -2,9 +2,10 @@
 
 from collections.abc import Sequence
 
-from dagster import AssetKey, DagsterInstance, DynamicPartitionsDefinition, RunsFilter
+from dagster import AssetKey, DagsterInstance, DynamicPartitionsDefinition
 from dagster._core.execution.backfill import BulkActionsFilter, BulkActionStatus
-from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
+
+from .unfinished import Unfinished
 
 __all__ = ["OF_PARTITIONS", "PARTITIONS", "keep_in_step", "out_of_step", "partitions_of"]
 
@@ -45,5 +46,4 @@ def _under_way(instance: DagsterInstance, asset: AssetKey) -> bool:
     backfills = instance.get_backfills(BulkActionsFilter(statuses=UNDER_WAY))
     if any(asset in (backfill.asset_selection or ()) for backfill in backfills):
         return True
-    runs = instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES))
-    return any(asset in (run.asset_selection or ()) and any(tag in run.tags for tag in OF_PARTITIONS) for run in runs)
+    return any(any(tag in run.tags for tag in OF_PARTITIONS) for run in Unfinished(instance).making(asset))

@@ -23,7 +23,6 @@ from dagster import (
     sensor,
 )
 from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition
-from dagster._core.storage.dagster_run import NOT_FINISHED_STATUSES
 
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
@@ -33,6 +32,7 @@ from .common import NIGHTLY_JOB, REQUEST, Shelf, backoff, newest_run
 from .layout import NEWEST_QUERY
 from .partition_keys import out_of_step, partitions_of
 from .source import observed
+from .unfinished import Unfinished
 from .upstream import LATEST, Upstream, has_partitions, look
 
 __all__ = ["chain_job", "sensors", "triggered"]
@@ -146,7 +146,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     )
     def _new_data(context: SensorEvaluationContext) -> SensorResult:
         known = {name: Looked.of(kept) for name, kept in json.loads(context.cursor or "{}").items()}
-        requests, said = [], list[str]()
+        requests, said, unfinished = [], list[str](), Unfinished(context.instance)
         now = round(time.time() * 1000)
         for table, found in _looked_at(watched, context, said, known):
             looked = known.get(table.name, Looked())
@@ -154,7 +154,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 looked = Looked()
             since = max(found.relaid_at, looked.since)
             share = found.new_share(since)
-            at_work = _at_work(context, table)
+            at_work = _at_work(unfinished, table)
             said.append(f"{share:.0%} of the bytes of {table.name} are new{at_work}")
             request = looked.request if found.relaid_at <= looked.since else ""
             if share >= (table.trigger.new_data_share or 1.0) and not at_work:
@@ -189,7 +189,7 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     def _drift(context: SensorEvaluationContext) -> SensorResult | SkipReason:
         from zorder_pipeline.pipeline.measuring.moving import moved
 
-        requests, found = [], []
+        requests, found, unfinished = [], [], Unfinished(context.instance)
         for table in watched:
             learned_until = _learned_until(context.instance, Shelf(config, table))
             if learned_until is None:
@@ -201,7 +201,7 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
                 continue
             if seen is None:
                 continue
-            at_work = _at_work(context, table)
+            at_work = _at_work(unfinished, table)
             found.append(f"the queries of {table.name} moved by {seen.distance:.0%}{at_work}")
             key = f"drift-{table.name}-{int(learned_until)}"  # once per learned layout, unless the run fails
             if seen.distance < (table.trigger.drift or 1.0) or at_work:
@@ -259,13 +259,11 @@ def _failed(context: SensorEvaluationContext, key: str) -> bool:
     return time.time() - ended >= backoff(*AGAIN, tried - 1)
 
 
-def _at_work(context: SensorEvaluationContext, table: TableConfig) -> str:
+def _at_work(unfinished: Unfinished, table: TableConfig) -> str:
     """That a run of a table's chain has not ended, whoever asked for it, in words: another waits for it; "" without."""
     jobs = {chain_job(table.name), *([NIGHTLY_JOB] if table.schedule is None else [])}
-    key = AssetKey([table.name, "clustered_table"])  # of `zorder run`, and by hand
-    runs = context.instance.get_runs(RunsFilter(statuses=NOT_FINISHED_STATUSES))
-    found = next((run.run_id for run in runs if run.job_name in jobs or key in (run.asset_selection or ())), None)
-    return "" if found is None else f", and run {found} has yet to end"
+    found = next(unfinished.making(AssetKey([table.name, "clustered_table"]), jobs), None)
+    return "" if found is None else f", and run {found.run_id} has yet to end"
 
 
 def _warned(context: SensorEvaluationContext, table: TableConfig, error: Exception) -> str:

@@ -6,9 +6,10 @@ import contextlib
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import ConfigError
+from zorder_pipeline.model.places import is_same_place
 
 from .common import err
-from .states import existing, is_same_state
+from .states import existing
 
 if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
@@ -105,4 +106,4 @@ def configuration_of(state: str | None, config_path: str | None) -> PipelineConf
     if config_path is not None:
         return load_config(config_path, check_paths=False)
     config = _at_hand() if state is not None else None
-    return config if config is not None and is_same_state(config.state, state or "") else None
+    return config if config is not None and is_same_place(config.state, state or "") else None

@@ -13,7 +13,7 @@ import click
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
 
-__all__ = ["TABLES", "existing", "existing_state_option", "is_same_state", "no_state", "writable_state", "written"]
+__all__ = ["TABLES", "existing", "existing_state_option", "no_state", "writable_state", "written"]
 
 TABLES = (
     *("query_log", "quarantine", "log_files", "recorded", "file_stats"),
@@ -81,14 +81,6 @@ def written(state: str, *, named: bool = True) -> str:
 def writable_state(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """The value of ``--state`` of a command that adds to it (`written`), checked before Spark starts."""
     return value if value is None else written(value)
-
-
-def is_same_state(one: str, other: str) -> bool:
-    """Whether two names are those of one folder."""
-    here, there = local_path(one), local_path(other)
-    if here is None or there is None:
-        return one.rstrip("/") == other.rstrip("/")
-    return os.path.realpath(here) == os.path.realpath(there)
 
 
 def no_state(state: str) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from calendar import monthrange
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, timedelta
 from functools import cached_property, lru_cache
@@ -17,9 +17,12 @@ __all__ = ["DateParts", "date_parts"]
 
 EPOCH = date(1970, 1, 1)
 NAMES = tuple(
-    re.compile(rf"(.*[_.])?({names})", re.IGNORECASE)
-    for names in ("year|yyyy|yr|y", "month|mon|mm|m", "day|dd|d|day_?of_?month")
+    re.compile(rf"(.*[_. -])?({names})")
+    for names in ("year|yyyy|yr|y", "month|mon|mm|mo|m", "day|date|dd|d|dom|day_?of_?month")
 )
+"""Of columns, in lower case, with what follows an upper case letter set apart by ``_``."""
+FULL_MONTH = 28
+"""Days that some month must have for a column of another name to tell days."""
 LIMITS = (1970, 2200), (1, 13), (1, 32)
 """Of years, months and days: the first, and the one after the last."""
 
@@ -139,7 +142,9 @@ class DateParts:
 
 
 def date_parts(schema: TableSchema, partitions: Iterable[Sequence[str | None]]) -> DateParts | None:
-    """The partition columns that tell days or months together; None where there are none.
+    """The partition columns that tell days or months together, told by their names and values; None without any.
+
+    A few partitions may tell none, such as one of the year 9999 for what has no date.
 
     Args:
         partitions: values of the partition columns as the Delta log writes them, None for null.
@@ -148,28 +153,52 @@ def date_parts(schema: TableSchema, partitions: Iterable[Sequence[str | None]]) 
     >>> date_parts(schema, [("2026", "11", "29"), ("2026", "11", "05")]).newest
     datetime.date(2026, 11, 29)
     """
-    there = schema.partition_columns
-    called = [[name for name in there if form.fullmatch(name)] for form in NAMES]
-    if [len(names) for names in called[:2]] != [1, 1] or len(called[2]) > 1:
+    words = {name: re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower() for name in schema.partition_columns}
+    years, months, days = ([name for name, word in words.items() if form.fullmatch(word)] for form in NAMES)
+    distinct, place = set(map(tuple, partitions)), {name: i for i, name in enumerate(words)}
+    texts = {name: {text for each in distinct if (text := each[i]) is not None} for name, i in place.items()}
+    days = days or [name for name in words if name not in (*years, *months) and _are_days(texts[name])]
+    names = [*years, *months, *(name for name in days if not _are_dates(texts[name]))]
+    if len(years) != 1 or len(months) != 1 or len(names) > len(LIMITS):
         return None
-    columns = [column for names in called for name in names if (column := schema.find(name)) is not None]
-    places = [there.index(column.name) for column in columns]
-    values = {told for each in partitions if None not in (told := tuple(each[place] for place in places))}
-    days = [day for told in values if (day := _date(told)) is not None]
-    if not days or len(days) < len(values) or {column.value_type.family for column in columns} - {"integer", "string"}:
+    values = {tuple(each[place[name]] for name in names) for each in distinct}
+    told = {value: day for value in values if (day := _date(value)) is not None}
+    columns = [column for name in names if (column := schema.find(name)) is not None]
+    if 2 * len(told) <= len(values) or {column.value_type.family for column in columns} - {"integer", "string"}:
         return None
-    parts = []
-    for column, limits, texts in zip(columns, LIMITS, zip(*values, strict=True), strict=False):
-        digits = min(len(text) for text in texts if text) if column.value_type.family == "string" else None
-        parts.append(_Part(column, limits, digits))
-    return DateParts(tuple(parts), max(days))
+    each_part = zip(columns, LIMITS, zip(*told, strict=True), strict=False)
+    return DateParts(
+        tuple(_Part(column, limits, _digits(column, written)) for column, limits, written in each_part),
+        max(told.values()),
+    )
+
+
+def _are_days(texts: Collection[str]) -> bool:
+    """Whether the values of a column of any name are days of a month, 0 standing for none."""
+    try:
+        numbers = set(map(int, texts))
+    except ValueError:
+        return False
+    return numbers <= set(range(LIMITS[2][1])) and max(numbers, default=0) >= FULL_MONTH
+
+
+def _are_dates(texts: Collection[str]) -> bool:
+    """Whether each value tells a day by itself, so that the column needs no others."""
+    try:
+        return bool([date.fromisoformat(text) for text in texts])
+    except ValueError:
+        return False
+
+
+def _digits(column: Column, texts: Iterable[str | None]) -> int | None:
+    return min(len(text or "") for text in texts) if column.value_type.family == "string" else None
 
 
 def _date(values: Iterable[str | None]) -> date | None:
     """The day, or first of a month, that the values of a partition tell; None where they tell none."""
     try:
         year, month, *day = (int(value or "") for value in values)
-        return date(year, month, *(day or (1,))) if LIMITS[0][0] <= year <= LIMITS[0][1] else None
+        return date(year, month, *(day or (1,))) if year in range(*LIMITS[0]) else None
     except ValueError:
         return None
 

@@ -72,30 +72,32 @@ class Following:
         """Day of the newest value of the columns on which bounds move on, of the least ahead; inf of none."""
         return min((self.dated[bound.column].newest for bound in self.moving), default=math.inf)
 
-    def boxes(self, boxes: Boxes, template: str, asked: int, ahead: int) -> Boxes:
-        """What a query would ask for some days after the newest one; the same boxes where none of its bounds moves.
+    def boxes(self, boxes: Boxes, template: str, asked: int, days: Sequence[int]) -> tuple[Boxes, ...]:
+        """What a query would ask for on some days; the same boxes where none of its bounds moves.
 
         Args:
             asked: day on which it asked for ``boxes``, since 1970.
-            ahead: days after that of the newest query.
+            days: after that of the newest query.
         """
-        until, sides = math.floor(self.newest) + ahead, dict[str, tuple[bool, bool]]()
-        there = boxes if self.parts is None else self.parts.together(boxes, asked)
+        there, sides = (
+            boxes if self.parts is None else self.parts.together(boxes, asked),
+            dict[str, tuple[bool, bool]](),
+        )
         for column, intervals in _intervals(there, self.dated).items():
             form = _form(intervals)
             lower, upper = (_Bound(template, column, form, side) in self.moving for side in (False, True))
             sides[column] = (lower and upper,) * 2 if form == VALUE else (lower, upper)
-
-        def later(item: Range) -> Range:
-            if not any(moves := sides.get(item.column, (False, False))):
-                return item
-            way = self.dated[item.column]
-            return replace(item, intervals=tuple(_later(each, way, moves, asked, until) for each in item.intervals))
-
         if not any(map(any, sides.values())):
-            return boxes
-        moved = tuple(tuple(map(later, box)) for box in there)
-        return moved if self.parts is None else self.parts.apart(moved)
+            return (boxes,) * len(days)
+        newest = math.floor(self.newest)
+        moved = (tuple(tuple(self._later(i, sides, asked, newest + day) for i in box) for box in there) for day in days)
+        return tuple(moved if self.parts is None else map(self.parts.apart, moved))
+
+    def _later(self, item: Range, sides: Mapping[str, tuple[bool, bool]], asked: int, until: int) -> Range:
+        if not any(moves := sides.get(item.column, (False, False))):
+            return item
+        way = self.dated[item.column]
+        return replace(item, intervals=tuple(_later(each, way, moves, asked, until) for each in item.intervals))
 
 
 def following(

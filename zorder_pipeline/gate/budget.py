@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 __all__ = ["Choice", "allot", "worthwhile"]
+
+Step: TypeAlias = "tuple[float, str, int, Choice, float]"
+"""Falling with the gain per core-second, its unit, its place among that one's choices, the choice, and what it costs
+more than the one before."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +55,7 @@ def allot(units: Mapping[str, Sequence[Choice]], budget: float | None) -> dict[s
 
     Steps from one choice of a unit to its next better one are taken in the order of gain per core-second, as long as
     they fit (the greedy solution of a multiple-choice knapsack). If the single choice that gains most and fits gains
-    more than all of that, it is taken instead, so that the gain is never less than half of what is possible.
+    more than all of that, it is taken first, so that the gain is never less than half of what is possible.
 
     >>> units = {"a": [Choice("full", 10, 20)], "b": [Choice("full", 4, 16)], "c": [Choice("full", 8, 12)]}
     >>> sorted(allot(units, 15))
@@ -58,23 +63,30 @@ def allot(units: Mapping[str, Sequence[Choice]], budget: float | None) -> dict[s
     """
     left = float("inf") if budget is None else budget
     units = {unit: [choice for choice in choices if choice.cost <= left] for unit, choices in units.items()}
-    steps: list[tuple[float, str, int, Choice, float]] = []
+    steps: list[Step] = []
     for unit, choices in units.items():
         before: Choice | None = None
         for place, choice in enumerate(worthwhile(choices)):
             more = choice.cost - (before.cost if before else 0.0)
             steps.append((-_rate(choice, before), unit, place, choice, more))
             before = choice
+    steps.sort(key=lambda step: step[:3])
+    taken = _filled(steps, left)
+    best = _best_alone(units, left)
+    if best is not None and best[1].gain > sum(choice.gain for choice in taken.values()):
+        unit, choice = best
+        return {unit: choice} | _filled([step for step in steps if step[1] != unit], left - choice.cost)
+    return taken
+
+
+def _filled(steps: Sequence[Step], left: float) -> dict[str, Choice]:
+    """What fits of some steps, one after the other."""
     taken: dict[str, Choice] = {}
     reached: dict[str, int] = {}
-    for _, unit, place, choice, more in sorted(steps, key=lambda step: step[:3]):
+    for _, unit, place, choice, more in steps:
         if reached.get(unit, 0) == place and more <= left:  # a step builds on the one before it
             taken[unit], reached[unit] = choice, place + 1
             left -= more
-    if budget is not None:
-        best = _best_alone(units, budget)
-        if best is not None and best[1].gain > sum(choice.gain for choice in taken.values()):
-            return dict([best])
     return taken
 
 

@@ -25,7 +25,8 @@ class Lasting:
     Attributes:
         days: from the newest logged query on, ascending, the first of them 0.
         shares: what is saved then, as a multiple of what the logged queries themselves save.
-        since: days that have passed: queries have moved on as far as the table's data since the log ended.
+        since: days that have passed: queries have moved on as far as the table's data since the log ended, and with
+            each day that the plan waits.
     """
 
     days: tuple[float, ...]

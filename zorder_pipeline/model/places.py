@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import os
 import re
 from urllib.parse import unquote
 
 import pyarrow as pa
 from pyarrow import fs
 
-__all__ = ["ROOT", "filesystem_of", "is_uri", "local_path", "real_path", "uri_of", "without_root"]
+__all__ = ["ROOT", "filesystem_of", "is_same_place", "is_uri", "local_path", "real_path", "uri_of", "without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
 """Scheme and host of a URI, as Java's patterns have it, too."""
 HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 """Hadoop's names of object stores that pyarrow calls otherwise."""
+SAME_STORE = {**HADOOP_SCHEMES, "abfss": "abfs", "wasbs": "wasb"}
 _LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
 """What stands before a path of this machine: no host."""
 
@@ -40,6 +42,23 @@ def local_path(place: str) -> str | None:
     """
     path = _LOCAL.sub("/", place, count=1) if _LOCAL.match(place) else place
     return None if is_uri(path) else path
+
+
+def is_same_place(one: str, other: str) -> bool:
+    """Whether two names are those of one folder: through links, and by any of the names that Hadoop has for a store.
+
+    >>> is_same_place("s3a://lake/t", "s3://lake/t/"), is_same_place("file:/t", "/t"), is_same_place("/t", "/u/t")
+    (True, True, False)
+    """
+    return _known_as(one) == _known_as(other)
+
+
+def _known_as(place: str) -> str:
+    path = local_path(place)
+    if path is not None:
+        return os.path.realpath(path)
+    scheme, rest = place.split(":", 1)
+    return f"{SAME_STORE.get(scheme.lower(), scheme.lower())}:{rest.rstrip('/')}"
 
 
 def uri_of(place: str) -> str:

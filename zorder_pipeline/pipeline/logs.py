@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.errors import TableError
-from zorder_pipeline.model.places import is_uri, local_path, without_root
+from zorder_pipeline.model.places import is_same_place, is_uri, local_path, without_root
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
@@ -200,7 +200,7 @@ def names_in_state(spark: SparkSession, state: str, table: str, snapshot: TableS
         table: path or catalog name that the snapshot was opened by.
     """
     places = places_in_state(spark, state)
-    mine = [name for name, place in places.items() if place == snapshot.location]
+    mine = [name for name, place in places.items() if is_same_place(place, snapshot.location)]
     others = {name.lower() for name in places} - {name.lower() for name in mine}
     return [name for name in names_of(table, snapshot, mine) if name.lower() not in others]
 

@@ -119,7 +119,7 @@ def moving(made: tuple[TableSchema, DateParts], digits: int | None, of: Callable
     queries = [LoggedQuery("t", And(()), template="a", timestamp=number(day) * DAY + DAY // 2) for day in days]
     told = following(queries, boxes, schema, {}, parts)
     for day, box in zip(days, boxes, strict=True):
-        then = asked(schema, told.boxes(box, "a", number(day), 5), digits)
+        then = asked(schema, told.boxes(box, "a", number(day), [5])[0], digits)
         assert then == asked(schema, to_boxes(of(NEWEST + dt.timedelta(days=5)), schema), digits), day
 
 
@@ -146,7 +146,7 @@ def test_what_asks_for_the_same_days_or_months_stays() -> None:
     box = to_boxes(fixed, schema)
     queries = [LoggedQuery("t", And(()), template="a", timestamp=(number(NEWEST) - i) * DAY) for i in range(9)]
     told = following(queries, [box] * 9, schema, {}, parts)
-    assert told.boxes(box, "a", number(NEWEST), 20) is box
+    assert told.boxes(box, "a", number(NEWEST), [20])[0] is box
 
 
 def test_months_move_on_as_months() -> None:
@@ -161,7 +161,7 @@ def test_months_move_on_as_months() -> None:
         boxes = [to_boxes(month(day), schema) for day in days]
         queries = [LoggedQuery("t", And(()), template="a", timestamp=number(day) * DAY) for day in days]
         told = following(queries, boxes, schema, {}, parts)
-        january = asked(schema, told.boxes(boxes[0], "a", number(days[0]), 35))
+        january = asked(schema, told.boxes(boxes[0], "a", number(days[0]), [35])[0])
         assert january == {day for day in CALENDAR if (day.year, day.month) == (2027, 1)}
 
 
@@ -180,11 +180,49 @@ def test_what_tells_no_days_is_none(
     assert date_parts(schema, partitions) is None
 
 
-def test_names_have_prefixes_and_any_order_and_nulls_tell_nothing() -> None:
-    names = ("event_day", "region", "EVENT_YEAR", "event_month")
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [(("event_day", "REGION", "EVENT_YEAR", "event-month"), ["EVENT_YEAR", "event-month", "event_day"]),
+     (("eventDay", "region", "eventYear", "eventMonth"), ["eventYear", "eventMonth", "eventDay"]),
+     (("num", "region", "y", "mo"), ["y", "mo", "num"])],
+)  # fmt: skip
+def test_names_have_prefixes_and_any_order_and_some_partitions_tell_nothing(
+    names: tuple[str, ...], found: list[str]
+) -> None:
     schema = TableSchema(tuple(Column(name, "string", partition=True) for name in names))
-    parts = date_parts(schema, [("05", "eu", "2026", "11"), (None, "eu", None, None), ("4", "us", "2026", "11")])
+    rest = [(None, "eu", None, None), ("31", "eu", "9999", "12"), ("0", "eu", "0", "0")]
+    parts = date_parts(schema, [(f"{day:02}", "eu", "2026", "11") for day in range(1, 30)] + rest)
     assert parts is not None
-    assert parts.newest == dt.date(2026, 11, 5)
-    assert [part.column.name for part in parts.parts] == ["EVENT_YEAR", "event_month", "event_day"]
-    assert [part.digits for part in parts.parts] == [4, 2, 1]
+    assert parts.newest == dt.date(2026, 11, 29)
+    assert [part.column.name for part in parts.parts] == found
+    assert [part.digits for part in parts.parts] == [4, 2, 2]
+
+
+def test_a_day_that_tells_its_year_and_month_itself_is_no_part() -> None:
+    schema = TableSchema(tuple(Column(name, "string", partition=True) for name in NAMES))
+    parts = date_parts(schema, [("2026", "11", "2026-11-29"), ("2026", "12", "2026-12-01")])
+    assert parts is not None
+    assert [column.name for column in parts.columns] == ["year, month"]
+    other = TableSchema(tuple(Column(name, "int", partition=True) for name in ("year", "month", "hour")))
+    parts = date_parts(other, [("2026", "11", str(hour)) for hour in range(24)])
+    assert parts is not None
+    assert [column.name for column in parts.columns] == ["year, month"], "nor is an hour"
+
+
+def test_what_begins_and_ends_in_a_month_moves_on_into_the_next() -> None:
+    def since(day: dt.date) -> Predicate:
+        first = And((compared("year", "=", day.year), compared("month", "=", day.month), compared("day", ">=", 1)))
+        week = day - dt.timedelta(days=6)
+        last = And((compared("year", "=", week.year), compared("month", "=", week.month),
+                    compared("day", ">=", week.day)))  # fmt: skip
+        return last if week.month == day.month else Or((last, first))
+
+    schema, parts = INT
+    days = [NEWEST - dt.timedelta(days=20 - i) for i in range(9)]
+    boxes = [to_boxes(since(day), schema) for day in days]
+    queries = [LoggedQuery("t", And(()), template="a", timestamp=number(day) * DAY) for day in days]
+    told = following(queries, boxes, schema, {}, parts)
+    later = days[-1] + dt.timedelta(days=9)
+    (then,) = told.boxes(boxes[0], "a", number(days[0]), [9])
+    assert asked(schema, then) >= {later - dt.timedelta(days=i) for i in range(7)}
+    assert min(asked(schema, then)) == later - dt.timedelta(days=6)

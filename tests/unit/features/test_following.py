@@ -46,6 +46,12 @@ def found(bounds: Bounds, days: int = 7, newest: Value | None = TODAY, template:
 LOW, HIGH = ("d", False), ("d", True)
 
 
+def at(told: Following, boxes: Boxes, template: str, asked: int, ahead: int) -> Boxes:
+    """What a query would ask for so many days after the newest one."""
+    (then,) = told.boxes(boxes, template, asked, [ahead])
+    return then
+
+
 def some(most: int, since: Callable[[int], int]) -> Bounds:
     """A day among the last ``most`` before another."""
 
@@ -96,14 +102,14 @@ def test_a_template_keeps_what_it_says_of_itself_beside_others() -> None:
     boxes = [day(low, None) for moment in moments for low in (int(moment) - 1, TODAY - 8)]
     told = following(queries, boxes, SCHEMA, {"d": [TODAY]})
     assert {(bound.template, bound.column, bound.upper) for bound in told.moving} == {("a", "d", False)}
-    assert told.boxes(day(TODAY - 8, None), "a", TODAY - 7, 3) == day(TODAY + 2 - 8 + 7, None), "noon of the sixth"
-    assert told.boxes(day(TODAY - 8, None), "b", TODAY - 7, 3) == day(TODAY - 8, None)
+    assert at(told, day(TODAY - 8, None), "a", TODAY - 7, 3) == day(TODAY + 2 - 8 + 7, None), "noon of the sixth"
+    assert at(told, day(TODAY - 8, None), "b", TODAY - 7, 3) == day(TODAY - 8, None)
 
 
 def test_without_times_nothing_is_known() -> None:
     untimed = LoggedQuery("t", And(()))
     assert following([untimed], [day(1, 2)], SCHEMA, {"d": [TODAY]}) == Following()
-    assert Following().boxes(day(1, 2), "a", TODAY, 5) == day(1, 2)
+    assert at(Following(), day(1, 2), "a", TODAY, 5) == day(1, 2)
 
 
 def test_only_what_is_bounded_in_all_of_a_query_tells() -> None:
@@ -118,7 +124,7 @@ def test_only_what_is_bounded_in_all_of_a_query_tells() -> None:
     told = following([query(TODAY)], [((Range("d", "string", (ends,)),),)], text, {"d": ["2026-11-22"]})
     assert {bound.upper for bound in told.moving} == {False, True}
     half = ((Range("d", "string", (Interval("2026-11-20", "b"),)),),)
-    assert told.boxes(half, "a", TODAY, 3) == half, "of which one end is no day stays"
+    assert at(told, half, "a", TODAY, 3) == half, "of which one end is no day stays"
 
 
 def one_off(boxes: list[Boxes], days: int = 10) -> Following:
@@ -132,14 +138,14 @@ def test_conditions_of_one_form_tell_together_and_an_interval_never_turns_inside
     rolling = [day(TODAY - 10 + i // 3 - 3, None) for i in range(30)]
     mixed = [box for pair in zip(fixed, rolling, strict=False) for box in pair] + rolling[20:]
     told = one_off(mixed)
-    moved = [told.boxes(box, f"t{i}", TODAY - 5, 5) for i, box in enumerate(mixed)]
+    moved = [at(told, box, f"t{i}", TODAY - 5, 5) for i, box in enumerate(mixed)]
     for before, after in zip(mixed, moved, strict=True):
         if before == fixed[0]:
             assert after == before
         else:
             assert after != before
     ends = [((Range("d", "date", (Interval(d, d), Interval(2_932_896, 2_932_896))),),) for d in range(TODAY - 9, TODAY)]
-    assert one_off(ends).boxes(ends[0], "t0", TODAY - 9, 9) == ends[0], "IN (today, 9999-12-31)"
+    assert at(one_off(ends), ends[0], "t0", TODAY - 9, 9) == ends[0], "IN (today, 9999-12-31)"
 
 
 def test_of_one_day_each_bound_is_judged_by_itself() -> None:
@@ -179,7 +185,7 @@ def test_a_condition_moves_whole_also_where_its_end_is_no_day_of_the_calendar() 
         now = (dt.date(2026, 11, 30) - EPOCH).days
         box: Boxes = ((Range("d", kind, (condition,)),),)
         told = following([query(now + 0.5)], [box], schema, {"d": ["zz" if kind == "string" else 10**8, newest]})
-        assert told.boxes(box, "a", now, 5) == ((Range("d", kind, (moved,)),),), condition
+        assert at(told, box, "a", now, 5) == ((Range("d", kind, (moved,)),),), condition
 
 
 @given(st.dates(dt.date(2000, 1, 1), dt.date(2100, 1, 1)), st.integers(-400, 400))

@@ -139,3 +139,16 @@ def test_a_log_by_hand_is_read_as_the_configured_one_in_which_it_lies(tmp_path: 
     assert sources("a/") == [("a/", "trino", "UTC"), hive]
     assert sources("ab.jsonl") == [("ab.jsonl", "duckdb", "UTC")]
     assert sources("") == [("", "duckdb", "UTC"), ("a", "trino", "UTC"), hive]
+
+
+def test_a_state_knows_a_table_by_whatever_its_place_is_called(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "real" / "orders").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    places = {"far": "s3a://lake/orders", "near": f"file:{tmp_path}/real/orders", "orders": "file:/elsewhere/orders"}
+    monkeypatch.setattr(LogStore, "places", lambda _: places)
+    monkeypatch.setattr(LogStore, "__init__", lambda *_: None)
+    spark: Any = None
+    for table in ("s3://lake/orders", f"{tmp_path}/link/orders"):
+        names = logs.names_in_state(spark, "state", table, lying(table))
+        assert names[0] == ("far" if table.startswith("s3") else "near")
+        assert "orders" not in names, "that is another one's"

@@ -64,14 +64,13 @@ def _granted(one: Judgement, keys: set[str], core_hours: float) -> Judgement:
         )
         return replace(one, decision=postponed(one.decision, "budget", why))
     if not keys:
-        first = "was asked for by hand" if one.decision.cause in UNASKED else "saves more per core-hour"
+        first = "go to what was asked for by hand" if one.decision.cause in UNASKED else "save more elsewhere"
         why = (
-            f"postponed by the budget: it would take {cost:,.3g} core-hours of tonight's {core_hours:g}, which go to "
-            f"what {first}"
+            f"postponed by the budget: it would take {cost:,.3g} core-hours of tonight's {core_hours:g}, which {first}"
         )
         return replace(one, decision=postponed(one.decision, "budget", why))
     share = sum(part.cost for part in one.parts if part.key in keys) / HOUR
-    which = "" if one.decision.cause in UNASKED else ", those that save most per core-hour"
+    which = "" if one.decision.cause in UNASKED else ", those that save most in it"
     why = (
         f"{len(keys)} of {len(one.parts)} partitions fit tonight's budget{which} "
         f"({share:,.3g} of {cost:,.3g} core-hours); the others wait"

@@ -113,10 +113,11 @@ class Apportioning:
         days = sorted({0, *(math.floor(since) + ahead for ahead in AHEAD)})
         asked = Counter(self._logged)
         now_asked = [boxes for boxes, _, _ in asked]
-        later = [
-            [boxes if day is None else moving.boxes(boxes, template, day, ahead) for boxes, template, day in asked]
-            for ahead in days
-        ]
+        each = (
+            (boxes,) * len(days) if day is None else moving.boxes(boxes, template, day, days)
+            for boxes, template, day in asked
+        )
+        later = [list(then) for then in zip(*each, strict=True)]
         if all(then == now_asked for then in later):
             return logged
         places = {one: i for i, one in enumerate(dict.fromkeys(one for then in (now_asked, *later) for one in then))}

@@ -14,6 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.model.places import is_same_place
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
@@ -87,7 +88,7 @@ def triage(
             failed.append(TableTriage(name, queries=scans, problem=result))
     progress(f"opened {len(opened)} of {len(opened) + len(failed)} tables")
     for name, snapshot in opened.items():
-        called[name] += [configured for configured, place in places.items() if place == snapshot.location]
+        called[name] += [configured for configured, place in places.items() if is_same_place(place, snapshot.location)]
     known = {name: (snapshot, names_of(name, snapshot, called[name])) for name, snapshot in opened.items()}
     fresh = ingest(sources, known) if known else everything
     typed = QueryLog.merged([fresh, _renamed(stored, known, places).besides(fresh)]) if known else everything
@@ -140,7 +141,7 @@ def _renamed(
     of = names_and_schemas(known)[0] | {name.lower(): name for name in known}
     stored = {name.lower(): place for name, place in places.items()}
     lying = {name: known[table][0].location for name, table in of.items()}
-    of = {name: table for name, table in of.items() if stored.get(name, lying[name]) == lying[name]}
+    of = {name: table for name, table in of.items() if is_same_place(stored.get(name, lying[name]), lying[name])}
     queries = (replace(q, table=of[q.table.lower()]) for q in log.queries if q.table.lower() in of)
     return replace(log, queries=tuple(queries))
 

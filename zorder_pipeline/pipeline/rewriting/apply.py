@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["applied", "apply", "carry_out", "dry_result"]
 
 DONE_BEFORE = "what was approved is done already: no file is left that it would rewrite"
-GONE_SINCE = "nothing is left to do: what was approved are partitions that are no more in the table"
+GONE_SINCE = "nothing is left to do: the approved partitions are no longer in the table"
 
 
 def apply(

@@ -9,13 +9,12 @@ from typing import TYPE_CHECKING
 from zorder_pipeline.errors import NoPartitionError, PlanError, TableError
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.candidate import INCREMENTAL
-from zorder_pipeline.model.partition_key import partition_condition, partition_key, partition_values
+from zorder_pipeline.model.partition_key import partition_condition, partition_key
 from zorder_pipeline.model.plan import KEPT, Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judgements import Judgement
 from zorder_pipeline.pipeline.learning.keeping import present_plan
-from zorder_pipeline.relayout.select import in_partitions
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
 from .apply import applied, carry_out
@@ -70,10 +69,13 @@ def apply_partitions(
     types = snapshot.partition_types
 
     def one(key: str) -> ApplyResult:
-        where, now = partition_condition(key, types), open_table(spark, table, committer=settings.committer)
-        if partition_values(key, list(types)) not in now.files().partitions:  # n=01 is n=1 all the same
-            _refuse_missing(now, where)
-        return applied(spark, table, plan, settings, where=where, gate=gate)
+        try:
+            return applied(spark, table, plan, settings, where=partition_condition(key, types), gate=gate)
+        except NoPartitionError as error:  # it never was, or others deleted it meanwhile
+            there = list(rows_by_partition(open_table(spark, table, committer=settings.committer)))
+            some = f", e.g. {there[0]}" if there else ""
+            why = f"there is no such partition; {snapshot.location} has {len(there):,}{some}"
+            raise TableError(why) from error
 
     return _each(keys, one, settings.progress)
 
@@ -122,16 +124,6 @@ def _each(keys: Sequence[str], one: Callable[[str], ApplyResult], say: Progress)
         except Exception as error:  # whatever is wrong with one partition, the others are done
             outcome = PartitionOutcome(key, error=error)
         yield outcome
-
-
-def _refuse_missing(snapshot: TableSnapshot, where: str) -> None:
-    """Refuse a partition that the table does not have, or no more."""
-    try:
-        in_partitions(snapshot, snapshot.files(), where)
-    except NoPartitionError as error:
-        there = list(rows_by_partition(snapshot))
-        some = f", e.g. {there[0]}" if there else ""
-        raise TableError(f"there is no such partition; {snapshot.location} has {len(there):,}{some}") from error
 
 
 def rows_by_partition(snapshot: TableSnapshot) -> dict[str, int]:

@@ -20,6 +20,8 @@ from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
 __all__ = ["OTHER_FORMATS", "SESSION_CATALOG", "Catalog", "generation_of"]
 
+MEANING = 1
+"""Changes when the same statement means other tables than it was taken for: then all logs are read again once."""
 OTHER_FORMATS = {"parquet", "orc", "csv", "json", "text", "avro", "xml", "binaryfile", "iceberg", "hudi"}
 """Of files that statements and plans name by where they lie."""
 SESSION_CATALOG = "spark_catalog."
@@ -156,5 +158,5 @@ def _is_no_delta(parts: list[str]) -> bool:
 
 def generation_of(catalog: Catalog, zone: str) -> str:
     """Hash of what queries depend on besides the log; under another one (new tables, views) logs are read again."""
-    text = json.dumps([sorted(catalog.aliases.items()), sorted(catalog.views.items()), catalog.dialect, zone])
+    text = json.dumps([MEANING, sorted(catalog.aliases.items()), sorted(catalog.views.items()), catalog.dialect, zone])
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()

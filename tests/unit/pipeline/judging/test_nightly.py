@@ -64,18 +64,18 @@ def test_what_saves_most_per_core_hour_comes_first_over_tables_and_partitions() 
     some, whole, none = share_budget([mixed, small, large], 2.0)
     assert (some.outcome, some.partitions) == ("approved", ("d=1 a",))
     assert some.decision.reasons[-1].startswith(
-        "1 of 2 partitions fit tonight's budget, those that save most per core-hour (1 of 2 core-hours); "
+        "1 of 2 partitions fit tonight's budget, those that save most in it (1 of 2 core-hours); "
     )
     assert whole is small, "nothing is to be said of what is done in whole"
     assert (none.outcome, none.decision.cause) == ("postponed", "budget")
-    assert none.decision.reasons[0].endswith("tonight's 2, which go to what saves more per core-hour")
+    assert none.decision.reasons[0].endswith("tonight's 2, which save more elsewhere")
 
 
 def test_what_takes_the_whole_night_is_done_or_told_what_is_done_instead() -> None:
     for cause in ("gate_off", "worth_it"):
         first, second = share_budget([judged(cause, ("", 1.0, 9.0)), judged(cause, ("", 1.0, 8.0))], 1.0)
         assert (first.outcome, second.outcome) == ("approved", "postponed")
-        assert "it would take 1 core-hours of tonight's 1, which go to what" in second.decision.reasons[0]
+        assert "it would take 1 core-hours of tonight's 1, which " in second.decision.reasons[0]
 
 
 @pytest.mark.parametrize("cause", ["gate_off", "approved_by_hand"])
@@ -101,6 +101,13 @@ def test_no_partition_that_was_approved_waits_while_there_is_room() -> None:
     for hours, done in ((100.0, None), (3.0, None), (2.0, ("d=1", "d=2")), (1.0, ("d=1",))):
         (found,) = share_budget([table], hours)
         assert (found.outcome, found.partitions) == ("approved", done), hours
+
+
+def test_beside_what_saves_most_alone_others_get_what_is_left() -> None:
+    """By core-hour d=2 saves more than d=1, but then d=1 has no room."""
+    table = judged("worth_it", ("d=1", 8.0, 24.0), ("d=2", 3.0, 12.0), ("d=3", 2.0, 3.0), ("d=4", 1.0, 0.5))
+    (found,) = share_budget([table], 10.0)
+    assert found.partitions == ("d=1", "d=3")
 
 
 def test_without_a_budget_everything_is_done() -> None:
