@@ -196,8 +196,8 @@ def test_while_a_run_that_a_sensor_asked_for_has_not_ended_none_asks_for_another
         assert len(again.run_requests or ()) == 1
 
 
-def by_hand(asset: str) -> DagsterRun:
-    return DagsterRun(job_name="__ASSET_JOB", asset_selection=frozenset({AssetKey(["t", asset])}))
+def by_hand(asset: str, table: str = "t", job: str = "__ASSET_JOB") -> DagsterRun:
+    return DagsterRun(job_name=job, asset_selection=frozenset({AssetKey([table, asset])}))
 
 
 @pytest.mark.parametrize(
@@ -210,7 +210,7 @@ def by_hand(asset: str) -> DagsterRun:
         (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s,t"}), True),
         (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s,tt"}), False),
         (DagsterRun(job_name="nightly_relayout", tags={"zorder/tables": "s," * 100}), True),
-        (DagsterRun(job_name="nightly_relayout", asset_selection=frozenset({AssetKey(["u", "clustered_table"])})), False),
+        (by_hand("clustered_table", "u", "nightly_relayout"), False),
     ],
     ids=["the night's", "zorder run", "a backfill", "another table's", "a night of both", "another configuration's",
          "a night of more than the tag holds", "zorder run of another table"],
