@@ -160,6 +160,30 @@ def test_a_table_that_is_written_anew_or_made_anew_saves_no_more_by_what_was_lai
 
 
 @pytest.mark.slow
+def test_a_table_that_was_renamed_saves_on_where_another_took_its_name(spark: SparkSession, tmp_path: Path) -> None:
+    state, schema = f"{tmp_path}/state", "renames"
+    rows = spark.range(4_000).selectExpr("id", "pmod(hash(id, 1), 10000) AS part").repartition(2)
+    spark.sql(f"CREATE DATABASE {schema} LOCATION '{tmp_path}/db'")
+    try:
+        rows.write.format("delta").saveAsTable(f"{schema}.orders")
+        for bits in (3, 2):
+            settings = pipeline.LearnSettings(target_file_rows=1000)
+            plan = pipeline.layout_by_hand(spark, f"{schema}.orders", {"part": bits}, settings=settings)
+            assert pipeline.apply(spark, f"{schema}.orders", plan, force=True, full=True, state=state).files_added
+            if bits == 3:
+                rows.write.format("delta").mode("overwrite").saveAsTable(f"{schema}.orders")
+        spark.sql(f"ALTER TABLE {schema}.orders RENAME TO {schema}.old_orders")
+        rows.write.format("delta").saveAsTable(f"{schema}.orders")
+        for name in ("orders", "old_orders", "orders"):
+            pipeline.check_promises(spark, state, f"{schema}.{name}", [])
+        entries = Ledger(spark, state).entries()
+        assert [entry.ended_at is not None for entry in entries] == [True, False], "what was overwritten has ended"
+        assert {row.table for row in pipeline.savings(spark, state).months} == {f"file:{tmp_path}/db/old_orders"}
+    finally:
+        spark.sql(f"DROP DATABASE {schema} CASCADE")
+
+
+@pytest.mark.slow
 def test_a_promise_is_measured_by_queries_of_a_column_that_was_renamed_since(
     spark: SparkSession, tmp_path: Path
 ) -> None:

@@ -131,6 +131,14 @@ class Ledger:
             ended = datetime.fromtimestamp(max(moment, other["newest"]) / 1e6, UTC)
             self.table.update({"table_id": other["table_id"], "ended_at": None}, {"ended_at": ended})
 
+    def moved(self, table_id: str, location: str) -> None:
+        """Note that a table lies elsewhere now."""
+        self.table.update({"table_id": table_id}, {"table_location": location})
+
+    def stands(self, table_id: str, version: int) -> None:
+        """Take back that a relayout was undone."""
+        self.table.update({"table_id": table_id, "version": version}, {"ended_at": None})
+
     def looked(self, table_id: str, version: int, until: int) -> None:
         """Note up to which version the table's history was looked at for what undid a relayout, or one before it."""
         self.table.update({"table_id": table_id, "version": version}, {"looked_until": until})

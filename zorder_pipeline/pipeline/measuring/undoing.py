@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -41,6 +41,9 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
     So are all of a table that was there before. Each commit is looked at once where that takes long: of a table that a
     stream writes, a month has 40,000.
     """
+    moved = any(entry.location != snapshot.location for entry in entries)
+    if moved:
+        entries = _elsewhere(snapshot, ledger, entries)
     if len(entries) < 2:  # a table that was made anew is relaid for the first time, or never yet
         ledger.replaced(snapshot.location, snapshot.table_id, snapshot.created_at)
     standing = [entry for entry in entries if entry.ended_at is None and entry.version < snapshot.version]
@@ -49,7 +52,7 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
     looked, known = _looked(snapshot, entries)
     since = {entry.version: looked if entry.version <= known else entry.replaced_version for entry in standing}
     commits = commits_after(snapshot, min(since.values()))
-    if any(row["operation"] == "RESTORE" for row in commits):  # to a moment that is before them, perhaps
+    if moved or any(row["operation"] == "RESTORE" for row in commits):  # to a moment that is before them, perhaps
         since = {entry.version: entry.replaced_version for entry in standing}
         commits = commits_after(snapshot, min(since.values()))
     opened = set[int]()
@@ -70,6 +73,24 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
             ledger.ended(entry.table_id, entry.version, moment)
     if opened or len(commits) > MANY:
         ledger.looked(entries[-1].table_id, entries[-1].version, snapshot.version)
+
+
+def _elsewhere(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]) -> list[Entry]:
+    """Entries of a table that lies elsewhere now, as one that was renamed does.
+
+    What was made in its old place meanwhile was taken for its successor: an end that no commit tells is none.
+    """
+    ledger.moved(snapshot.table_id, snapshot.location)
+    ended = [entry.replaced_version for entry in entries if entry.ended_at is not None]
+    moments = {moment_of(row) for row in commits_after(snapshot, min(ended))} if ended else set[int]()
+    found = []
+    for entry in entries:
+        end = entry.ended_at
+        stands = end is not None and bool(moments) and end > min(moments) and end not in moments
+        if stands:
+            ledger.stands(entry.table_id, entry.version)
+        found.append(replace(entry, ended_at=None) if stands else entry)
+    return found
 
 
 def _looked(snapshot: TableSnapshot, entries: Sequence[Entry]) -> tuple[int, int]:
