@@ -9,6 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.places import is_same_place
 from zorder_pipeline.relayout.history import (
     STILL,
     bytes_removed,
@@ -41,7 +42,7 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
     So are all of a table that was there before. Each commit is looked at once where that takes long: of a table that a
     stream writes, a month has 40,000.
     """
-    moved = any(entry.location != snapshot.location for entry in entries)
+    moved = not all(is_same_place(entry.location, snapshot.location) for entry in entries)
     if moved:
         entries = _elsewhere(snapshot, ledger, entries)
     if len(entries) < 2:  # a table that was made anew is relaid for the first time, or never yet
