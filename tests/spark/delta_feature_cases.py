@@ -165,7 +165,7 @@ CASES = (
         "SELECT id, NULL, NULL, NULL, 'x', 'y', 'z', NULL",
         ("UPDATE {t} SET s = 'A' WHERE s = 'Z'",),
         "count(*) = 410 AND count_if(s = 'a') = 410 AND bool_and(length(c) = 5)",
-        bits={"k": 1, "at": 2, "d": 2, "small": 1, "f": 1, "c": 1},
+        bits={"k": 1, "at": 2, "d": 2, "small": 1, "f": 1},
     ),
     Case(
         "type widening",
