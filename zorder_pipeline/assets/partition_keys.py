@@ -26,9 +26,8 @@ def out_of_step(instance: DagsterInstance, table: str, keys: Sequence[str]) -> t
     None of these while partitions of the table are being backfilled: Dagster fails a backfill as a whole, and cancels
     its runs, once one of its partitions is gone, and a run of a range once its first or last one is.
     """
-    known = instance.get_dynamic_partitions(str(partitions_of(table).name))
-    there = set(known)
-    new, gone = [key for key in keys if key not in there], sorted(there - set(keys))
+    known = set(instance.get_dynamic_partitions(str(partitions_of(table).name)))
+    new, gone = [key for key in keys if key not in known], sorted(known - set(keys))
     return new, gone if gone and not _under_way(instance, AssetKey([table, PARTITIONS])) else []
 
 

@@ -13,9 +13,10 @@ from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import Value, order_key
 
+from .dated import EPOCH
+
 __all__ = ["DateParts", "date_parts"]
 
-EPOCH = date(1970, 1, 1)
 NAMES = tuple(
     re.compile(rf"(.*[_. -])?({names})")
     for names in ("year|yyyy|yr|y", "month|mon|mm|mo|m", "day|date|dd|d|dom|day_?of_?month")

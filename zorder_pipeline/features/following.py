@@ -79,10 +79,8 @@ class Following:
             asked: day on which it asked for ``boxes``, since 1970.
             days: after that of the newest query.
         """
-        there, sides = (
-            boxes if self.parts is None else self.parts.together(boxes, asked),
-            dict[str, tuple[bool, bool]](),
-        )
+        there = boxes if self.parts is None else self.parts.together(boxes, asked)
+        sides: dict[str, tuple[bool, bool]] = {}
         for column, intervals in _intervals(there, self.dated).items():
             form = _form(intervals)
             lower, upper = (_Bound(template, column, form, side) in self.moving for side in (False, True))

@@ -9,7 +9,8 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyarrow import fs
 
-__all__ = ["ROOT", "filesystem_of", "is_same_place", "is_uri", "local_path", "real_path", "uri_of", "without_root"]
+__all__ = ["ROOT", "filesystem_of", "is_same_place", "is_uri", "known_as", "local_path", "real_path", "uri_of"]
+__all__ += ["without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
@@ -50,10 +51,11 @@ def is_same_place(one: str, other: str) -> bool:
     >>> is_same_place("s3a://lake/t", "s3://lake/t/"), is_same_place("file:/t", "/t"), is_same_place("/t", "/u/t")
     (True, True, False)
     """
-    return _known_as(one) == _known_as(other)
+    return known_as(one) == known_as(other)
 
 
-def _known_as(place: str) -> str:
+def known_as(place: str) -> str:
+    """One name for all those of a folder, see `is_same_place`; no URI to open it by."""
     path = local_path(place)
     if path is not None:
         return os.path.realpath(path)

@@ -14,7 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.model.places import is_same_place
+from zorder_pipeline.model.places import is_same_place, known_as
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
@@ -87,8 +87,11 @@ def triage(
             scans = len(everything.of_table([name, *(each for each, place in places.items() if place == name)]))
             failed.append(TableTriage(name, queries=scans, problem=result))
     progress(f"opened {len(opened)} of {len(opened) + len(failed)} tables")
+    configured: dict[str, list[str]] = {}
+    for given, place in places.items():
+        configured.setdefault(known_as(place), []).append(given)
     for name, snapshot in opened.items():
-        called[name] += [configured for configured, place in places.items() if is_same_place(place, snapshot.location)]
+        called[name] += configured.get(known_as(snapshot.location), [])
     known = {name: (snapshot, names_of(name, snapshot, called[name])) for name, snapshot in opened.items()}
     fresh = ingest(sources, known) if known else everything
     typed = QueryLog.merged([fresh, _renamed(stored, known, places).besides(fresh)]) if known else everything

@@ -132,17 +132,17 @@ def carry_out(
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
         where = these if where is None else f"({where}) AND ({these})"
     try:
+        if dry_run:
+            tried = rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # refuses what the rewrite would
+            if not tried.files_removed:
+                return _done_before(decision, tried, dry_run)
+            return _told(judged, judged.preview.version, dry_run)
         would = preview(snapshot, plan, where=where, full=full)
     except NoPartitionError:  # deleted since: others write between the judgement and this
         if not chosen:
             raise
         left = ApplyResult(snapshot.version, "nothing_to_do", (GONE_SINCE,), skipped_files=len(snapshot.files()))
         return replace(left, dry_run=dry_run, gate=_nothing_new(decision, GONE_SINCE).to_json())
-    if dry_run:
-        tried = rewrite(snapshot, job_of(plan, full), where=where, dry_run=True)  # it refuses what the rewrite would
-        if not tried.files_removed:
-            return _done_before(decision, tried, dry_run)
-        return _told(judged, judged.preview.version, dry_run)
     said = judged.said
     books: Booking | None = None
     if state is not None:
