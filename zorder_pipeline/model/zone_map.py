@@ -41,6 +41,10 @@ class ColumnZones:
     null_count: npt.NDArray[np.int64]
     exact: bool = False
 
+    def all_null(self, rows: npt.NDArray[np.int64]) -> Mask:
+        """Blocks that are known to hold nothing but nulls, given the rows that the statistics were taken over."""
+        return (self.null_count >= 0) & (self.null_count >= rows)
+
 
 @dataclass(frozen=True)
 class ZoneMap:
@@ -63,6 +67,11 @@ class ZoneMap:
 
     def __len__(self) -> int:
         return len(self.rows)
+
+    @property
+    def statistics_rows(self) -> npt.NDArray[np.int64]:
+        """Rows per block that the statistics were taken over, shape (n,)."""
+        return self.rows if self.physical_rows is None else self.physical_rows
 
     def matching(self, boxes: Boxes) -> Mask:
         """Which blocks a reader with Delta's data skipping would read for a query with these boxes, shape (n,).
@@ -98,12 +107,12 @@ class ZoneMap:
         intervals: Sequence[Interval] = item.tested
         if self._has_bounds(zones, item) and len(intervals) > MANY:
             points, intervals = _points(intervals, zones.low.dtype)
-            result |= (~zones.known | _holding(zones, points)) & ~self._all_null(zones)
+            result |= (~zones.known | _holding(zones, points)) & ~zones.all_null(self.statistics_rows)
         for interval in intervals:
             if _unbounded(interval):
-                result |= ~self._all_null(zones)
+                result |= ~zones.all_null(self.statistics_rows)
             elif self._has_bounds(zones, item):
-                result |= (~zones.known | _overlap(zones, interval)) & ~self._all_null(zones)
+                result |= (~zones.known | _overlap(zones, interval)) & ~zones.all_null(self.statistics_rows)
             else:
                 result |= True
         return result
@@ -117,15 +126,11 @@ class ZoneMap:
                 continue
             result |= zones.null_count < 0
             if self._has_bounds(zones, item) and not all(_unbounded(interval) for interval in item.tested):
-                result |= ~zones.known & ~self._all_null(zones)
+                result |= ~zones.known & ~zones.all_null(self.statistics_rows)
         return result
 
     def _has_bounds(self, zones: ColumnZones, item: Range) -> bool:
         return zones.exact or not self.all_or_none or ValueType.parse(item.type).delta_min_max
-
-    def _all_null(self, zones: ColumnZones) -> Mask:
-        physical = self.rows if self.physical_rows is None else self.physical_rows
-        return (zones.null_count >= 0) & (zones.null_count >= physical)
 
 
 def _points(intervals: Sequence[Interval], dtype: np.dtype[Any]) -> tuple[npt.NDArray[Any], Sequence[Interval]]:

@@ -126,7 +126,9 @@ def inspect(spark: SparkSession, table: str, *, committer: str = AUTO) -> dict[s
     ours = sum(int(count) for name, count in zip(files.layout, files.rows, strict=True) if name)
     counts = Counter(name for name in files.layout if name)
     depth = {
-        column.name: overlap_depth(zones.columns[column.name])
+        column.name: overlap_depth(
+            zones.columns[column.name], zones.statistics_rows if column.value_type.delta_min_max else None
+        )
         for column in snapshot.schema.columns
         if column.name in zones.columns and not column.partition
     }
@@ -173,19 +175,23 @@ def _key_overlap(files: FileList) -> float | None:
     return total / sum(map(len, groups.values())) if groups else None
 
 
-def overlap_depth(zones: ColumnZones) -> float:
+def overlap_depth(zones: ColumnZones, rows: npt.NDArray[np.int64] | None = None) -> float:
     """Mean number of files that a look-up of one value reads: files whose range holds the middle of each file's.
 
     Middles stand for values, so the figure needs nothing but the statistics; those of texts are by rank among all
-    bounds. Files without any count everywhere.
+    bounds. Files without bounds count everywhere, but for those that hold nothing but nulls.
+
+    Args:
+        rows: per file, of which the statistics tell; None where Delta reads files of nulls alone, too.
 
     >>> low, high = np.array([0, 5, 20]), np.array([10, 14, 30])
     >>> overlap_depth(ColumnZones(low, high, np.ones(3, dtype=bool), np.zeros(3, dtype=np.int64)))
     1.6666666666666667
     """
     known = zones.known
+    everywhere = ~known if rows is None else ~known & ~zones.all_null(rows)
     if not known.any():
-        return float(len(known))
+        return float(everywhere.sum())
     low, high = zones.low[known], zones.high[known]
     if low.dtype == object:
         bounds = sort_unique(np.concatenate([low, high]))
@@ -197,4 +203,4 @@ def overlap_depth(zones: ColumnZones) -> float:
     else:
         middle = (low & high) + ((low ^ high) >> 1)  # low + high may be too large
     starts, ends = np.searchsorted(np.sort(low), middle, "right"), np.searchsorted(np.sort(high), middle, "left")
-    return float(np.mean(starts - ends)) + float((~known & (zones.null_count != 0)).sum())
+    return float(np.mean(starts - ends)) + float(everywhere.sum())

@@ -53,3 +53,13 @@ def test_a_look_up_reads_few_files_of_large_whole_numbers() -> None:
     low = np.array([np.iinfo(np.int64).min, 0, 2**62], dtype=np.int64)
     high = np.array([-1, 2**62 - 1, np.iinfo(np.int64).max], dtype=np.int64)
     assert overlap_depth(ColumnZones(low, high, np.ones(3, dtype=bool), np.zeros(3, dtype=np.int64))) == 1.0
+
+
+def test_a_look_up_reads_files_without_bounds_unless_they_are_nulls_alone() -> None:
+    low, high = np.array([0, 10, 0, 0, 0]), np.array([9, 19, 0, 0, 0])
+    known, nulls = np.array([True, True, False, False, False]), np.array([0, 0, 7, 0, -1])
+    zones, rows = ColumnZones(low, high, known, nulls), np.full(5, 7)
+    assert overlap_depth(zones, rows) == 1.0 + 2  # without nulls and without statistics
+    assert overlap_depth(zones) == 1.0 + 3
+    unread = ColumnZones(low, high, np.zeros(5, dtype=bool), rows)
+    assert overlap_depth(unread, rows) == 0.0
