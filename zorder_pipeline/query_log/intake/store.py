@@ -40,6 +40,8 @@ APP = "zorder-ingest"
 MAX_TASKS = 256
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
+EVER = 1_000_000
+"""Days that reach beyond any query; times of more have no number."""
 GRACE = "interval 1 day"
 """Time after which an ingestion without a record was cut off."""
 PLACE = ("run", "source", "position", "query_date")
@@ -132,7 +134,7 @@ class LogStore:
             last = files.agg(F.max("watermark")).collect()[0][0] or 0
             if last > limit:
                 last = everything.agg(F.max("query_timestamp")).collect()[0][0] or 0
-            recent = F.col("query_timestamp") >= last - round(days * DAY)
+            recent = F.col("query_timestamp") >= last - round(min(days, EVER) * DAY)
             rows = rows.where(recent | F.col("query_timestamp").isNull())
         latest = Window.partitionBy("table_name").orderBy(
             F.col("query_timestamp").desc_nulls_last(), "source", "position"
@@ -162,7 +164,7 @@ class LogStore:
         names = [name for name in ("query_log", "quarantine") if self._exists(name)]
         if not names:
             return deleted
-        oldest = F.date_sub(F.current_date(), days)
+        oldest = F.date_sub(F.current_date(), min(days, EVER))
         done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
