@@ -16,6 +16,9 @@ import pytest
 from dagster import (
     AssetKey,
     AssetMaterialization,
+    AssetObservation,
+    DagsterEvent,
+    DagsterEventType,
     DagsterInstance,
     DagsterRun,
     DagsterRunStatus,
@@ -27,10 +30,11 @@ from dagster import (
     SkipReason,
     build_sensor_context,
 )
+from dagster._core.events import AssetObservationData
 from deltalake import DeltaTable, write_deltalake
 from sqlalchemy import Engine, event
 
-from zorder_pipeline.assets import build_definitions, sensors
+from zorder_pipeline.assets import build_definitions, ticks
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.upstream import RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
@@ -164,9 +168,9 @@ def test_what_a_failed_run_was_asked_for_is_asked_again(
             time.sleep(1.0)  # the key of another try has its second
             cursor = found.cursor
             ran(instance, request, status)
-            monkeypatch.setattr(sensors, "AGAIN", (60, 60))
+            monkeypatch.setattr(ticks, "AGAIN", (60, 60))
             assert not getattr(tick(defs, name, instance, cursor), "run_requests", None), "nothing is hurried"
-            monkeypatch.setattr(sensors, "AGAIN", (0, 0))
+            monkeypatch.setattr(ticks, "AGAIN", (0, 0))
         assert len(set(keys)) == 3
         assert all(key.startswith(f"{keys[0]}-") for key in keys[1:])
         assert not getattr(tick(defs, name, instance, cursor), "run_requests", None)
@@ -224,13 +228,60 @@ def test_a_run_of_the_tables_chain_is_waited_for_whoever_asked_for_it(
         first = tick(defs, "new_data", instance)
         assert isinstance(first, SensorResult)
         ran(instance, (first.run_requests or ())[0], DagsterRunStatus.FAILURE)
-        monkeypatch.setattr(sensors, "AGAIN", (0, 0))
+        monkeypatch.setattr(ticks, "AGAIN", (0, 0))
         instance.add_run(run.with_status(DagsterRunStatus.STARTED))
         append(tmp_path / "t", ["1"] * 500)
         for cursor in (None, first.cursor):  # new data, and what a failed run was asked for
             found = tick(defs, "new_data", instance, cursor)
             assert isinstance(found, SensorResult)
             assert bool(found.run_requests) is not waits
+
+
+@pytest.mark.parametrize("asset", ["clustered_table", "feature_candidates"])
+def test_what_a_night_has_decided_on_is_no_new_data(
+    tmp_path: Path, asset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was asked for again at once, by a run that has no share in the night's budget."""
+    monkeypatch.setattr(ticks, "AGAIN", (0, 0))
+    append(tmp_path / "t", ["1"] * 50)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    decision = AssetObservation(AssetKey(["t", asset]), metadata={"decision": "declined"})
+    with DagsterInstance.ephemeral() as instance:
+        time.sleep(0.02)
+        instance.report_runless_asset_event(decision)
+        cursor = quiet(tick(defs, "new_data", instance))
+        append(tmp_path / "t", ["1"] * 500)
+        found = tick(defs, "new_data", instance, cursor)
+        assert isinstance(found, SensorResult)
+        (request,) = found.run_requests or ()
+        ran(instance, request, DagsterRunStatus.FAILURE)
+        instance.report_runless_asset_event(decision)  # a night has looked at it since
+        quiet(tick(defs, "new_data", instance, found.cursor))
+
+
+def test_data_that_came_while_a_run_looked_at_the_table_are_new(tmp_path: Path) -> None:
+    append(tmp_path / "t", ["1"] * 50)
+    time.sleep(0.02)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.2)))
+    with DagsterInstance.ephemeral() as instance:
+        run = DagsterRun(job_name="nightly_relayout")
+        instance.add_run(run)
+        instance.report_dagster_event(
+            DagsterEvent(DagsterEventType.PIPELINE_START.value, run.job_name), run.run_id, timestamp=time.time()
+        )
+        time.sleep(0.02)
+        append(tmp_path / "t", ["1"] * 50)
+        noted = AssetObservation(AssetKey(["t", "clustered_table"]), metadata={"decision": "declined"})
+        instance.report_dagster_event(
+            DagsterEvent(
+                DagsterEventType.ASSET_OBSERVATION.value, run.job_name, event_specific_data=AssetObservationData(noted)
+            ),
+            run.run_id,
+        )
+        instance.report_run_canceled(run)
+        found = tick(defs, "new_data", instance)
+        assert isinstance(found, SensorResult)
+        assert len(found.run_requests or ()) == 1
 
 
 @pytest.mark.parametrize("name", ["delta_tables", "new_data", "drift"])

@@ -52,6 +52,7 @@ __all__ = [
     "DeltaSparkResource",
     "Shelf",
     "backoff",
+    "chain_job",
     "code_reference",
     "freshness",
     "newest_observation",
@@ -180,6 +181,11 @@ def freshness(config: PipelineConfig) -> FreshnessPolicy | None:
     """When Dagster calls an asset overdue; None when nothing is configured."""
     hours = config.monitoring.max_age_hours
     return FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours is not None else None
+
+
+def chain_job(table: str) -> str:
+    """Name of the job that runs one table's chain."""
+    return f"relayout_{table}"
 
 
 def backoff(first: int, most: int, tries: int) -> int:

@@ -27,7 +27,7 @@ from zorder_pipeline.model.places import local_path
 from .approval import APPROVAL_JOB, approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
-from .common import NIGHTLY_JOB, QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf
+from .common import NIGHTLY_JOB, QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf, chain_job
 from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
@@ -38,7 +38,7 @@ from .partitions import clustered_partitions
 from .planned import planned_jobs
 from .query_log import query_log
 from .relayout import clustered_table
-from .sensors import chain_job, sensors
+from .sensors import sensors
 from .source import data_table
 from .stored_values import StoredValues
 from .unfinished import TAG_LENGTH

@@ -14,8 +14,8 @@ from dagster._core.definitions.definitions_load_context import DefinitionsLoadCo
 
 from zorder_pipeline.config import PipelineConfig
 
-from .common import NIGHTLY_JOB
-from .sensors import chain_job, triggered
+from .common import NIGHTLY_JOB, chain_job
+from .triggers import triggered
 
 __all__ = ["planned_jobs"]
 

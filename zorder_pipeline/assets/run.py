@@ -26,14 +26,13 @@ from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.model.results import ApplyResult
 
 from .budget import BUDGET
-from .common import NIGHTLY_JOB, QUERY_LOG
+from .common import NIGHTLY_JOB, QUERY_LOG, chain_job
 from .definitions import STAGES, build_definitions
 from .events import decided, figures_of, note_of, reasons_of, sentence_of
 from .layout import bit_allocation
 from .listening import LISTENER, interruption, is_of_a_check, listener
 from .partition_keys import PARTITIONS, partitions_of
 from .records import Relayout
-from .sensors import chain_job
 from .upstream import missing_partitions
 
 __all__ = ["ChainRun", "TableOutcome", "run_job", "run_tables"]
