@@ -184,7 +184,7 @@ class TriggerConfig(Model):
     """What starts a table's chain between its scheduled runs; sensors watch for it without Spark."""
 
     new_data_share: Annotated[float, Field(gt=0, le=1)] | None = None
-    """Run when so much of the table's bytes came in since the last relayout, decision or request, 0 to 1; null: never."""
+    """Run when so much of its bytes came in since the last relayout, decision or request, 0 to 1; null: never."""
     drift: Annotated[float, Field(gt=0, le=1)] | None = None
     """Run when the columns that queries filter by differ so much from those the layout was learned for, 0 to 1."""
 
