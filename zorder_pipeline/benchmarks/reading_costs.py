@@ -38,9 +38,6 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     from zorder_pipeline import pipeline
     from zorder_pipeline.pipeline.reading.known_files import known_files
     from zorder_pipeline.pipeline.reading.scanning import understood
-    from zorder_pipeline.reading.file_stats import FileStats
-    from zorder_pipeline.reading.gather import STATS
-    from zorder_pipeline.reading.session import session_of
     from zorder_pipeline.relayout.snapshot import open_table
 
     progress(f"pruning {PRUNED_FILES:,} files")
@@ -48,55 +45,9 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     spark.range(0).selectExpr("id", "CAST(id AS INT) AS k", "CAST(id AS STRING) AS c").write.format("delta").save(
         str(table)
     )
-    names = [f"part-{i:05d}.parquet" for i in range(PRUNED_FILES)]
-    lines = [
-        {"add": {"path": name, "partitionValues": {}, "size": 1000, "modificationTime": 0, "dataChange": True,
-                 "stats": json.dumps({"numRecords": 100, "minValues": {"id": i, "k": i % 90, "c": "a"},
-                                      "maxValues": {"id": i + 9, "k": i % 90 + 9, "c": "z"},
-                                      "nullCount": {"id": 0, "k": 0, "c": 0}})}}
-        for i, name in enumerate(names)
-    ]  # fmt: skip
-    entry = "\n".join(json.dumps(line) for line in lines)
-    (table / "_delta_log" / f"{1:020d}.json").write_text(entry + "\n", encoding="utf-8")
-    snapshot = open_table(spark, str(table))
-    places = [np.array([i % 500, 700 + i % 90], dtype="<u2").tobytes() for i in range(PRUNED_FILES)]
-    blank = {field.name: pa.nulls(PRUNED_FILES, field.type) for field in STATS}
-    tables, numbers = [], range(PRUNED_FILES)
-    looked_at = {"predicate": "c", "expression": "k", "column": "k"}
-    columns_of = {kind: json.dumps({name: snapshot.stored_as[name]}) for kind, name in looked_at.items()}
-    for feature, kind, low, high, bloom in (
-        ("c LIKE '%x%'", "predicate", [0] * PRUNED_FILES, [int(i % 50 == 0) for i in numbers], False),
-        (
-            "k % 10",
-            "expression",
-            [i % 10 for i in range(PRUNED_FILES)],
-            [i % 10 + 1 for i in range(PRUNED_FILES)],
-            True,
-        ),
-        ("k", "column", [i % 90 for i in range(PRUNED_FILES)], [i % 90 + 9 for i in range(PRUNED_FILES)], True),
-    ):
-        type_name = "boolean" if kind == "predicate" else "int"
-        columns = blank | {
-            "file": pa.array(names), "rows": pa.array([100] * PRUNED_FILES, pa.int64()),
-            "feature": pa.array([feature] * PRUNED_FILES), "kind": pa.array([kind] * PRUNED_FILES),
-            "type": pa.array([type_name] * PRUNED_FILES), "sql": pa.array([feature] * PRUNED_FILES),
-            "columns": pa.array([columns_of[kind]] * PRUNED_FILES),
-            "nulls": pa.array([0] * PRUNED_FILES, pa.int64()),
-            "low_whole": pa.array(low, pa.int64()), "high_whole": pa.array(high, pa.int64()),
-        } | ({"places": pa.array(places, pa.binary())} if bloom else {})  # fmt: skip
-        tables.append(pa.table(columns).select(STATS.names))
-    vectors = dict.fromkeys(names, "")
-    FileStats(spark, state).update(
-        snapshot.table_id,
-        snapshot.version,
-        session_of(spark),
-        pa.concat_tables(tables),
-        vectors,
-        snapshot.stored_as,
-    )
+    _pretend(spark, table, state)
     condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
-    known = known_files(spark, snapshot, state)
-
+    known = known_files(spark, open_table(spark, str(table)), state)
     asked = understood(known, condition)
 
     def select() -> object:
@@ -122,6 +73,50 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     }
     progress(f"pruning: {json.dumps(times)}")
     return times
+
+
+def _pretend(spark: SparkSession, table: Path, state: str) -> None:
+    """Enter `PRUNED_FILES` files that do not exist, in the log of a table and in the statistics of a state."""
+    from zorder_pipeline.reading.file_stats import FileStats
+    from zorder_pipeline.reading.gather import STATS
+    from zorder_pipeline.reading.session import session_of
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    names = [f"part-{i:05d}.parquet" for i in range(PRUNED_FILES)]
+    lines = [
+        {"add": {"path": name, "partitionValues": {}, "size": 1000, "modificationTime": 0, "dataChange": True,
+                 "stats": json.dumps({"numRecords": 100, "minValues": {"id": i, "k": i % 90, "c": "a"},
+                                      "maxValues": {"id": i + 9, "k": i % 90 + 9, "c": "z"},
+                                      "nullCount": {"id": 0, "k": 0, "c": 0}})}}
+        for i, name in enumerate(names)
+    ]  # fmt: skip
+    entry = "\n".join(json.dumps(line) for line in lines)
+    (table / "_delta_log" / f"{1:020d}.json").write_text(entry + "\n", encoding="utf-8")
+    snapshot = open_table(spark, str(table))
+    places = [np.array([i % 500, 700 + i % 90], dtype="<u2").tobytes() for i in range(PRUNED_FILES)]
+    blank = {field.name: pa.nulls(PRUNED_FILES, field.type) for field in STATS}
+    tables, numbers = [], range(PRUNED_FILES)
+    looked_at = {"predicate": "c", "expression": "k", "column": "k"}
+    columns_of = {kind: json.dumps({name: snapshot.stored_as[name]}) for kind, name in looked_at.items()}
+    for feature, kind, low, high, bloom in (
+        ("c LIKE '%x%'", "predicate", [0] * PRUNED_FILES, [int(i % 50 == 0) for i in numbers], False),
+        ("k % 10", "expression", [i % 10 for i in numbers], [i % 10 + 1 for i in numbers], True),
+        ("k", "column", [i % 90 for i in numbers], [i % 90 + 9 for i in numbers], True),
+    ):
+        type_name = "boolean" if kind == "predicate" else "int"
+        columns = blank | {
+            "file": pa.array(names), "rows": pa.array([100] * PRUNED_FILES, pa.int64()),
+            "feature": pa.array([feature] * PRUNED_FILES), "kind": pa.array([kind] * PRUNED_FILES),
+            "type": pa.array([type_name] * PRUNED_FILES), "sql": pa.array([feature] * PRUNED_FILES),
+            "columns": pa.array([columns_of[kind]] * PRUNED_FILES),
+            "nulls": pa.array([0] * PRUNED_FILES, pa.int64()),
+            "low_whole": pa.array(low, pa.int64()), "high_whole": pa.array(high, pa.int64()),
+        } | ({"places": pa.array(places, pa.binary())} if bloom else {})  # fmt: skip
+        tables.append(pa.table(columns).select(STATS.names))
+    files, gathered = dict.fromkeys(names, ""), pa.concat_tables(tables)
+    FileStats(spark, state).update(
+        snapshot.table_id, snapshot.version, session_of(spark), gathered, files, snapshot.stored_as
+    )
 
 
 def _milliseconds(call: Callable[[], object]) -> float:

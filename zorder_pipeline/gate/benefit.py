@@ -113,18 +113,9 @@ def promise(
     if volumes.pages_before is not None and volumes.pages_after is not None:
         saved["pages"] = volumes.pages_before - volumes.pages_after
         pages = {"page_bytes_before": mean(volumes.pages_before), "page_bytes_saved_per_query": mean(saved["pages"])}
-    values = [np.ones(len(before)), *saved.values()]
-    observed = np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values])
-    drawn, wider = resampled_sums(observed, np.random.default_rng(seed)), widening(asked.observations, 0.975)
-    ends = []
-    for sums, resampled in zip(np.split(observed.sum(axis=1), 2), np.split(drawn, 2), strict=True):
-        middle = sums[1:] / sums[0]
-        ends.append(middle + wider * (np.quantile(resampled[1:] / resampled[0], [0.025, 0.975], axis=1) - middle))
-    now, later = ends
     most = [mean(each) for each in (before, volumes.bytes_before, volumes.files_before)]
     most += [pages["page_bytes_before"]] if pages else []
-    low = dict(zip(saved, np.minimum(now, later)[0].tolist(), strict=True))
-    high = dict(zip(saved, np.minimum(now[1], most).tolist(), strict=True))  # no more is saved than was read
+    low, high = _ends(saved, most, asked, seed)
     enriched_bytes = volumes.bytes_after if volumes.enriched_bytes is None else volumes.enriched_bytes
     enriched_files = volumes.files_after if volumes.enriched_files is None else volumes.enriched_files
     return Promise(
@@ -152,6 +143,27 @@ def promise(
         rate_source=source,
         **pages,
     )
+
+
+def _ends(
+    saved: dict[str, Floats], most: Sequence[float], asked: Asked, seed: int
+) -> tuple[dict[str, float], dict[str, float]]:
+    """The ends of the intervals of what is saved in the mean, by name.
+
+    Args:
+        saved: per statement, by name.
+        most: what was read, of which no more is saved, in the same order.
+    """
+    values = [np.ones(len(asked.times)), *saved.values()]
+    observed = np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values])
+    drawn, wider = resampled_sums(observed, np.random.default_rng(seed)), widening(asked.observations, 0.975)
+    ends = []
+    for sums, resampled in zip(np.split(observed.sum(axis=1), 2), np.split(drawn, 2), strict=True):
+        middle = sums[1:] / sums[0]
+        ends.append(middle + wider * (np.quantile(resampled[1:] / resampled[0], [0.025, 0.975], axis=1) - middle))
+    now, later = ends
+    low, high = np.minimum(now, later)[0], np.minimum(now[1], most)
+    return dict(zip(saved, low.tolist(), strict=True)), dict(zip(saved, high.tolist(), strict=True))
 
 
 def later_queries(promised: Promise) -> str:
