@@ -34,6 +34,7 @@ class Asking:
         now: the time to judge at.
         asking: put a plan to a person; without it nothing is written to the state.
         back: who took our newest relayout back: then a person is asked whatever the rules say.
+        own: an approval counts for its own plan alone; otherwise what was approved takes the place of tonight's plan.
     """
 
     approvals: Approvals
@@ -43,16 +44,19 @@ class Asking:
     now: datetime
     asking: bool = True
     back: TakenBack | None = None
+    own: bool = False
 
     def answered(self, judged: Judgement) -> Judgement:
         """The judgement after a person was asked, where one has to be."""
         requests = self.approvals.all(self.weighing.snapshot.table_id)
         opened = self._open(requests)
-        if opened is not None and opened.status == APPROVED:
+        approved = opened is not None and opened.status == APPROVED
+        if opened is not None and approved and not (self.own and opened.plan.plan_id != judged.plan.plan_id):
             return self._approved(judged, opened)
         needed = self.rules.approval == "always" or judged.plan.effective_action == ANOTHER
         if not judged.decision.approved or not (needed or self.back is not None):
-            self._withdraw_unless_wanted(opened, judged.decision)
+            if not approved:
+                self._withdraw_unless_wanted(opened, judged.decision)
             return judged
         if (no := self._rejected(requests, judged.plan)) is not None:
             return self._declined(judged, no)
@@ -99,8 +103,8 @@ class Asking:
 
     def _withdraw_unless_wanted(self, request: Request | None, decision: Decision) -> None:
         """Withdraw what the gate would not do any more, be it that something else gains more tonight."""
-        if request is None or not self.asking or not decision.options:
-            return  # where nothing was weighed tonight, nothing speaks against it either
+        if request is None or not self.asking or not decision.options or self.weighing.where is not None:
+            return  # where nothing was weighed tonight, or some partitions alone, nothing speaks against it either
         action = request.plan.effective_action
         if not any(option.action == action and not option.why_not for option in decision.options):
             self.approvals.settle(request, WITHDRAWN, "the gate would not do it any more")
@@ -136,6 +140,9 @@ class Asking:
             self.approvals.ask(judged.name, judged.plan, judged.decision.reasons, snapshot.version)
             request = self.approvals.newest(snapshot.table_id)
             assert request is not None
+        if request.status == APPROVED:
+            why = f"{lead}plan {request.plan_id} was approved, not {judged.plan.plan_id}: zorder apply --force"
+            return replace(judged, decision=postponed(judged.decision, cause, why))
         answer = ("zorder", "approve", "--table", judged.name, "--plan", request.plan_id, "--state", self.state)
         why = f"{lead}plan {request.plan_id} waits for approval: {shlex.join(answer)}"
         return replace(judged, decision=postponed(judged.decision, cause, why), request=request)

@@ -22,7 +22,7 @@ from zorder_pipeline.state.ledger import Ledger
 from zorder_pipeline.state.stop_file import StopFile
 
 from .asking import Asking
-from .judgements import Judgement, Rules
+from .judgements import ANY, NONE, OWN, Judgement, Rules
 from .weighing import Weighing
 
 if TYPE_CHECKING:
@@ -46,10 +46,11 @@ def judge_table(
     committer: str = AUTO,
     now: datetime | None = None,
     asking: bool = True,
+    approvals: str = ANY,
 ) -> Judgement:
     """Weigh what could be done with a table; nothing of the table is changed.
 
-    A plan that has to be approved is put to a person here, and one that was approved is taken instead of tonight's.
+    A plan that has to be approved is put to a person here.
 
     Args:
         name: what people call the table; its location when empty.
@@ -57,6 +58,8 @@ def judge_table(
         where, full, verify, committer: see `zorder_pipeline.pipeline.apply`.
         now: the time to judge at, with its zone; the present when None.
         asking: put a plan to a person; without it nothing is written to the state.
+        approvals: which answers of people count: `ANY` (what was approved is taken instead of ``plan``), `OWN` (those
+            to this plan) or `NONE` (it is carried out whatever they said).
 
     Raises:
         PlanError: the plan does not fit the table.
@@ -76,9 +79,11 @@ def judge_table(
     weighing = Weighing(snapshot, gate, undone or "", where, full, verify)
     decision, picked, would = weighing.decided(plan)
     judged = Judgement(name or snapshot.location, table, snapshot.version, picked, decision, would)
-    back = _taken_back(snapshot, state) if decision.approved or rules.approval != "never" else None
-    if state is not None and (rules.approval != "never" or back is not None):
-        judged = Asking(Approvals(spark, state), state, weighing, rules, now, asking, back).answered(judged)
+    asked = approvals != NONE and (decision.approved or rules.approval != "never")
+    back = _taken_back(snapshot, state) if asked else None
+    if state is not None and asked and (rules.approval != "never" or back is not None):
+        own = approvals == OWN
+        judged = Asking(Approvals(spark, state), state, weighing, rules, now, asking, back, own).answered(judged)
     elif back is not None:
         why = f"{back.why}: zorder apply --force"
         judged = replace(judged, decision=postponed(decision, "rolled_back", why))

@@ -13,7 +13,10 @@ from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.records import Preview
 
-__all__ = ["Judgement", "Part", "Rules"]
+__all__ = ["ANY", "NONE", "OWN", "Judgement", "Part", "Rules"]
+
+ANY, OWN, NONE = "any", "own", "none"
+"""Which answers of people count, see `zorder_pipeline.pipeline.judge_table`."""
 
 
 @dataclass(frozen=True)

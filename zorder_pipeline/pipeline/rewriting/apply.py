@@ -17,7 +17,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_held
-from zorder_pipeline.pipeline.judging.judgements import Judgement, Rules
+from zorder_pipeline.pipeline.judging.judgements import ANY, NONE, OWN, Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
 from zorder_pipeline.pipeline.reading.statistics import keep_statistics
 from zorder_pipeline.relayout.job import RelayoutResult, Safety
@@ -71,7 +71,9 @@ def apply(
         RecordError: it is committed and could not be recorded in ``state``.
     """
     settings = RelayoutSettings(rules or Rules(), verify, row_group_bytes, committer, state, progress or silent)
-    return applied(spark, table, plan, settings, where=where, full=full, dry_run=dry_run, force=force, gate=gate)
+    return applied(
+        spark, table, plan, settings, where=where, full=full, dry_run=dry_run, force=force, gate=gate, approvals=OWN
+    )
 
 
 def applied(
@@ -85,12 +87,14 @@ def applied(
     dry_run: bool = False,
     force: bool = False,
     gate: GateSettings | None = None,
+    approvals: str = ANY,
 ) -> ApplyResult:
-    """`apply` by settings that belong together."""
+    """`apply` by settings that belong together; ``approvals`` see `judge_table`."""
     plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(
         spark, table, plan, gate=gate, rules=settings.rules, state=settings.state, where=where, full=full,
         verify=settings.verify, committer=settings.committer, asking=not dry_run,
+        approvals=NONE if force else approvals,
     )  # fmt: skip
     if force:
         settings = replace(settings, rules=replace(settings.rules, blackouts=()))
@@ -127,6 +131,7 @@ def carry_out(
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
 
     chosen = plan.partitions if judged.partitions is None else judged.partitions
+    whole = where is None and judged.partitions is None
     if chosen:
         types = snapshot.partition_types
         these = partitions_condition([partition_values(key, list(types)) for key in chosen], types)
@@ -160,7 +165,7 @@ def carry_out(
         raise
     if books is not None:
         if done.committed:
-            _entered(books, judged, done)
+            _entered(books, judged, done, whole)
         books.close()
     if not done.committed and not done.held:
         return _done_before(decision, done)
@@ -168,8 +173,11 @@ def carry_out(
     return replace(result_of(done, "applied" if done.committed else "postponed", reasons), gate=said)
 
 
-def _entered(books: Booking, judged: Judgement, done: RelayoutResult) -> None:
+def _entered(books: Booking, judged: Judgement, done: RelayoutResult, whole: bool) -> None:
     """Enter what was committed into the state: the relayout, that an approved plan is done, the new files' statistics.
+
+    Args:
+        whole: all that the plan is for was rewritten, not some of its partitions.
 
     Raises:
         RecordError: the relayout could not be recorded.
@@ -177,7 +185,7 @@ def _entered(books: Booking, judged: Judgement, done: RelayoutResult) -> None:
     snapshot, state, say = books.snapshot, books.state, books.progress
     if failed := books.record(done):
         raise RecordError(failed)
-    if judged.request is not None and not done.held and judged.partitions is None:
+    if judged.request is not None and not done.held and whole:
         try:
             Approvals(snapshot.spark, state).settle(judged.request, DONE)
         except Exception as error:  # it is committed; the next night sees that the request is done
