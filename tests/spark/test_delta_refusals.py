@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.results import ApplyResult
-from zorder_pipeline.pipeline import LearnSettings, apply, compact, layout_by_hand
+from zorder_pipeline.pipeline import LearnSettings, apply, compact, layout_by_hand, triage
 from zorder_pipeline.relayout import snapshot as snapshots
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -146,6 +146,24 @@ def test_a_catalog_table_goes_by_its_name(spark: SparkSession, tmp_path: Path) -
         assert laid_out(spark, f"{tmp_path}/a b%20c/t").decision == "nothing_to_do"
     finally:
         spark.sql("DROP DATABASE features CASCADE")
+
+
+@pytest.mark.parametrize("committer", ["auto", "public"])
+def test_a_table_of_the_catalog_in_another_format_is_refused(
+    spark: SparkSession, tmp_path: Path, committer: str
+) -> None:
+    (tmp_path / "log.sql").write_text("SELECT * FROM plain WHERE k = 1;\n")
+    spark.sql("CREATE TABLE plain USING parquet AS SELECT 1 AS k")
+    try:
+        with pytest.raises(
+            TableError, match=r"^plain is a table of (format parquet|another format), no Delta table"
+        ) as refused:
+            open_table(spark, "plain", committer=committer)
+        if committer == "auto":  # one among the tables that a log names ends no command
+            (found,) = triage(spark, [str(tmp_path / "log.sql")])
+            assert found.problem == str(refused.value)
+    finally:
+        spark.sql("DROP TABLE plain")
 
 
 @pytest.mark.slow

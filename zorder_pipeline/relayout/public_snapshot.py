@@ -137,6 +137,8 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         key = (detail["id"], detail["location"], wanted, PublicSnapshot.written, PUBLIC)
         return remembered(spark, key, lambda: PublicSnapshot(spark, detail, wanted))
     except (PySparkException, Py4JJavaError) as error:
-        if "DELTA_MISSING_DELTA_TABLE" in reason_of(error):
+        if "DELTA_MISSING_DELTA_TABLE" in (said := reason_of(error)):
             raise TableError(no_table(table)) from error
+        if "DELTA_ONLY_OPERATION" in said:
+            raise TableError(f"{table} is a table of another format, no Delta table") from error
         raise not_opened(table, error) from error

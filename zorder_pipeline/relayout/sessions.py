@@ -11,7 +11,7 @@ from zorder_pipeline.model.places import local_path
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["encoders", "no_table", "session_id", "session_versions"]
+__all__ = ["encoders", "no_table", "other_format", "session_id", "session_versions"]
 
 
 def encoders(spark: SparkSession) -> Any:
@@ -30,6 +30,16 @@ def no_table(folder: str) -> str:
         convert = f"CONVERT TO DELTA parquet.`{local.absolute()}`"
         return f"{folder} holds Parquet files but is no Delta table; make it one with {convert}"
     return f"{folder} is no Delta table; {advice}"
+
+
+def other_format(table: str, form: str) -> str:
+    """Why a table of the session's catalog that lies in another format cannot be opened.
+
+    >>> other_format("db.t", "parquet")
+    'db.t is a table of format parquet, no Delta table; make it one with CONVERT TO DELTA db.t'
+    """
+    convert = f"; make it one with CONVERT TO DELTA {table}" if form in ("parquet", "iceberg") else ""
+    return f"{table} is a table of format {form}, no Delta table{convert}"
 
 
 def session_id(spark: SparkSession) -> str:

@@ -20,7 +20,7 @@ from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported
-from .sessions import no_table, session_versions
+from .sessions import no_table, other_format, session_versions
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
@@ -285,8 +285,10 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
                 raise TableError(no_table(table))
             pair = delta_log.forTableWithSnapshot(spark._jsparkSession, table)
         else:
-            location = spark.sql(f"DESCRIBE DETAIL {sql_name(table)}").collect()[0]["location"]
-            pair = delta_log.forTableWithSnapshot(spark._jsparkSession, location)
+            detail = spark.sql(f"DESCRIBE DETAIL {sql_name(table)}").collect()[0]
+            if detail["format"] != "delta":
+                raise TableError(other_format(table, detail["format"]))
+            pair = delta_log.forTableWithSnapshot(spark._jsparkSession, detail["location"])
         log, newest = pair._1(), pair._2()
         none = nothing(spark)
         snapshot = newest if version is None else log.getSnapshotAt(version, none, none, False)
