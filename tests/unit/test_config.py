@@ -6,8 +6,10 @@ import re
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from zorder_pipeline.config import PipelineConfig, load_config
+from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig, load_config
 from zorder_pipeline.errors import ConfigError
 
 TABLE = "tables:\n  - name: sales\n    location: data\n"
@@ -146,3 +148,51 @@ def test_the_example_is_valid() -> None:
 def test_values_nested_too_deeply_are_one_sentence(folder: Path) -> None:
     with pytest.raises(ConfigError, match="nested too deeply"):
         read(folder, "tables: " + "[" * 5_000 + "]" * 5_000)
+
+
+CRON_PARTS = (
+    "*",
+    "0",
+    "1",
+    "5",
+    "7",
+    "12",
+    "23",
+    "29",
+    "31",
+    "59",
+    "60",
+    "jan",
+    "DEC",
+    "sun",
+    "Sat",
+    "*/2",
+    "3-9",
+    "9-3/2",
+    "x",
+)
+
+
+@given(st.tuples(*[st.lists(st.sampled_from(CRON_PARTS), min_size=1, max_size=2).map(",".join)] * 5))
+@settings(max_examples=400, deadline=None)
+def test_dagster_takes_every_schedule_that_is_taken(fields: tuple[str, ...]) -> None:
+    """One that it refuses kept the code location of all tables from loading."""
+    from dagster._utils.schedules import is_valid_cron_string
+
+    try:
+        taken = ScheduleConfig(cron=" ".join(fields)).cron
+    except ValueError:
+        return
+    assert is_valid_cron_string(taken)
+
+
+@given(st.text(max_size=70), st.text(alphabet="aZ9_.-/ é\n", max_size=70))
+@settings(max_examples=300, deadline=None)
+def test_dagster_takes_every_tag_that_is_taken(value: str, key: str) -> None:
+    from dagster._utils.tags import is_valid_strict_tag_value, is_valid_tag_key
+
+    try:
+        tags = TableConfig(name="t", location="t", tags={key: value}).tags
+    except ValueError:
+        return
+    assert all(is_valid_tag_key(name) and is_valid_strict_tag_value(text) for name, text in tags.items())

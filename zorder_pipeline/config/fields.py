@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 import zoneinfo
+from collections.abc import Sequence
 from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -18,6 +19,7 @@ __all__ = [
     "Positive",
     "Share",
     "TableName",
+    "Tags",
     "TimeZone",
     "Weekday",
     "study_problem",
@@ -25,11 +27,14 @@ __all__ = [
 __all__ += ["TABLE_NAME", "time_zone_problem"]
 
 TABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
-CRON_LIMITS = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 7))
-MONTHS = "JAN|FEB|MAR|APR|MAY|JUN|JUL|AUG|SEP|OCT|NOV|DEC"
-WEEKDAYS = "SUN|MON|TUE|WED|THU|FRI|SAT"
+MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
+WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
+CRON_FIELDS = ((0, 59, ()), (0, 23, ()), (1, 31, ()), (1, 12, MONTHS), (0, 7, WEEKDAYS))
+"""Of each field the smallest and the largest value, and the names of values from the smallest on."""
+LONGEST_MONTHS = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
+TAG = r"[A-Za-z0-9_.-]{1,63}"
+"""What Dagster takes for a tag's value, and for a part of its name."""
 DATABASES = ("sqlite", "postgresql", "mysql")
-CRON_NAMES = dict.fromkeys(f"{MONTHS}|{WEEKDAYS}".split("|"), "1")
 
 
 def time_zone_problem(value: str) -> str | None:
@@ -57,21 +62,32 @@ def _given(value: str) -> str:
 
 
 def _cron(value: str) -> str:
-    fields = value.split()
-    if len(fields) != 5 or not all(map(_cron_field, fields, CRON_LIMITS)):
+    texts = value.split()
+    fields = [_cron_field(*each) for each in zip(texts, CRON_FIELDS, strict=False)]
+    if len(texts) != 5 or not all(fields):
         raise ValueError("five cron fields (minute hour day month weekday) such as '0 2 * * *'")
+    if texts[4] == "*" and min(fields[2]) > max(LONGEST_MONTHS[month - 1] for month in fields[3]):
+        raise ValueError("a day that one of its months has")
     return value
 
 
-def _cron_field(text: str, limits: tuple[int, int]) -> bool:
+def _cron_field(text: str, limits: tuple[int, int, Sequence[str]]) -> set[int]:
+    """The values that a field is for; none where it is no field."""
+    least, most, names = limits
+    numbers = {name: str(number) for number, name in enumerate(names, least)}
+    values = set[int]()
     for part in text.split(","):
         match = re.fullmatch(r"(?:\*|(\w+)(?:-(\w+))?)(?:/([1-9]\d*))?", part)
         if match is None:
-            return False
-        ends = [CRON_NAMES.get(end.upper(), end) for end in match.groups()[:2] if end is not None]
-        if not all(end.isdecimal() and limits[0] <= int(end) <= limits[1] for end in ends):
-            return False
-    return True
+            return set()
+        ends = [numbers.get(end.upper(), end) for end in match.groups()[:2] if end is not None]
+        if not all(end.isdecimal() and least <= int(end) <= most for end in ends):
+            return set()
+        first, last = (int(ends[0]), int(ends[-1])) if ends else (least, most)
+        if match[3] is not None and len(ends) == 1:  # from there on
+            last = most
+        values |= set(range(first, last + 1, int(match[3] or 1)) if first <= last else range(least, most + 1))
+    return values
 
 
 def _clock(value: str) -> str:
@@ -81,7 +97,7 @@ def _clock(value: str) -> str:
 
 
 def _weekday(value: str) -> str:
-    if value.upper() not in WEEKDAYS.split("|"):
+    if value.upper() not in WEEKDAYS:
         raise ValueError("a weekday: mon, tue, wed, thu, fri, sat or sun")
     return value.lower()
 
@@ -107,10 +123,25 @@ def _table_name(value: str) -> str:
     return value
 
 
+def _tag_key(value: str) -> str:
+    if not re.fullmatch(f"({TAG}/|dagster/kind/)?{TAG}", value):
+        raise ValueError(
+            "a tag's name: at most 63 letters, digits, _, - and ., or two such names with a / between them"
+        )
+    return value
+
+
+def _tag_value(value: str) -> str:
+    if value and not re.fullmatch(TAG, value):
+        raise ValueError("a tag's value: at most 63 letters, digits, _, - and .")
+    return value
+
+
 Clock = Annotated[str, AfterValidator(_clock)]
 Weekday = Annotated[str, AfterValidator(_weekday)]
 Cron = Annotated[str, AfterValidator(_cron)]
 TableName = Annotated[str, AfterValidator(_table_name)]
+Tags = dict[Annotated[str, AfterValidator(_tag_key)], Annotated[str, AfterValidator(_tag_value)]]
 TimeZone = Annotated[str, AfterValidator(_time_zone)]
 Given = Annotated[str, AfterValidator(_given)]
 """A place or a name."""

@@ -21,7 +21,20 @@ from zorder_pipeline.model.choices import (
     Verify,
 )
 
-from .fields import Amount, Clock, Cron, Given, Model, Positive, Share, TableName, TimeZone, Weekday, study_problem
+from .fields import (
+    Amount,
+    Clock,
+    Cron,
+    Given,
+    Model,
+    Positive,
+    Share,
+    TableName,
+    Tags,
+    TimeZone,
+    Weekday,
+    study_problem,
+)
 from .suggest import did_you_mean
 
 __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
@@ -217,7 +230,7 @@ class TableConfig(Model):
     """Further names that statements call the table by."""
     owners: tuple[str, ...] = Field(default=(), strict=False)
     """Shown in Dagster: mail addresses, or team:name."""
-    tags: dict[str, str] = Field(default_factory=dict)
+    tags: Tags = Field(default_factory=dict)
     """Dagster tags of the table's assets, e.g. {domain: sales}."""
     partitions: bool | None = None
     """Whether Dagster shows the table's partitions one by one, for backfills; null: if a local table has any."""

@@ -109,6 +109,8 @@ def _unreadable(node: yaml.Node | None) -> yaml.ScalarNode | None:
 
 def sentence(detail: ErrorDetails) -> Problem:
     where: Where = detail["loc"]
+    if where[-1:] == ("[key]",):  # what is wrong is a name that a value is given
+        where = where[:-1]
     context, given = detail.get("ctx", {}), detail["input"]
     model = _model_at(where[:-1])
     match detail["type"]:
