@@ -8,6 +8,7 @@ from functools import cached_property
 
 from sqlglot import exp
 
+from .outputs import FOREIGN
 from .qualified import path_of
 
 __all__ = ["Joins", "equalities", "flat", "passed_on"]
@@ -143,13 +144,15 @@ def flat(node: exp.Expr) -> Iterator[exp.Expr]:
 def equalities(
     conditions: list[exp.Expr], using: list[tuple[exp.Column, exp.Column]]
 ) -> list[tuple[exp.Column, exp.Column]]:
-    """Pairs of columns that are equal in every row that satisfies ``conditions``, and those of USING."""
+    """Pairs of columns that are equal in every row that satisfies ``conditions``, and those of USING.
+
+    Columns of elsewhere all have one name, so nothing is known to equal them.
+    """
+    sides = [(part.this.unnest(), part.expression.unnest()) for part in conditions if isinstance(part, exp.EQ)]
     pairs = [
-        (part.this.unnest(), part.expression.unnest())
-        for part in conditions
-        if isinstance(part, exp.EQ)
-        and isinstance(part.this.unnest(), exp.Column)
-        and isinstance(part.expression.unnest(), exp.Column)
+        (left, right)
+        for left, right in sides
+        if isinstance(left, exp.Column) and isinstance(right, exp.Column) and FOREIGN not in (left.table, right.table)
     ]
     return [*pairs, *using]
 
