@@ -193,9 +193,9 @@ def _thinned(found: Mapping[Predicate, set[int]], boxes: Mapping[Predicate, Boxe
         kept = {i * (len(bounds) - 1) // (THRESHOLDS - 1) for i in range(THRESHOLDS)}
         implying: set[int] = set()
         for i, (_, feature) in enumerate(bounds):  # the strictest first
-            implying = implying | found[feature]
+            implying |= found[feature]
             if i in kept:
-                result[feature] = implying
+                result[feature] = set(implying)
             else:
                 del result[feature]
     return result

@@ -26,25 +26,29 @@ MOST_SPREAD = 50.0
 MIN_SPAN = DAY // 24
 
 
-def observed_rate(times: Sequence[int | None], queries: int) -> tuple[float, str]:
+def observed_rate(times: Sequence[int | None], queries: int, since: int | None = None) -> tuple[float, str]:
     """Queries per day, and how that is known.
 
     Args:
         times: microseconds since 1970 per logged query, None where the log has none.
         queries: all logged queries of the table.
+        since: the moment from which on they are all of them, where that is known.
 
     Returns:
         The rate and ``observed`` when the times span at least an hour; otherwise the log is taken for one day and the
-        source is ``assumed``.
+        source is ``assumed``, as it is when most queries have no time. These count as of the same span, or of a day.
 
     >>> observed_rate([0, DAY, 2 * DAY], 3)
     (1.5, 'observed')
+    >>> observed_rate([0, DAY // 12, *[None] * 100], 102)
+    (124.0, 'assumed')
     """
     known = [moment for moment in times if moment is not None]
-    span = max(known) - min(known) if known else 0
+    span = max(known) - min([*known, *(() if since is None else (since,))]) if known else 0
     if span < MIN_SPAN:
         return float(queries), "assumed"
-    return queries / (span / DAY), "observed"
+    days, untimed = span / DAY, queries - len(known)
+    return len(known) / days + untimed / max(days, 1.0), "observed" if untimed <= len(known) else "assumed"
 
 
 @dataclass(frozen=True)

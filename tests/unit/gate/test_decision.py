@@ -367,10 +367,26 @@ def test_a_kept_layout_waits_for_more_new_data() -> None:
 
 @pytest.mark.parametrize(
     ("times", "rate"),
-    [([None, None], (2.0, "assumed")), ([0, 1], (2.0, "assumed")), ([0, DAY // 2], (4.0, "observed"))],
+    [
+        ([None, None], (2.0, "assumed")),
+        ([0, 1], (2.0, "assumed")),
+        ([0, DAY // 2], (4.0, "observed")),
+        ([0, DAY // 12, None, None], (26.0, "observed")),
+        ([0, DAY // 12, None, None, None], (27.0, "assumed")),
+        ([0, 3 * DAY, None, None, None, None], (2.0, "assumed")),
+    ],
 )
 def test_the_query_rate_is_observed_or_said_to_be_assumed(times: list, rate: tuple) -> None:
-    assert observed_rate(times, 2) == rate
+    """Those without a time counted as often as if they, too, had been asked between the two that have one."""
+    found, source = observed_rate(times, len(times))
+    assert (pytest.approx(found), source) == rate
+
+
+def test_the_time_before_the_first_query_counts_where_it_is_known() -> None:
+    """What is asked from 9 to 17 o'clock alone seemed to be asked three times as often after the first day."""
+    hours = [h * DAY // 24 for h in range(9, 18)]
+    assert observed_rate(hours, 9) == (27.0, "observed")
+    assert observed_rate(hours, 9, since=17 * DAY // 24 - DAY) == (9.0, "observed")
 
 
 def test_the_bootstrap_interval_covers_the_true_saving() -> None:

@@ -25,7 +25,11 @@ Floats = npt.NDArray[np.float64]
 
 
 def compared(
-    now: TableSnapshot, versions: tuple[int, int], queries: Sequence[LoggedQuery], pages: bool
+    now: TableSnapshot,
+    versions: tuple[int, int],
+    queries: Sequence[LoggedQuery],
+    pages: bool,
+    since: int | None = None,
 ) -> dict[str, float | int | None] | None:
     """What the state notes of a relayout; None where too few queries tell, or Delta's log no longer holds a version.
 
@@ -33,6 +37,7 @@ def compared(
         now: the table.
         versions: the one that was replaced, and the one that was made.
         pages: tell by Parquet's pages, too, for which files are read.
+        since: the queries are all that came after this moment, microseconds since 1970 UTC; None where they are others.
     """
     conditions = [query.condition for query in queries]
     asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
@@ -43,7 +48,7 @@ def compared(
         before, after = (_at(now, version, statements, pages) for version in versions)
     except TableError:
         return None
-    return _difference(before, after, queries, asked.times)
+    return _difference(before, after, queries, asked.times, since)
 
 
 def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
@@ -60,19 +65,20 @@ def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages:
 
 
 def _difference(
-    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery], times: Floats
+    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery], times: Floats, since: int | None
 ) -> dict[str, float | int | None]:
     """What is noted of a relayout.
 
     Args:
         before, after: what each statement reads.
         times: how often each of them was asked.
+        since: see `compared`: until the first of them nobody asked anything.
     """
 
     def mean(values: Floats) -> float:
         return float(np.average(values, weights=times))
 
-    rate, source = observed_rate([query.timestamp for query in queries], len(queries))
+    rate, source = observed_rate([query.timestamp for query in queries], len(queries), since)
     values: dict[str, float | int | None] = {
         "bytes_saved": None,  # of other queries than those: what was measured before says nothing
         "page_bytes_saved": None,

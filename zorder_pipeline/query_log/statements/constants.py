@@ -94,6 +94,8 @@ def constant(node: exp.Expr, clock: Clock) -> Literal | None:
     if left.kind == "string" and not isinstance(node, exp.EQ | exp.NEQ | exp.NullSafeEQ):
         return None
     one, other = ((Decimal(side.text) if side.kind == "number" else side.text) for side in (left, right))
+    if any(isinstance(side, Decimal) and not side.is_finite() for side in (one, other)):
+        return None  # NaN equals itself in Spark, and is larger than any number
     truth: bool = {
         exp.LT: operator.lt, exp.LTE: operator.le, exp.GT: operator.gt, exp.GTE: operator.ge, exp.NEQ: operator.ne,
     }.get(type(node), operator.eq)(one, other)  # fmt: skip

@@ -56,9 +56,11 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
         if scope.set_operation_scopes:
             first = firsts.get(id(scope)) or select_of(scope)
             firsts[id(scope.set_operation_scopes[0])] = first
+            # EXCEPT and INTERSECT, and what leaves repetitions out, compare whole rows
+            kept = isinstance(scope.expression, exp.Union) and scope.expression.args.get("distinct") is False
             for branch in scope.set_operation_scopes:
                 readers[id(branch)] = 1
-                asked[id(branch)] = [names if scope.expression.args.get("distinct") is False else None]
+                asked[id(branch)] = [names if kept else None]
                 here = firsts.get(id(branch)) or select_of(branch)
                 may = inherited and spent < MAX_HANDED
                 handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog) if may else []]

@@ -457,7 +457,7 @@ def books(monkeypatch: pytest.MonkeyPatch) -> Books:
     for name, value in {
         "open_table": lambda *_, **__: table, "Ledger": lambda *_: found, "record_late": lambda *_: None,
         "note_ends": lambda *_: None, "cost_model": lambda *_: COSTS,
-        "compared": lambda _, __, queries, ___: {"queries": len(queries), "until": queries[-1].timestamp},
+        "compared": lambda _, __, queries, *___: {"queries": len(queries), "until": queries[-1].timestamp},
     }.items():  # fmt: skip
         monkeypatch.setattr(accounting, name, value)
     return found

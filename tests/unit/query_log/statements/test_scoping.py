@@ -217,6 +217,8 @@ def test_a_condition_restricts_what_it_does_in_spark(statement: str, expected: l
         ("WITH s AS (SELECT * FROM t) SELECT id FROM s UNION ALL SELECT * FROM s", ()),
         ("SELECT x FROM (SELECT DISTINCT * FROM t)", ()),
         ("SELECT x FROM (SELECT * FROM t UNION SELECT * FROM t)", ()),
+        ("SELECT x FROM (SELECT * FROM t EXCEPT ALL SELECT * FROM t)", ()),
+        ("SELECT x FROM (SELECT * FROM t INTERSECT ALL SELECT * FROM t)", ()),
         ("SELECT * FROM (SELECT * FROM t)", ()),
     ],
 )
