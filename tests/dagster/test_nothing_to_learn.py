@@ -76,6 +76,6 @@ def test_tables_that_are_empty_renamed_or_liquid_are_left_alone_with_the_reason(
     told = json_printed("run", json.dumps({"tables": outcomes}))["tables"]
     assert (told["emptied"]["cause"], told["emptied"]["version"]) == ("nothing_new", 2)
     assert (told["renamed"]["statements"], told["renamed"]["scans_of_the_table"]) == (120, 30)
-    assert told["liquid"]["cause"] == "unsupported"
+    assert (told["liquid"]["cause"], told["liquid"]["version"]) == ("unsupported", 4)
     for table, decision in (("emptied", "nothing_to_do"), ("renamed", "not_asked"), ("liquid", "declined")):
         assert f'zorder_decision{{table="{table}",decision="{decision}"}} 1' in metrics

@@ -10,7 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from dagster import DagsterInstance, Failure
+from dagster import AssetKey, AssetMaterialization, DagsterInstance, Failure
 from deltalake import write_deltalake
 
 from zorder_pipeline.assets import run
@@ -141,4 +141,24 @@ def test_without_any_layout_the_reason_is_told_and_no_partition_is_tried(
     config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
     with DagsterInstance.ephemeral() as instance:
         assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (unasked,)
+    assert len(tried) == 1
+
+
+def test_of_a_table_that_may_not_be_rewritten_no_partition_is_tried_by_an_older_plan(
+    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each failed, where the chain had declined the table with its reason."""
+    tried: list[object] = []
+
+    def done(*given: Any) -> Any:
+        tried.append(given)
+        return SimpleNamespace(success=True, all_events=[])
+
+    liquid = run.TableOutcome("orders", "declined", ("it uses liquid clustering",))
+    monkeypatch.setattr(run, "_execute", done)
+    monkeypatch.setattr(run, "_outcome", lambda *_: liquid)
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    with DagsterInstance.ephemeral() as instance:
+        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["orders", "bit_allocation"])))
+        assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (liquid,)
     assert len(tried) == 1

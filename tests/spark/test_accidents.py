@@ -252,6 +252,22 @@ def test_a_broken_commit_is_seen_also_where_the_session_sets_a_label(spark: Spar
     assert rollback(spark, path).restored_version == before.version
 
 
+def test_a_comment_that_others_set_between_two_commits_of_ours_is_no_change_of_ours(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """The check that the schema is unchanged failed, and asked for a rollback that is refused then."""
+    path = plain(spark, tmp_path / "t")
+    before = open_table(spark, path)
+    relayout(spark, path, SPEC)
+    spark.sql(f"ALTER TABLE delta.`{path}` ALTER COLUMN k COMMENT 'a key'")
+    relayout(spark, path, SPEC, full=True)
+    after = open_table(spark, path)
+    proof = prove(before, after)
+    assert proof.schemas[0] == proof.schemas[1]
+    assert proof.rows == (1000, 1000)
+    assert before.struct != after.struct
+
+
 @pytest.mark.slow
 def test_older_rows_that_break_a_constraint_are_named_as_that(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")

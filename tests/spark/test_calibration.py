@@ -22,6 +22,17 @@ def table(spark: SparkSession, tmp_path: Path) -> str:
     return path
 
 
+def test_while_all_relayouts_are_stopped_nothing_is_timed(
+    spark: SparkSession, tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Relayouts of no bytes in no seconds were kept as measured costs."""
+    monkeypatch.setenv("ZORDER_STOP", "1")
+    state = str(tmp_path / "state")
+    with pytest.raises(TableError, match="no relayout can be timed: all relayouts are stopped"):
+        pipeline.calibrate(spark, table, state)
+    assert not (tmp_path / "state" / "calibrations").exists()
+
+
 @pytest.mark.slow
 def test_costs_are_measured_on_copies_that_are_gone_afterwards(
     spark: SparkSession, tmp_path: Path, table: str, monkeypatch: pytest.MonkeyPatch

@@ -14,11 +14,13 @@ from tests.spark.test_relayout import content, make, relayout, spec_for, version
 from zorder_pipeline import explain, pipeline
 from zorder_pipeline.model.candidate import COMPACTION
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.pipeline import LearnSettings, layout_by_hand
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.history import undone_by
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.report.facts import gather
 
 
 def compact(spark: SparkSession, path: str, rows: int | None = 1000, **options: object) -> ApplyResult:
@@ -33,6 +35,21 @@ def rows_in_order(spark: SparkSession, path: str) -> list[list[Row]]:
     for row in named.withColumn("place", F.monotonically_increasing_id()).orderBy("place").collect():
         files.setdefault(row["file"], []).append(row)
     return list(files.values())
+
+
+def test_a_report_tells_the_layout_whose_files_were_merged_since(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = make(spark, tmp_path / "t", rows=4000), str(tmp_path / "state")
+    plan = layout_by_hand(spark, path, {"k": 3}, settings=LearnSettings(target_file_rows=300))
+    assert pipeline.apply(spark, path, plan, force=True, state=state).decision == "applied"
+    spark.read.format("delta").load(path).limit(60).repartition(6).write.format("delta").mode("append").save(path)
+    merging = replace(plan, spec=None, action=COMPACTION)
+    assert pipeline.apply(spark, path, merging, force=True, state=state).decision == "applied"
+    facts = gather(spark, open_table(spark, path), QueryLog((), 0, 0), ["t"], state, LearnSettings(), lambda _: None)
+    assert [bool(entry.layout_id) for entry in facts.entries] == [True, False]
+    assert facts.applied is not None
+    assert facts.applied.spec == plan.spec
+    assert facts.before is not None
+    assert facts.before.version == 0
 
 
 VECTORS = {"delta.enableDeletionVectors": "true", "delta.enableRowTracking": "true"}

@@ -98,7 +98,7 @@ def _analysed(
         return None
     try:
         if snapshot.unsupported() is not None:
-            _advised(context, shelf, pipeline.advise(spark, table.table, snapshot, log, table.name))
+            _advised(context, shelf, pipeline.advise(spark, table.table, snapshot, log, table.name), snapshot.version)
             return None
         layouts = pipeline.layouts_in_use(spark, snapshot, shelf.config.state, shelf.saying(context))
         return pipeline.analyse(spark, snapshot, log, [table.name], settings, layouts=layouts)
@@ -117,6 +117,8 @@ def _nothing_asked(context: AssetExecutionContext, shelf: Shelf, log: QueryLog, 
     if queries:
         why += f": {why_nothing(log, queries)}"
     why += "; the table stays as it is"
+    if shelf.table.layout.pinned_bits:
+        why += ", its pinned_bits wait for one"
     if not queries and log.unmatched:
         why += f"; {log.read}: if that is this table, name it so under aliases in tables.yaml"
     _skipped(context, shelf, why, _asked(log, len(queries)))
@@ -132,13 +134,13 @@ def _books_kept(context: AssetExecutionContext, shelf: Shelf, snapshot: "TableSn
         context.log.warning(f"{shelf.table.name}: the books could not be kept: {reason_of(error)}")
 
 
-def _advised(context: AssetExecutionContext, shelf: Shelf, found: "TableTriage") -> None:
+def _advised(context: AssetExecutionContext, shelf: Shelf, found: "TableTriage", version: int) -> None:
     """Of a table that may not be rewritten, such as a liquid one: what to do instead. That is an answer, no failure."""
     reasons = [*([found.problem] if found.problem else ()), *found.advice, *found.statements]
     say = shelf.saying(context)
     for reason in reasons:
         say(f"declined: {reason}")
-    facts: dict[str, Any] = {"decision": "declined", "cause": "unsupported"}
+    facts: dict[str, Any] = {"decision": "declined", "cause": "unsupported", "Delta version": version}
     facts["reasons"] = bullets(reasons)
     key = shelf.key("feature_candidates")
     context.log_event(AssetObservation(key, description=f"declined: {reasons[0]}", metadata=facts))

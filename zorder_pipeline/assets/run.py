@@ -144,8 +144,8 @@ def _run_partitions(
     judged = _execute(definitions, None, chain_keys(tables)[:-1], instance, progress)
     told = _outcome(table, judged.all_events)
     planned = instance.get_latest_materialization_event(AssetKey([table, bit_allocation.__name__])) is not None
-    if not judged.success or (told.decision != "failed" and not planned):  # then the chain has said why there is none
-        return told
+    if not judged.success or told.decision == "declined" or (told.decision != "failed" and not planned):
+        return told  # the chain has said why nothing may be rewritten, or why there is no plan
     for key in present:
         name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
         instance.add_dynamic_partitions(str(partitions_of(table).name), [name])  # a sensor may have taken it away

@@ -114,7 +114,8 @@ class LayoutConfig(Model):
     smaller_files: bool = True
     """Whether files may become smaller than they are where that pays, down to 8 MiB; a size given overrides it."""
     pinned_bits: dict[str, Annotated[int, Field(ge=1, le=16)]] = Field(default_factory=dict)
-    """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate."""
+    """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate, once the
+    log has a usable query of the table."""
     keep: bool = False
     """true stays with the layout that the table has: new data is laid out by it, another layout is never taken."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None

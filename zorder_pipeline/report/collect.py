@@ -226,7 +226,8 @@ def _layout(facts: Facts, redact_key: str | None) -> list[Section]:
 
 def _effect(facts: Facts, now: npt.NDArray[np.float64], before: npt.NDArray[np.float64] | None) -> list[Section]:
     """The last relayout, and the share of the rows that each query reads now and read before it."""
-    if facts.before is None or facts.applied is None or facts.applied.spec is None:
+    entry = facts.laid_out
+    if entry is None or facts.before is None or facts.applied is None or facts.applied.spec is None:
         return []
     parts: list[Picture | Table] = []
     snapshots = {"before": facts.before, "now": facts.now}
@@ -237,7 +238,6 @@ def _effect(facts: Facts, now: npt.NDArray[np.float64], before: npt.NDArray[np.f
     if before is not None and len(before):
         drawn = pictures.rows_per_query(before, now, labels=("before", "now"))
         parts.append(Picture(drawn, "Rows that each query reads, by the files' own statistics."))
-    entry = facts.entries[-1]
     size = f"{counted(entry.rows, 'row')} in {entry.bytes_rewritten / 1e6:,.1f} MB"
     sentence = f"The last relayout made version {entry.version} on {_day(entry.committed_at)}: it rewrote {size}."
     return [Section("Before and after the last relayout", [sentence], parts)] if parts else []

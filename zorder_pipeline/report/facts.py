@@ -33,7 +33,7 @@ class Facts:
     """A table, its queries, its relayouts, and what a search finds now.
 
     Attributes:
-        now, before: the table, and as it was before its last relayout, where its log still has that.
+        now, before: the table, and as it was before its last relayout by a layout, where its log still has that.
         applied: the plan that it lies by, with the entry of the relayout.
         entries: all its relayouts, oldest first.
         books: what they promised, cost and saved.
@@ -51,6 +51,11 @@ class Facts:
     learned: Learned | None
     books: pipeline.Savings | None = None
     why_not: str = ""
+
+    @property
+    def laid_out(self) -> Entry | None:
+        """The newest relayout by a layout; what came after it merged files, which leaves the order as it is."""
+        return next((entry for entry in reversed(self.entries) if entry.layout_id), None)
 
     def read_now(self) -> npt.NDArray[np.float64]:
         """Share of the rows that each query reads, shape (queries,)."""
@@ -83,18 +88,16 @@ def gather(
     boxes = boxes_of(queries, snapshot.schema)
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
-    applied = ledger.latest(snapshot.table_id) if ledger is not None else None
-    if applied is not None and applied.spec is not None and applied.spec.layout_id not in set(snapshot.files().layout):
-        applied = None  # taken back since, or rewritten by others
-    applied = applied.as_called(snapshot.asked_schema) if applied is not None else None
-    before = None
-    if entries:
+    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
+    found = Facts(snapshot, None, queries, boxes, None, entries, None, None, None, books)
+    if ledger is not None and (last := found.laid_out) is not None:
+        there = last.layout_id in set(snapshot.files().layout)  # else it was taken back since, or rewritten by others
+        applied = ledger.latest(snapshot.table_id, last.layout_id) if there else None
+        found = replace(found, applied=applied.as_called(snapshot.asked_schema) if applied is not None else None)
         try:
-            before = open_table(spark, snapshot.location, entries[-1].replaced_version)
+            found = replace(found, before=open_table(spark, snapshot.location, last.replaced_version))
         except TableError:
             say("the version before the last relayout is no longer in the table's log")
-    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
-    found = Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
     try:
         analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
         say(f"searching, {counted(settings.trials, 'trial')}")

@@ -82,7 +82,7 @@ def calibrate(
         The model as it stands now, and what was timed.
 
     Raises:
-        TableError: the table is empty, or has no column that could be part of a layout.
+        TableError: the table is empty, or has no column that could be part of a layout, or all relayouts are stopped.
         UnsupportedTableError: the table has a feature under which it may not be rewritten.
     """
     say = progress or silent
@@ -172,6 +172,8 @@ def _relayout(spark: SparkSession, path: str, plan: Plan, rows: int, table_id: s
     snapshot = open_table(spark, path)
     own = replace(plan, table=snapshot.location, table_id=snapshot.table_id, target_file_rows=rows)
     done = apply(spark, path, own, force=True, full=True)
+    if done.decision != "applied":  # copies obey the kill switch, too
+        raise TableError(f"no relayout can be timed: {done.reasons[0]}")
     work, cores = relayout_work(snapshot, own, done), spark.sparkContext.defaultParallelism
     return Timing(table_id, "relayout", work.bytes, work.files, done.seconds, cores, work.features, work.additional)
 

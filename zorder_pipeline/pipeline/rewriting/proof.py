@@ -26,7 +26,7 @@ class Proof:
 
     Attributes:
         rows: rows before and after.
-        schemas: Spark schemas as JSON.
+        schemas: Spark schemas as JSON, of the versions before the commits and of those after them.
         properties: table properties as JSON; equal when others committed meanwhile, who may have changed them.
         contents: what was compared of the content, as text.
         compared: how: ``hash of every row``, ``nulls per column``, ``rows only``, or `NOTHING`, which proves nothing.
@@ -64,14 +64,13 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
     ours = sorted(int(row["version"]) for row in between if is_ours(row))
     alone = len(ours) == len(between) and after.version == max(ours, default=after.version)
     runs = [(before.version, ours[-1])] if alone and ours else [(version - 1, version) for version in ours]
-    first = at(runs[0][0]) if runs else at(before.version)
-    last = at(runs[-1][1]) if runs else first
-    rows = first.count()
-    gained = sum(at(new).count() - at(old).count() for old, new in runs)
+    pairs = [(at(old), at(new)) for old, new in runs]
+    rows = (pairs[0][0] if pairs else at(before.version)).count()
+    gained = sum(new.count() - old.count() for old, new in pairs)
     if not runs:
         contents, compared = ("", "not known"), NOTHING
     elif hashed:
-        sums = [(content_hash(at(old)), content_hash(at(new))) for old, new in runs]
+        sums = [(content_hash(old), content_hash(new)) for old, new in pairs]
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
         compared = "hash of every row"
     elif alone:
@@ -80,7 +79,7 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
         contents, compared = ("", ""), "rows only"
     return Proof(
         rows=(rows, rows + gained),
-        schemas=(first.schema.json(), last.schema.json()),
+        schemas=(str([old.schema.json() for old, _ in pairs]), str([new.schema.json() for _, new in pairs])),
         properties=(_sorted(before.properties), _sorted(after.properties)) if alone else ("", ""),
         contents=contents,
         compared=compared,
