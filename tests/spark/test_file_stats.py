@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
 from tests.spark.gathering import asked_of, gathered
+from zorder_pipeline import pipeline
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading import file_stats
 from zorder_pipeline.reading.file_stats import FileStats
@@ -109,14 +113,14 @@ def test_what_another_gathers_while_statistics_are_written_stays(
     path, state = _with_a_file_gone(spark, tmp_path)
     write, others = FileStats._write, list[str]()
 
-    def late(self: FileStats, table_id: str, rows: pa.Table, gone: list[str]) -> None:
+    def late(self: FileStats, *args: Any) -> None:
         monkeypatch.setattr(FileStats, "_write", write)
         spark.range(2).selectExpr("id", "'Joe' c").coalesce(1).write.format("delta").mode("append").save(path)
         snapshot = open_table(spark, path)
         others.extend(set(snapshot.files().path.tolist()) - before)
         features = asked_of(snapshot, "c LIKE '%Jane%'")
         gather_statistics(spark, snapshot, features, state, paths=others)
-        write(self, table_id, rows, gone)
+        write(self, *args)
 
     before = set(open_table(spark, path).files().path.tolist())
     monkeypatch.setattr(FileStats, "_write", late)
@@ -134,9 +138,9 @@ def test_what_another_wrote_first_is_not_written_twice(
     path, state = _with_a_file_gone(spark, tmp_path)
     write, tries = FileStats._write, list[int]()
 
-    def crossed(self: FileStats, table_id: str, rows: pa.Table, gone: list[str]) -> None:
+    def crossed(self: FileStats, table_id: str, rows: pa.Table, *others: Any) -> None:
         tries.append(len(rows))
-        write(self, table_id, rows, gone)
+        write(self, table_id, rows, *others)
         file_stats._loaded.clear()
         if len(tries) == 1:  # that was another process, which was faster
             raise type("ConcurrentAppendException", (Exception,), {})
@@ -146,3 +150,29 @@ def test_what_another_wrote_first_is_not_written_twice(
     stored = spark.read.format("delta").load(f"{state}/file_stats")
     assert (len(tries), tries[0] > 0) == (1, True)
     assert stored.count() == stored.dropDuplicates(["path", "feature", "kind", "sql", "session"]).count()
+
+
+def test_values_are_looked_for_once_they_are_asked_for(spark: SparkSession, tmp_path: Path) -> None:
+    """Of a column whose bounds alone were known already no values were looked for: those files were never skipped."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    rows = spark.range(0, 40_000, 1, 4).selectExpr("concat('v', id % 90) AS few", "concat('v', id) AS many", "id AS k")
+    rows.write.format("delta").save(path)
+    few, many = (Feature(name, "column", "string", f"`{name}`", (name,)) for name in ("few", "many"))
+    bounds = Feature("k + 1", "expression", "bigint", "k + 1", ("k",))
+    wanted = [few, many, bounds]
+    assert pipeline.update_statistics(spark, path, state, features=wanted).rows_added == 12
+    wanted = [replace(few, equality=True), replace(many, equality=True), bounds]
+    again = pipeline.update_statistics(spark, path, state, features=wanted)
+    assert (again.files, again.rows_added) == (4, 8)
+    assert pipeline.update_statistics(spark, path, state, features=wanted).files == 0, "also where they are too many"
+    assert pipeline.update_statistics(spark, path, state, features=[few]).files == 0
+    table_id = open_table(spark, path).table_id
+    held = FileStats(spark, state).load(table_id, fresh=True).rows
+    stored = FileStats(spark, state)._read(table_id).rows
+    for known in (held, stored):
+        told = {name: known.filter(pc.equal(known["feature"], name))["places"] for name in ("few", "many", "k + 1")}
+        assert {name: (len(each), each.null_count) for name, each in told.items()} == {
+            "few": (4, 0),
+            "many": (4, 4),
+            "k + 1": (4, 4),
+        }

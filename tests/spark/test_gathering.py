@@ -8,8 +8,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading import gather as gathering
-from zorder_pipeline.reading.file_numbers import numbers
-from zorder_pipeline.reading.file_stats import same_files
+from zorder_pipeline.reading.file_numbers import numbers, same_files
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

@@ -22,7 +22,8 @@ from zorder_pipeline.pipeline.reading.known_files import known_files
 from zorder_pipeline.pipeline.reading.scanning import understood
 from zorder_pipeline.pipeline.reading.statistics import gather_statistics, statistics_features
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
-from zorder_pipeline.reading.file_stats import FileStats, same_files
+from zorder_pipeline.reading.file_numbers import same_files
+from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import datetime as dt
 import json
 import logging
+import operator
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import reduce
 from typing import TYPE_CHECKING, Any
-from urllib.parse import quote, unquote
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.java import has_jvm, scala_object
 from zorder_pipeline.model.file_stats import Feature
-from zorder_pipeline.model.places import is_uri
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
@@ -31,13 +31,14 @@ from .gather import STATS
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileStats", "Gathered", "same_files"]
+__all__ = ["FileStats", "Gathered", "sought"]
 
 _log = logging.getLogger(__name__)
 SCHEMA_VERSION = 2
 FRESH = 300.0
 """Seconds after which the state is asked whether there is more; statistics of a file never change."""
 KEY = ("path", "vector", "session", "feature", "kind", "sql")
+"""What a row tells of: there is one, but for a while where other runs gather the same."""
 STORED = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
@@ -84,7 +85,8 @@ class Gathered:
     def features(self) -> tuple[Feature, ...]:
         """What there are statistics of."""
         told = ["feature", "kind", "type", "sql", "columns"]
-        seen = self.rows.group_by(told).aggregate([("places", "count")]).to_pylist()
+        rows = self.rows.select(told).append_column("sought", sought(self.rows))
+        seen = rows.group_by(told).aggregate([("sought", "max")]).to_pylist()
         return tuple(
             Feature(
                 row["feature"],
@@ -92,7 +94,7 @@ class Gathered:
                 row["type"],
                 row["sql"] or "",
                 tuple(json.loads(row["columns"])),
-                row["places_count"] > 0,
+                row["sought_max"],
             )
             for row in seen
             if row["sql"] or row["kind"] == "column"
@@ -174,13 +176,16 @@ class FileStats:
             known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
             added = _rows(stats, version, session, vectors)
             same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
-            seen = set(zip(*(same[name].to_pylist() for name in KEY), strict=True))
-            new = [key not in seen for key in zip(*(added[name].to_pylist() for name in KEY), strict=True)]
+            seen = dict(zip(_keys(same), sought(same).to_pylist(), strict=True))
+            more = zip(_keys(added), sought(added).to_pylist(), strict=True)
+            new = [key not in seen or (values and not seen[key]) for key, values in more]
             added = added.filter(pa.array(new, pa.bool_()))
+            replaced = {key for key in _keys(added) if key in seen}
             kept = known.of(list(vectors)).rows
+            kept = kept.filter(pa.array([key not in replaced for key in _keys(kept)], pa.bool_()))
             gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
             if len(added) or gone:
-                self._write(table_id, added, gone)
+                self._write(table_id, added, gone, replaced)
                 self._wrote(table_id, pa.concat_tables([kept, added]))
             return len(added), len(gone)
 
@@ -218,8 +223,8 @@ class FileStats:
         log = scala_object(self.spark, "org.apache.spark.sql.delta.DeltaLog")
         return log.forTableWithSnapshot(self.spark._jsparkSession, self.path)._2()
 
-    def _write(self, table_id: str, rows: pa.Table, gone: Sequence[str]) -> None:
-        """Append rows of a table, or, where files are gone, write them and all that there are of others anew.
+    def _write(self, table_id: str, rows: pa.Table, gone: Sequence[str], replaced: Set[tuple[str, ...]]) -> None:
+        """Append rows of a table, or, where files are gone or rows replaced, write them and all others anew.
 
         These are read in the transaction that writes them, or what another purged meanwhile would come back, and are
         told by the files that are gone, or what another gathered meanwhile would get lost.
@@ -227,17 +232,22 @@ class FileStats:
         from pyspark.sql import functions as F
 
         frame, mine = self.spark.createDataFrame(rows).withColumn("table_id", F.lit(table_id)), F.col("table_id")
-        if gone:
-            files = self.spark.createDataFrame(pa.table({"path": pa.array(gone, pa.string())}))
-            stored = self.spark.read.format("delta").load(self.path).where(mine == table_id)
-            kept = stored.join(F.broadcast(files), "path", "left_anti")
+        if anew := bool(gone or replaced):
+            kept = self.spark.read.format("delta").load(self.path).where(mine == table_id)
+            for keys, names in (([(path,) for path in gone], KEY[:1]), (list(replaced), KEY)):
+                if not keys:
+                    continue
+                told = pa.table([pa.array(values, pa.string()) for values in zip(*keys, strict=True)], names)
+                left_out = F.broadcast(self.spark.createDataFrame(told).alias("left_out"))
+                same = reduce(operator.and_, (kept[name].eqNullSafe(F.col(f"left_out.{name}")) for name in names))
+                kept = kept.join(left_out, same, "left_anti")
             frame = kept.unionByName(frame, allowMissingColumns=True)
         writer = frame.coalesce(1).write.format("delta").partitionBy("stats_date", "table_id")
         if not self._exists():  # its own files are found by their partitions
             writer = writer.option("delta.dataSkippingNumIndexedCols", "0")
-        if gone:
+        if anew:
             writer = writer.option("replaceWhere", f"table_id = {value_sql(table_id, ValueType('string'))}")
-        writer.mode("overwrite" if gone else "append").option("mergeSchema", "true").save(self.path)
+        writer.mode("overwrite" if anew else "append").option("mergeSchema", "true").save(self.path)
 
     def _wrote(self, table_id: str, rows: pa.Table) -> None:
         """Hold what is there after a write of ours, unless others may have written meanwhile."""
@@ -254,8 +264,10 @@ class FileStats:
         if not self._exists():
             return Gathered(STORED.empty_table())
         frame: DataFrame = self.spark.read.format("delta").load(self.path).where(F.col("table_id") == table_id)
-        if "sql" not in frame.columns:  # of schema 1, whose expressions and predicates do not count any more
-            frame = frame.withColumn("sql", F.lit(None).cast("string"))
+        # of schema 1 without "sql", whose expressions and predicates do not count any more
+        for name, kind in (("sql", "string"), ("sought", "boolean")):
+            if name not in frame.columns:
+                frame = frame.withColumn(name, F.lit(None).cast(kind))
         rows = frame.select(*STORED.names).toArrow().cast(STORED)
         if (newest := pc.max(rows["schema_version"]).as_py() or 0) > SCHEMA_VERSION:
             raise newer_version(self.path, newest, SCHEMA_VERSION)
@@ -267,6 +279,15 @@ class FileStats:
                 *(counted(left, "row"), self.path),
             )
         return Gathered(kept)
+
+
+def _keys(rows: pa.Table) -> list[tuple[str, ...]]:
+    return list(zip(*(rows[name].to_pylist() for name in KEY), strict=True))
+
+
+def sought(rows: pa.Table) -> pa.ChunkedArray:
+    """Of which rows the file's values were looked for; where there are none these were too many."""
+    return pc.fill_null(pc.or_kleene(rows["sought"], rows["places"].is_valid()), False)
 
 
 def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:
@@ -281,24 +302,3 @@ def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str
         "version": pa.repeat(pa.scalar(version, pa.int64()), count),
     }
     return pa.table([given[name] for name in STORED.names], STORED)
-
-
-def same_files(uris: Sequence[str], location: str, paths: Sequence[str]) -> list[str | None]:
-    """The AddFile path of each file that Spark names by its URI; None where that is not told for sure.
-
-    Args:
-        location: URI of the table's folder, as Hadoop writes it: nothing in it is URL-encoded.
-        paths: as in AddFile actions: URL-encoded, relative to the folder or absolute.
-    """
-    found: dict[str, str | None] = {}
-    folder = quote(location.rstrip("/"), safe=":/")
-    for path in paths:
-        whole = path if is_uri(path) else f"{folder}/{path}"
-        place = _plain(whole)
-        found[place] = None if place in found else path
-    return [found.get(_plain(uri)) for uri in uris]
-
-
-def _plain(uri: str) -> str:
-    scheme, colon, rest = unquote(uri).partition(":")
-    return f"{scheme}:/{rest.lstrip('/')}" if colon else uri

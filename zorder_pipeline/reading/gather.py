@@ -60,11 +60,12 @@ STATS = pa.schema(
         ("low_text", pa.string()),
         ("high_text", pa.string()),
         ("places", pa.binary()),
+        ("sought", pa.bool_()),
     ]
 )
 """A row per file and feature, with the SQL that was evaluated; bounds stand in the column that their type's canonical
-values fit, ``columns`` says where the files keep what the feature looks at, and ``nulls`` is -1 where there are some
-and nobody counted them."""
+values fit, ``columns`` says where the files keep what the feature looks at, ``nulls`` is -1 where there are some and
+nobody counted them, and ``sought`` says whether ``places`` were to be kept, which are null where they are too many."""
 
 
 def evaluable(rows: DataFrame, features: Sequence[Feature]) -> tuple[Feature, ...]:
@@ -270,7 +271,8 @@ def _stats(
         "sql": feature.sql,
         "columns": columns,
     }
-    given: dict[str, Any] = {"file": wide["file"], "rows": wide["rows"], **own}
+    sought = pa.repeat(pa.scalar(feature.equality, pa.bool_()), wide.num_rows)
+    given: dict[str, Any] = {"file": wide["file"], "rows": wide["rows"], "sought": sought, **own}
     given |= {name: pa.repeat(pa.scalar(text, pa.string()), wide.num_rows) for name, text in texts.items()}
     given |= {f"{side}_{slot}": values for side, values in bounds.items()}
     items = [given.get(item.name, pa.nulls(wide.num_rows, item.type)) for item in STATS]

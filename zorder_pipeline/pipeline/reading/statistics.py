@@ -29,8 +29,8 @@ from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
-from zorder_pipeline.reading.file_numbers import numbers
-from zorder_pipeline.reading.file_stats import FileStats, Gathered, same_files
+from zorder_pipeline.reading.file_numbers import numbers, same_files
+from zorder_pipeline.reading.file_stats import FileStats, Gathered, sought
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
@@ -265,10 +265,11 @@ def keep_statistics(
 
 def _complete(known: pa.Table, features: Sequence[Feature], session: str) -> set[tuple[str, str]]:
     """Files, by path and deletion vector, of which statistics of every feature are known in this session."""
-    wanted = {(feature.name, feature.kind, feature.sql if feature.kind != "column" else None) for feature in features}
-    have: dict[tuple[str, str], set[tuple[str, str, str | None]]] = {}
+    wanted = {(f.name, f.kind, f.sql if f.kind != "column" else None, f.equality) for f in features}
+    have: dict[tuple[str, str], set[tuple[str, str, str | None, bool]]] = {}
     columns = (known[name].to_pylist() for name in ("path", "vector", "session", "feature", "kind", "sql"))
-    for path, vector, told, name, kind, text in zip(*columns, strict=True):
+    for path, vector, told, name, kind, text, values in zip(*columns, sought(known).to_pylist(), strict=True):
         if told in ("", session):
-            have.setdefault((path, vector), set()).add((name, kind, text if kind != "column" else None))
+            which = (name, kind, text if kind != "column" else None)
+            have.setdefault((path, vector), set()).update({(*which, False), (*which, values)})
     return {key for key, found in have.items() if wanted <= found}
