@@ -28,8 +28,17 @@ HEAD = 160
 """The event's name stands at the beginning of its line."""
 ZONE = "spark.sql.session.timeZone"
 MAX_OPEN = 10_000
-UPKEEP = re.compile(r"Optimizing \d+ files|Delta: (Rewriting|Writing)|zorder(:| )|VACUUM|Compute snapshot")
-"""Descriptions of jobs that rearrange a table, which nobody asked for as a query."""
+UPKEEP = re.compile(
+    r"""(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?i:VACUUM)\b   # a statement, as Thrift servers hand it on
+    |(?:[\w.+-]*:?/.*<br/>)?Optimizing\ \d+\ files              # behind the table's folder
+    |Delta:\ (?:.*:\ )?(?:Rewriting|Writing)\ [^:]*\Z           # behind what the command was described as
+    |(?:Delta:\ (?:.*:\ )?)?Compute\ snapshot\ for\ version:\ \d+\Z
+    |zorder[:\ ]""",
+    re.VERBOSE | re.DOTALL,
+)
+"""Whole descriptions of jobs that rearrange a table, which nobody asked for as a query. Of a query it is the statement
+itself, which may hold any of these words.
+"""
 
 
 @dataclass(frozen=True)
@@ -165,7 +174,7 @@ class _Reader:
         plan = start.get("sparkPlanInfo")
         scans: list[PlanScan] = []
         description = str(start.get("description") or "")
-        upkeep = UPKEEP.search(description) is not None
+        upkeep = UPKEEP.match(description) is not None
         for each in [] if upkeep else [*([plan] if isinstance(plan, Mapping) else []), *item.plans]:
             known = {scan.names for scan in scans}
             try:

@@ -12,7 +12,7 @@ import pytest
 
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.events.spark_events import Execution
+from zorder_pipeline.query_log.events.spark_events import Execution, executions
 from zorder_pipeline.query_log.intake.files import list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.reader import lines_of
@@ -41,6 +41,16 @@ DIFFERENT = {
 def _executions(path: Path) -> list[Execution]:
     lines = [line for log in list_logs(str(path), "spark-events") for line in lines_of(log)]
     return [line.execution for line in lines if line.execution is not None and line.execution.scans]
+
+
+def _log(scan: dict[str, Any], description: str = "x") -> list[bytes]:
+    """An event log of one execution, which is one scan."""
+    plan = {"nodeName": "Scan parquet ", "simpleString": "FileScan", "children": [], "metadata": scan, "metrics": []}
+    name = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
+    start = {"Event": f"{name}Start", "description": description, "time": 1_705_312_800_000, "sparkPlanInfo": plan}
+    start |= {"executionId": 1, "details": "", "physicalPlanDescription": "", "modifiedConfigs": {}}
+    end = {"Event": f"{name}End", "executionId": 1, "time": 1_705_312_801_000}
+    return [json.dumps(event).encode() + b"\n" for event in (start, end)]
 
 
 def _planned(executions: list[Execution], statement: dict[str, Any], table: str) -> set[str]:
@@ -207,36 +217,43 @@ def test_reads_of_other_files_and_of_files_that_a_command_chose_count_for_none(
     location: str, kind: str, filters: str, ignored: str | None, tmp_path: Path
 ) -> None:
     scan = {
-        "nodeName": f"Scan {kind.lower()} ",
-        "simpleString": "FileScan",
-        "children": [],
-        "metadata": {
-            "Location": location,
-            "Format": kind,
-            "ReadSchema": "struct<id:int>",
-            "DataFilters": filters,
-            "PushedFilters": "[]",
-            "PartitionFilters": "[]",
-        },
-        "metrics": [],
+        "Location": location,
+        "Format": kind,
+        "ReadSchema": "struct<id:int>",
+        "DataFilters": filters,
+        "PushedFilters": "[]",
+        "PartitionFilters": "[]",
     }
-    events = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution"
-    start = {
-        "Event": f"{events}Start",
-        "executionId": 1,
-        "description": "x",
-        "details": "",
-        "physicalPlanDescription": "",
-        "time": 1_705_312_800_000,
-        "sparkPlanInfo": scan,
-        "modifiedConfigs": {},
-    }
-    end = {
-        "Event": f"{events}End",
-        "executionId": 1,
-        "time": 1_705_312_801_000,
-    }
-    (tmp_path / "app-1").write_text("".join(json.dumps(event) + "\n" for event in (start, end)))
+    (tmp_path / "app-1").write_bytes(b"".join(_log(scan)))
     found = ingest([str(tmp_path / "app-1")], log_format="spark-events", aliases={"events": "e"}, schemas={"e": EVENTS})
     assert found.used == (ignored is None)
     assert found.ignored == ({} if ignored is None else {ignored: 1})
+
+
+@pytest.mark.parametrize(
+    ("description", "kind"),
+    [
+        ("SELECT id FROM t WHERE kind = 'VACUUM'", None),
+        ("SELECT id FROM t -- before zorder by kind", None),
+        ("SELECT * FROM t /* Optimizing 3 files */ WHERE text = 'Delta: Writing x'", None),
+        ("SELECT 'Compute snapshot for version: 3' FROM vacuum_runs", None),
+        ("Delta: SELECT 'Delta: x: Writing y' FROM t: Finding files to rewrite for UPDATE operation", None),
+        ("vacuumed(t)", None),
+        ("/lake/t<br/>Optimizing 3 files", "maintenance"),
+        ("file:/lake/my t<br/>Optimizing 3 files in partition (d=2024-01-01)", "maintenance"),
+        ("Delta: Rewriting 3 files for DELETE operation", "maintenance"),
+        ("Delta: DELETE FROM t WHERE a = ': x': Rewriting 3 files for DELETE operation", "maintenance"),
+        ("Delta: Writing merged data", "maintenance"),
+        ("Delta: Compute snapshot for version: 3", "maintenance"),
+        ("Delta: SELECT id\nFROM t: Compute snapshot for version: 3", "maintenance"),
+        ("VACUUM t RETAIN 200 HOURS", "maintenance"),
+        ("-- nightly\n/* all */ vacuum t", "maintenance"),
+        ("zorder: sales", "maintenance"),
+    ],
+)
+def test_a_statement_that_holds_a_word_of_upkeep_is_none(description: str, kind: str | None) -> None:
+    scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "Format": "Parquet"}
+    scan |= {"ReadSchema": "struct<id:int>", "DataFilters": "[(id#1 = 5)]", "PartitionFilters": "[]"}
+    (found,) = executions(_log(scan, description))
+    assert [each.predicate.to_sql() for each in found.scans] == ([] if kind else ["id = 5"])
+    assert found.kind == (kind or "no_scan")
