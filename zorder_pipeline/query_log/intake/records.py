@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -55,6 +55,7 @@ BROKEN_OFF = {
 NOTHING = {"", "null", "none", "nan", "\\n", "-", "0", "{}", "[]"}
 """How an export writes that there is nothing."""
 NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
+_COUNTED = re.compile(r"-?\d{1,25}(\.\d+)?(e[+-]?\d{1,3})?", re.IGNORECASE)
 _WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
 """With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
 _REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z0-9_/+-]+)")
@@ -208,13 +209,14 @@ def _written(text: str) -> datetime | None:
 
 
 def _microseconds(value: Any) -> int | None:
-    """A moment as microseconds since 1970 UTC: ISO text, or seconds, milliseconds, micro- or nanoseconds by size."""
+    """A moment as microseconds since 1970 UTC: a day's or ISO text, or seconds to nanoseconds as a number, by size."""
     if isinstance(value, str):
         text = value.strip()
-        if re.fullmatch(r"-?\d{1,25}(\.\d+)?", text):
-            value = float(text)
-        else:
-            value = _written(text)
+        value = float(text) if _COUNTED.fullmatch(text) else _written(text)
+    elif isinstance(value, date) and not isinstance(value, datetime):
+        value = datetime.combine(value, time())
+    elif isinstance(value, Decimal) and value.is_finite():
+        value = float(value)
     if isinstance(value, datetime):
         moment = value if value.tzinfo else value.replace(tzinfo=UTC)
         try:

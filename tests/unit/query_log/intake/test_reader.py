@@ -12,6 +12,7 @@ import re
 import struct
 import time
 from collections.abc import Callable
+from datetime import date
 from decimal import Decimal
 from pathlib import Path
 from types import SimpleNamespace
@@ -235,6 +236,31 @@ def test_a_time_at_which_no_query_can_have_run_is_an_unknown_one(tmp_path: Path,
     assert file["query_timestamp"] == 1_705_312_800_000_000
     counts = json.loads(file["counts"])
     assert (counts["lines"], counts["used"], counts["ignored"], counts["quarantined"]) == (4, 3, {"insert": 1}, {})
+
+
+@pytest.mark.parametrize(
+    ("moments", "expected"),
+    [
+        (pa.array([Decimal(1_705_312_800)], pa.decimal128(38, 0)), 1_705_312_800_000_000),
+        (pa.array([Decimal(1_705_312_800_000)], pa.decimal128(38, 0)), 1_705_312_800_000_000),
+        (pa.array([Decimal("1705312800.25")], pa.decimal128(20, 6)), 1_705_312_800_250_000),
+        (pa.array([date(2024, 1, 15)]), 1_705_276_800_000_000),
+        (pa.array(["2024-01-15"]), 1_705_276_800_000_000),
+        (pa.array(["1.7053128E12"]), 1_705_312_800_000_000),
+        (pa.array(["1.7053128e+09"]), 1_705_312_800_000_000),
+        (pa.array(["1e999"]), None),
+    ],
+)
+def test_times_as_numbers_and_days_of_any_type(tmp_path: Path, moments: pa.Array, expected: int | None) -> None:
+    rows = pa.table({"statement": pa.array(["SELECT a FROM t WHERE a = 1"]), "ts": moments})
+    pq.write_table(rows, tmp_path / "log.parquet")
+    assert ingest([str(tmp_path / "log.parquet")]).queries[0].timestamp == expected
+    assert line_of("log", 1, {"sql": "SELECT 1", "ts": str(moments[0])}).timestamp == expected
+
+
+@pytest.mark.parametrize("moment", ["NaN", "sNaN", "Infinity", "-Infinity", "1e400"])
+def test_a_decimal_that_is_no_number_is_no_time(moment: str) -> None:
+    assert line_of("log", 1, {"sql": "SELECT 1", "ts": Decimal(moment)}).timestamp is None
 
 
 def test_the_clock_of_another_machine_may_be_ahead_by_hours(tmp_path: Path) -> None:
