@@ -16,6 +16,7 @@ from zorder_pipeline.model.places import without_root
 from zorder_pipeline.model.schema import Column, TableSchema
 
 from .bounded import TooAmbiguousError, one_in
+from .called import with_called_tables
 from .views import View, ViewName, inlined, is_unknown, name_of, parts_of
 
 __all__ = ["OTHER_FORMATS", "SESSION_CATALOG", "Catalog", "generation_of"]
@@ -145,7 +146,7 @@ class Catalog:
 
     def _parsed(self, name: str, text: str) -> exp.Expr:
         try:
-            return one_in(text, self.dialect)
+            return with_called_tables(one_in(text, self.dialect), self.dialect)
         except (sqlglot.errors.SqlglotError, TooAmbiguousError) as error:
             raise LogError(f"view {name} is no query that can be read: {str(error).splitlines()[0]}") from error
 

@@ -11,6 +11,7 @@ from sqlglot import exp
 from zorder_pipeline.model.schema import TableSchema
 
 from .bounded import TooAmbiguousError
+from .called import with_called_tables
 from .catalog import Catalog
 from .changing import read_by_a_change
 from .dialects import tokens_of
@@ -138,7 +139,7 @@ def trees_of(statement: str, dialect: str, parameters: Parameters | None = None)
         return Unusable("too_deeply_nested", ignored=False)
     try:
         with deeply():
-            return parsed(statement, dialect, parameters)
+            return [with_called_tables(tree, dialect) for tree in parsed(statement, dialect, parameters)]
     except sqlglot.errors.TokenError:
         return Unusable("tokenize_error", ignored=False)
     except sqlglot.errors.ParseError:

@@ -408,3 +408,48 @@ def test_a_long_in_list_is_used_as_far_as_it_is_reasonable() -> None:
     found = parse_statement(statement, aliases=ALIASES, schemas=SCHEMAS)
     assert not isinstance(found, Unusable)
     assert found[0].predicate.to_sql() == "b = 1 AND <in over a>"
+
+
+@pytest.mark.parametrize(
+    ("dialect", "statement", "expected"),
+    [
+        ("duckdb", "SELECT a FROM delta_scan('/lake/t') WHERE delta_scan.a = 1", {"t": "a = 1"}),
+        ("duckdb", "SELECT a FROM delta_scan('file:///lake/t/') AS o WHERE o.a = 1", {"t": "a = 1"}),
+        ("duckdb", "SELECT * FROM DELTA_SCAN('/lake/t') x, delta_scan('s3://b/u') y WHERE x.a = 1 AND y.x = 2",
+         {"t": "a = 1", "u": "x = 2"}),
+        ("duckdb", "SELECT 1 FROM delta_scan('/lake/t') JOIN delta_scan('/lake/u') USING (a) WHERE b = 1",
+         {"t": "b = 1", "u": "TRUE"}),
+        ("duckdb", "WITH t AS (SELECT 1 AS a) SELECT * FROM delta_scan('t') WHERE a = 1", {"t": "a = 1"}),
+        ("duckdb", "SELECT * FROM delta_scan('/lake/t' || a) WHERE a = 1", "no_table"),
+        ("duckdb", "SELECT * FROM delta_scan('/lake/t', pushdown = 1) WHERE a = 1", "no_table"),
+        ("duckdb", "SELECT * FROM delta_scan('/lake/other') WHERE a = 1", "other_table"),
+        ("databricks", "SELECT * FROM IDENTIFIER('prod.t') x WHERE x.a = 1", {"t": "a = 1"}),
+        ("spark", "SELECT * FROM identifier('`t`') WHERE t.a = 1", {"t": "a = 1"}),
+        ("spark", "SELECT * FROM IDENTIFIER(:name) WHERE a = 1", {"t": "a = 1"}),
+        ("spark", "SELECT * FROM IDENTIFIER('recent') WHERE a = 1", {"t": "b = 9 AND a = 1"}),
+        ("spark", "SELECT * FROM called WHERE a = 1", {"t": "b = 8 AND a = 1"}),
+        ("spark", "CREATE TEMP VIEW v AS SELECT * FROM IDENTIFIER('t'); SELECT * FROM v WHERE a = 1",
+         {"t": "a = 1"}),
+        ("spark", "DELETE FROM IDENTIFIER('prod.t') WHERE a = 1", {"t": "a = 1"}),
+        ("spark", "SELECT * FROM IDENTIFIER(concat('t', '')) WHERE a = 1", "no_table"),
+        ("spark", "SELECT * FROM IDENTIFIER('t WHERE a = 2') WHERE a = 1", "no_table"),
+        ("spark", "SELECT * FROM IDENTIFIER('') WHERE a = 1", "no_table"),
+        ("snowflake", "SELECT * FROM IDENTIFIER('prod.t') WHERE a = 1", {"t": "a = 1"}),
+        ("snowflake", "SELECT * FROM TABLE('prod.t') AS x SAMPLE (10) WHERE x.a = 1", {"t": "TRUE"}),
+        ("snowflake", "SELECT * FROM TABLE('\"prod\".t') x JOIN u ON x.b = u.id WHERE x.a = 1",
+         {"t": "a = 1", "u": "TRUE"}),
+        ("snowflake", "SELECT * FROM TABLE(f('t')) WHERE a = 1", "no_table"),
+    ],
+)  # fmt: skip
+def test_tables_that_are_named_by_a_call(dialect: str, statement: str, expected: dict[str, str] | str) -> None:
+    views = {"recent": "SELECT * FROM t WHERE b = 9", "called": "SELECT * FROM IDENTIFIER('t') WHERE b = 8"}
+    found = parse_statement(
+        statement,
+        dialect=dialect,
+        aliases=ALIASES,
+        schemas=SCHEMAS,
+        views=views if dialect == "spark" else None,
+        parameters={"name": "t"},
+    )
+    told = found.reason if isinstance(found, Unusable) else {scan.table: scan.predicate.to_sql() for scan in found}
+    assert told == expected
