@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from sqlglot import exp
 from sqlglot.tokenizer_core import Token, TokenType
 
+from .called import CALLS
 from .catalog import Catalog
 from .dialects import tokens_of
 from .parsing import Parameters
@@ -37,6 +38,21 @@ UNITS = frozenset(
         *("millisecond", "milliseconds", "microsecond", "microseconds"),
     }
 )
+OF_TABLES = frozenset(
+    {
+        *(TokenType.FROM, TokenType.JOIN, TokenType.STRAIGHT_JOIN, TokenType.USING, TokenType.INTO, TokenType.TABLE),
+        *(TokenType.UPDATE, TokenType.DELETE, TokenType.MERGE, TokenType.LATERAL, TokenType.APPLY),
+        *(TokenType.ONLY, TokenType.PIVOT, TokenType.UNPIVOT, TokenType.SUMMARIZE, TokenType.DESCRIBE),
+    }
+)
+"""Words that a table may follow, also as a text."""
+OF_VALUES = frozenset(
+    {
+        *(TokenType.SELECT, TokenType.WHERE, TokenType.ON, TokenType.SET, TokenType.VALUES, TokenType.SEMICOLON),
+        *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.LIMIT),
+    }
+)
+"""Words that end a list of tables."""
 
 
 @dataclass
@@ -143,11 +159,11 @@ class Parser:
     def _template(self, statement: str, tokens: list[Token], first: First) -> Template | None:
         """The statement's template, or None when its literals cannot be told apart from its structure."""
         marked, end, number = [], 0, 0
-        markers: dict[str, int] = {}
-        for token in tokens:
+        markers, shaping = dict[str, int](), _shaping(tokens)
+        for place, token in enumerate(tokens):
             if token.token_type not in LITERAL:
                 continue
-            if not _structural(token):
+            if place not in shaping:
                 text = _STRING.format(number) if token.token_type == TokenType.STRING else str(_NUMBER + number)
                 markers[text] = number
                 marker = f"'{text}'" if token.token_type == TokenType.STRING else text
@@ -176,20 +192,48 @@ def _texts(recipes: Iterable[Recipe]) -> Iterator[str]:
         yield from (condition.sql("spark") for condition in (*recipe.conditions, *recipe.implied))
 
 
-def _structural(token: Token) -> bool:
-    return token.token_type == TokenType.STRING and token.text.lower() in UNITS
-
-
 def _key(tokens: list[Token]) -> str:
     """Token texts with literals as ``?``, those that shape the tree spelled out."""
-    parts = []
-    for token in tokens:
+    parts, shaping = [], _shaping(tokens)
+    for number, token in enumerate(tokens):
         kind = token.token_type
         if kind in LITERAL:
-            parts.append(f"?{token.text.lower()}" if _structural(token) else "?s" if kind == TokenType.STRING else "?n")
+            parts.append("?" + shaping[number] if number in shaping else "?s" if kind == TokenType.STRING else "?n")
         else:
             parts.append("`" + token.text if kind == TokenType.IDENTIFIER else token.text.lower())
     return "\x1f".join(parts)
+
+
+def _shaping(tokens: list[Token]) -> dict[int, str]:
+    """How texts are spelled out that are no values, by the numbers of their tokens: units, and names of tables.
+
+    >>> statement = "SELECT 'a' FROM 'b', 'c' JOIN delta_scan('d') ON x IN ('e', 'f') WHERE y = INTERVAL 1 'day'"
+    >>> list(_shaping(tokens_of(statement, "duckdb") or []).values())
+    ["'b'", "'c'", "'d'", 'day']
+    """
+    found: dict[int, str] = {}
+    outside: list[bool] = []
+    among, may = False, False  # whether this clause is a list of tables, and one may stand here
+    last, before = "", TokenType.SEMICOLON
+    for number, token in enumerate(tokens):
+        kind = token.token_type
+        if kind == TokenType.STRING:
+            if token.text.lower() in UNITS:
+                found[number] = token.text.lower()
+            elif may:
+                found[number] = repr(token.text)
+        if kind == TokenType.L_PAREN:
+            outside.append(among)
+            among = may = may or last in CALLS
+        elif kind == TokenType.R_PAREN:
+            among, may = outside.pop() if outside else False, False
+        elif kind in OF_TABLES:
+            among = may = not (kind == TokenType.FROM and before == TokenType.DISTINCT)
+        else:
+            among = among and kind not in OF_VALUES
+            may = among and kind in (TokenType.COMMA, TokenType.DOT)
+        last, before = token.text.lower(), kind
+    return found
 
 
 def _hash(key: str) -> str:

@@ -453,3 +453,55 @@ def test_tables_that_are_named_by_a_call(dialect: str, statement: str, expected:
     )
     told = found.reason if isinstance(found, Unusable) else {scan.table: scan.predicate.to_sql() for scan in found}
     assert told == expected
+
+
+@pytest.mark.parametrize("dialect", ["spark", "databricks", "hive", "trino", "snowflake", "bigquery", "duckdb"])
+@pytest.mark.parametrize(
+    "form",
+    [
+        "SELECT * FROM {} WHERE a = 1",
+        "SELECT * FROM {} AS x WHERE x.a = 1 AND c IN ('p', 'q')",
+        "FROM {} SELECT a WHERE a = 1",
+        "SELECT * FROM prod.{} WHERE a = 1",
+        "SELECT * FROM other, {} AS x WHERE x.a = 1",
+        "SELECT * FROM other AS o JOIN {} AS x ON o.c = 'p' AND o.k = x.a WHERE x.a = 1",
+        "SELECT * FROM ({} AS x JOIN other AS o ON o.k = x.a) WHERE x.a = 1",
+        "SELECT * FROM ((SELECT * FROM {})) AS x WHERE x.a = 1",
+        "SELECT * FROM other WHERE k IN (SELECT a FROM {} WHERE a = 1)",
+        "WITH w AS (SELECT * FROM {}) SELECT * FROM w WHERE a IS DISTINCT FROM 1",
+        "SELECT * FROM other UNION ALL SELECT * FROM {} WHERE a = 1",
+        "SELECT * FROM delta_scan({}) WHERE a = 1",
+        "SELECT * FROM other AS o JOIN IDENTIFIER({}) AS x ON o.k = x.a WHERE x.a = 1",
+        "SELECT * FROM TABLE({}) AS x WHERE x.a = 1",
+        "INSERT INTO other SELECT * FROM {} WHERE a = 1",
+        "INSERT INTO {} SELECT * FROM other WHERE a = 1",
+        "CREATE TABLE made AS SELECT * FROM other, {} AS x WHERE x.a = 1",
+        "UPDATE {} SET b = 2 WHERE a = 1",
+        "DELETE FROM {} WHERE a = 1",
+        "MERGE INTO {} AS x USING other AS o ON x.a = o.k AND x.b = 1 WHEN MATCHED THEN DELETE",
+        "MERGE INTO other AS o USING {} AS x ON x.a = o.k AND x.b = 1 WHEN MATCHED THEN DELETE",
+    ],
+)
+def test_a_table_that_is_named_by_a_text_is_looked_up_whatever_came_before(form: str, dialect: str) -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS, dialect=dialect))
+    for name in ("'x.parquet'", "'t'", "'t'", "'t'", "'y'", "'u'", "'u'", "'x.parquet'"):
+        statement = form.format(name)
+        alone = parse_statement(statement, dialect=dialect, aliases=ALIASES, schemas=SCHEMAS)
+        assert parser.scans(statement) == alone, statement
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        "SELECT * FROM t WHERE c = '{}' AND b IN (1, 2)",
+        "SELECT c, '{}' FROM t, u WHERE c IN ('{}', 'x') OR c IS DISTINCT FROM '{}' AND c = '{}'",
+        "SELECT * FROM t JOIN u ON c = y AND c LIKE '{}' GROUP BY '{}', '{}'",
+        "INSERT INTO t VALUES ('{}', 1), ('{}', 2)",
+        "INSERT OVERWRITE TABLE t PARTITION (c = '{}') SELECT * FROM u WHERE y = '{}'",
+        "ALTER TABLE t ADD PARTITION (d = '{}', c = '{}') LOCATION '/lake/{}'",
+        "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED AND c = '{}' THEN UPDATE SET c = '{}', d = '{}'",
+    ],
+)
+def test_texts_that_are_values_make_no_templates(form: str) -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS))
+    assert len({parser.template for text in "abc" if parser.scans(form.replace("{}", text))}) == 1
