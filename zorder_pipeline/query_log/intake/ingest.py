@@ -57,10 +57,10 @@ class Interpreter:
         Raises:
             LogError: the file cannot be opened.
         """
-        lines = lines_of(log, having=OF_VIEWS) if log.kind != "events" else ()
+        lines = lines_of(log, having=OF_VIEWS, dialect=self.catalog.dialect) if log.kind != "events" else ()
         self._views = TemporaryViews(lines, self.catalog.dialect)
         self._parsers.clear()
-        for line in lines_of(log, after, share):
+        for line in lines_of(log, after, share, dialect=self.catalog.dialect):
             yield line, self.one(line)
 
     def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:

@@ -35,7 +35,11 @@ _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|Query
 
 
 def lines_of(
-    log: LogFile, after: int = 0, share: tuple[int, int] = (0, 1), having: re.Pattern[bytes] | None = None
+    log: LogFile,
+    after: int = 0,
+    share: tuple[int, int] = (0, 1),
+    having: re.Pattern[bytes] | None = None,
+    dialect: str = "spark",
 ) -> Iterator[LogLine]:
     """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
 
@@ -43,6 +47,7 @@ def lines_of(
         after: only lines beyond this position.
         share: (i, n) for the i-th of n equal shares of the lines.
         having: what a line must have to be worth reading; others may come, too.
+        dialect: of the statements, by which those of a script are told apart.
 
     Raises:
         LogError: the file cannot be opened.
@@ -57,8 +62,9 @@ def lines_of(
     if log.kind == "events":
         yield from _events(log, after)
         return
-    readers = {"csv": _csv, "sql": _sql, "parquet": _parquet, "delta": _parquet}
-    yield from (line for line in readers[log.kind](log) if wanted(line.position))
+    readers = {"csv": _csv, "parquet": _parquet, "delta": _parquet}
+    lines = _sql(log, dialect) if log.kind == "sql" else readers[log.kind](log)
+    yield from (line for line in lines if wanted(line.position))
 
 
 def _json_lines(
@@ -265,7 +271,7 @@ def _events(log: LogFile, after: int) -> Iterator[LogLine]:
         )
 
 
-def _sql(log: LogFile) -> Iterator[LogLine]:
+def _sql(log: LogFile, dialect: str) -> Iterator[LogLine]:
     number = 0
     with open_log(log, log.parts[0]) as stream:
         try:
@@ -273,7 +279,8 @@ def _sql(log: LogFile) -> Iterator[LogLine]:
         except (OSError, EOFError, pa.ArrowException) as error:
             yield _damaged(log, 0, error)
             return
-    for number, (statement, ended) in enumerate(statements_of(data[:MAX_SCRIPT].decode("utf-8", "replace")), 1):
+    script = data[:MAX_SCRIPT].decode("utf-8", "replace")
+    for number, (statement, ended) in enumerate(statements_of(script, dialect), 1):
         yield LogLine(log.source, number, statement, ended=ended)
     if len(data) > MAX_SCRIPT:
         yield LogLine(log.source, number + 1, reason="too_long", raw="a .sql script of more than 64 MB: split it")

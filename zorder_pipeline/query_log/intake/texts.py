@@ -60,10 +60,14 @@ class Fed:
         return self.record[-1]
 
 
-def statements_of(text: str) -> Iterator[tuple[str, bool]]:
-    """Statements of a script, split at semicolons outside of strings and comments, and whether each has its own."""
+def statements_of(text: str, dialect: str = "spark") -> Iterator[tuple[str, bool]]:
+    r"""Statements of a script, split at semicolons outside of strings and comments, and whether each has its own.
+
+    >>> list(statements_of(r"SELECT 'a;\'; SELECT 1", "trino"))
+    [("SELECT 'a;\\'", True), ('SELECT 1', False)]
+    """
     text = text.replace("\ufeff", " ")  # at the beginning of each script that was put together to this one
-    tokens = tokens_of(text, "spark")
+    tokens = next((found for name in (dialect, "spark") if (found := tokens_of(text, name)) is not None), None)
     if tokens is None:
         parts = text.split(";")
         yield from ((part.strip(), i < len(parts)) for i, part in enumerate(parts, 1) if part.strip())

@@ -407,3 +407,11 @@ def test_hadoop_s_names_of_object_stores_reach_them(monkeypatch: pytest.MonkeyPa
     (found,) = list_logs("s3a://bucket/log.sql")
     assert asked[0] == "s3://bucket/log.sql"
     assert found.size == 9
+
+
+@pytest.mark.parametrize("dialect", ["trino", "duckdb"])
+def test_a_script_is_split_by_the_dialect_of_its_log(tmp_path: Path, dialect: str) -> None:
+    script = r"SELECT a FROM t WHERE c = 'C:\'; SELECT a FROM t WHERE c = 'x;y'; SELECT a FROM t WHERE a = 1"
+    (tmp_path / "q.sql").write_text(script)
+    log = ingest([str(tmp_path / "q.sql")], dialect=dialect)
+    assert [query.predicate.to_sql() for query in log.queries] == [r"c = 'C:\'", "c = 'x;y'", "a = 1"]
