@@ -12,7 +12,7 @@ from decimal import Context, Decimal, InvalidOperation
 
 from .predicate import Literal
 from .values import Value, ValueType
-from .zones import zone_of
+from .zones import offset_of, zone_of
 
 __all__ = ["ZONE", "TypedLiteral", "cut_short", "day_begun", "divides", "type_literal"]
 
@@ -233,7 +233,7 @@ def _steady(local: int, zone: str) -> bool:
 
 
 def _fixed(zone: str) -> bool:
-    return zone[:1] in ("+", "-") or zone in ("Z", "UTC", "GMT")
+    return offset_of(zone) is not None
 
 
 def _instant(local: int, zone: str) -> int:
@@ -249,13 +249,6 @@ def _local(instant: int, zone: str) -> int:
 
 
 def _offset(zone: str, local: datetime) -> int:
-    if zone in ("Z", "UTC", "GMT"):
-        return 0
-    if zone[0] in "+-":
-        digits = zone[1:]
-        hours, _, rest = digits.partition(":") if ":" in digits else (digits[:2], "", digits[2:])
-        minutes = int(hours) * 60 + int(rest[:2] or 0)
-        return (-1 if zone[0] == "-" else 1) * minutes * 60_000_000
     return _microseconds(local.replace(tzinfo=zone_of(zone)).utcoffset())
 
 

@@ -92,17 +92,12 @@ def instant(local: dt.datetime, zone: str) -> int | None:
     >>> instant(dt.datetime(1970, 1, 2), "+01:00"), instant(dt.datetime(2024, 10, 27, 2, 30), "Europe/Berlin")
     (82800000000, None)
     """
-    if zone[:1] in ("+", "-"):
-        offset = dt.datetime.strptime(zone, "%z").utcoffset()
-    else:
-        offset = _offset(local, zone)
+    offset = _offset(local, zone)
     return None if offset is None else (local - offset - dt.datetime(1970, 1, 1)) // dt.timedelta(microseconds=1)
 
 
 def _offset(local: dt.datetime, zone: str) -> dt.timedelta | None:
     """Offset from UTC of a local time; None of one that the zone has twice or not at all."""
-    if zone in ("UTC", "GMT", "Z") or zone[:1] in ("+", "-"):
-        return dt.timedelta(0)
     here = zone_of(zone)
     first, second = (local.replace(tzinfo=here, fold=fold).utcoffset() for fold in (0, 1))
     return first if first == second else None

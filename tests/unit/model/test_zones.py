@@ -55,6 +55,33 @@ def test_a_folder_of_zones_in_a_call_or_of_a_session_costs_its_condition_alone(d
             to_boxes(scans[0].predicate, SCHEMA, session, solved=solved)
 
 
+@pytest.mark.parametrize(
+    ("zone", "same"),
+    [
+        *[(name, "+02:00") for name in ("GMT+2", "UTC+02:00", "UT+02", "+2", "+0200", "GMT+02:00:00")],
+        *[(name, "-05:30") for name in ("UTC-05:30", "GMT-0530", "-05:30:00")],
+        *[(name, "UTC") for name in ("Z", "UT", "GMT", "UTC+0", "GMT-00:00")],
+    ],
+)
+def test_offsets_as_java_takes_them_are_those_zones(zone: str, same: str) -> None:
+    conditions = ("ts > '2024-01-01'", "d >= current_date() - 1", "n > timestamp '2024-06-01 00:00:00'")
+    conditions += ("cast(ts AS date) = '2024-06-01'", "ts >= now() - interval 5 hours", "year(ts) = 2024")
+    told = []
+    for name in (zone, same):
+        texts = [f"SELECT a FROM t WHERE {condition}" for condition in conditions]
+        scans = [parse_statement(text, schemas={"t": SCHEMA}, timestamp=NOON, zone=name) for text in texts]
+        assert not any(isinstance(found, Unusable) for found in scans)
+        told.append([to_boxes(found[0].predicate, SCHEMA, name, solved=True) for found in scans])  # type: ignore[index]
+    assert told[0] == told[1]
+    assert all(box for boxes in told[0] for box in boxes), told[0]
+
+
+@pytest.mark.parametrize("name", ["GMT+19", "UTC+1:60", "UTC+", "GMT+123", "PST+2", "+18:01", "utc+2"])
+def test_an_offset_that_java_refuses_is_no_zone(name: str) -> None:
+    with pytest.raises(ZoneInfoNotFoundError):
+        zone_of(name)
+
+
 def test_no_day_begins_in_a_zone_that_is_none() -> None:
     assert not any(divides(Literal("date", "2024-01-01"), zone) for zone in ("America", "PST"))
 
