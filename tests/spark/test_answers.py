@@ -289,4 +289,9 @@ def test_by_hand_the_given_plan_is_done_or_none(spark: SparkSession, tmp_path: P
     rollback(spark, path)
     pipeline.judge_table(spark, path, plan, name="sales", gate=BUSY, state=state)
     pipeline.answer_request(spark, state, "sales", by="asha")
-    assert pipeline.apply(spark, path, plan, gate=BUSY, state=state).decision == "applied", "its own approval counts"
+    better = Candidate(ANOTHER, given.spec, 500, promising(spark, path, 0.9, "v").promise)
+    choices = replace(plan, candidates=(better, Candidate(ANOTHER, plan.spec, 500, plan.promise)))
+    assert pipeline.judge_table(spark, path, choices, gate=BUSY).plan.spec == given.spec, "which gains more"
+    done = pipeline.apply(spark, path, choices, gate=BUSY, state=state)
+    assert done.decision == "applied", "what was approved is one of its choices"
+    assert {*open_table(spark, path).files().layout} == {plan.spec.layout_id if plan.spec else ""}

@@ -150,19 +150,18 @@ def test_values_nested_too_deeply_are_one_sentence(folder: Path) -> None:
         read(folder, "tables: " + "[" * 5_000 + "]" * 5_000)
 
 
-CRON_PARTS = (
+CRON_PARTS = [
     "*",
     "0",
-    "1",
-    "5",
+    "2",
     "7",
     "12",
     "23",
     "29",
+    "30",
     "31",
-    "59",
     "60",
-    "jan",
+    "feb",
     "DEC",
     "sun",
     "Sat",
@@ -170,7 +169,7 @@ CRON_PARTS = (
     "3-9",
     "9-3/2",
     "x",
-)
+]
 
 
 @given(st.tuples(*[st.lists(st.sampled_from(CRON_PARTS), min_size=1, max_size=2).map(",".join)] * 5))

@@ -61,6 +61,7 @@ def answered_at(instance: DagsterInstance, shelf: Shelf) -> int:
 
 
 def warned(context: SensorEvaluationContext, table: TableConfig, error: Exception) -> str:
+    """Note in a tick's log what is wrong with a table; the sentence."""
     context.log.warning(said := f"{table.name}: {error}")
     return said
 

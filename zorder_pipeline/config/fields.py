@@ -66,7 +66,7 @@ def _cron(value: str) -> str:
     fields = [_cron_field(*each) for each in zip(texts, CRON_FIELDS, strict=False)]
     if len(texts) != 5 or not all(fields):
         raise ValueError("five cron fields (minute hour day month weekday) such as '0 2 * * *'")
-    if texts[4] == "*" and min(fields[2]) > max(LONGEST_MONTHS[month - 1] for month in fields[3]):
+    if min(fields[2]) > max(LONGEST_MONTHS[month - 1] for month in fields[3]):  # which no weekday makes up for
         raise ValueError("a day that one of its months has")
     return value
 

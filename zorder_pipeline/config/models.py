@@ -21,20 +21,8 @@ from zorder_pipeline.model.choices import (
     Verify,
 )
 
-from .fields import (
-    Amount,
-    Clock,
-    Cron,
-    Given,
-    Model,
-    Positive,
-    Share,
-    TableName,
-    Tags,
-    TimeZone,
-    Weekday,
-    study_problem,
-)
+from . import fields
+from .fields import Amount, Clock, Cron, Given, Model, Positive, Share, TableName, Tags, TimeZone, Weekday
 from .suggest import did_you_mean
 
 __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "MonitoringConfig", "PipelineConfig"]
@@ -99,7 +87,7 @@ class SearchConfig(Model):
 
     @model_validator(mode="after")
     def _study(self) -> SearchConfig:  # not on the field: its sentence would show a password
-        if self.study is not None and (problem := study_problem(self.study)):
+        if self.study is not None and (problem := fields.study_problem(self.study)):
             raise ValueError(f"a study that is {problem}")
         return self
 

@@ -67,8 +67,8 @@ def _of_files(feature: Feature, rows: pa.Table, file: npt.NDArray[np.int64], cou
     total[file] = rows["rows"].to_numpy()
     zones = ColumnZones(low, high, known, nulls)
     places = zip(file.tolist(), rows["places"].to_pylist(), strict=True) if feature.equality else ()
-    last = dict(places)  # an exact vector's comes last
-    present = {index: np.frombuffer(packed, dtype="<u2") for index, packed in last.items() if packed is not None}
+    kept = {index: packed for index, packed in places if packed is not None}  # an exact vector's comes last
+    present = {index: np.frombuffer(packed, dtype="<u2") for index, packed in kept.items()}
     if not present:
         return FeatureStats(feature, zones, total)
     filtered = np.zeros(count, dtype=np.bool_)

@@ -38,7 +38,7 @@ SCHEMA_VERSION = 2
 FRESH = 300.0
 """Seconds after which the state is asked whether there is more; statistics of a file never change."""
 KEY = ("path", "vector", "session", "feature", "kind", "sql")
-"""What a row tells of: there is one, but for a while where other runs gather the same."""
+"""What a row tells of; there are several where runs gathered the same at once, of which all hold."""
 STORED = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),

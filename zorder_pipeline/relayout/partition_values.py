@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 import numpy as np
@@ -11,7 +10,7 @@ import numpy.typing as npt
 from zorder_pipeline.errors import UnsupportedTableError
 from zorder_pipeline.model.partition_key import NULL
 from zorder_pipeline.model.spark_sql import column_sql
-from zorder_pipeline.model.zones import zone_of
+from zorder_pipeline.model.zones import offset_of, zone_of
 
 from .failures import ZONE
 from .file_list import ZONED
@@ -20,8 +19,6 @@ from .snapshot import TableSnapshot
 
 __all__ = ["is_ambiguous", "refuse_empty", "refuse_zoneless", "writing_zone"]
 
-FIXED = re.compile(r"Z|(UTC|GMT|UT)?[+-][\d:]+")
-"""A zone that is an offset, in which no hour comes twice."""
 NULLS = ("", NULL)
 """Texts that Spark writes as null."""
 ELSEWHERE = ("+11:11", "-11:11")
@@ -46,7 +43,7 @@ def is_ambiguous(text: str, zone: str) -> bool:
     >>> is_ambiguous("2025-11-02T06:30:00Z", "America/New_York"), is_ambiguous("2025-11-02T09:30:00Z", "Asia/Tokyo")
     (True, False)
     """
-    if FIXED.fullmatch(zone):
+    if offset_of(zone) is not None:  # in which no hour comes twice
         return False
     try:
         local = datetime.fromisoformat(text).astimezone(zone_of(zone))

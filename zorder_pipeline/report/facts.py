@@ -33,7 +33,7 @@ class Facts:
     """A table, its queries, its relayouts, and what a search finds now.
 
     Attributes:
-        now, before: the table, and as it was before its last relayout by a layout, where its log still has that.
+        now, before: the table, and as it was before `laid_out`, where its log still has that.
         applied: the plan that it lies by, with the entry of the relayout.
         entries: all its relayouts, oldest first.
         books: what they promised, cost and saved.
@@ -54,8 +54,9 @@ class Facts:
 
     @property
     def laid_out(self) -> Entry | None:
-        """The newest relayout by a layout; what came after it merged files, which leaves the order as it is."""
-        return next((entry for entry in reversed(self.entries) if entry.layout_id), None)
+        """The newest relayout by a layout, as what came after it merged files and left the order as it is; or of those
+        that merged files the newest."""
+        return max(self.entries, key=lambda entry: (bool(entry.layout_id), entry.version), default=None)
 
     def read_now(self) -> npt.NDArray[np.float64]:
         """Share of the rows that each query reads, shape (queries,)."""

@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -51,6 +52,18 @@ def test_only_statistics_of_the_present_vector_or_of_none_count() -> None:
     assert found.zones.known.tolist() == [False, True, True, False]
     assert found.zones.low[1:3].tolist() == [4, 1]  # the exact vector's before those without one
     assert found.zones.null_count.tolist() == [-1, 0, 0, -1]
+
+
+def test_values_that_one_of_two_runs_looked_for_count() -> None:
+    """Of two that gather the same at once both rows stay, in any order."""
+    rows = _gathered((A, "f1", "", "", 1, 2), (A, "f1", "", "", 1, 2)).rows
+    places = [np.array([3, 7], dtype="<u2").tobytes(), None]
+    for told in (places, places[::-1]):
+        index = rows.column_names.index("places")
+        given = Gathered(rows.set_column(index, "places", pa.array(told, pa.binary())))
+        (found,) = aligned(given, [A], ["f1"], [""], "s")
+        assert found.filtered is not None
+        assert found.filtered.tolist() == [True]
 
 
 def test_expressions_of_another_session_do_not_count() -> None:

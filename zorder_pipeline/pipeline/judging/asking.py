@@ -34,7 +34,7 @@ class Asking:
         now: the time to judge at.
         asking: put a plan to a person; without it nothing is written to the state.
         back: who took our newest relayout back: then a person is asked whatever the rules say.
-        own: an approval counts for its own plan alone; otherwise what was approved takes the place of tonight's plan.
+        own: ids of the plans for which an approval counts; None where what was approved takes the place of tonight's.
     """
 
     approvals: Approvals
@@ -44,14 +44,14 @@ class Asking:
     now: datetime
     asking: bool = True
     back: TakenBack | None = None
-    own: bool = False
+    own: frozenset[str] | None = None
 
     def answered(self, judged: Judgement) -> Judgement:
         """The judgement after a person was asked, where one has to be."""
         requests = self.approvals.all(self.weighing.snapshot.table_id)
         opened = self._open(requests)
         approved = opened is not None and opened.status == APPROVED
-        if opened is not None and approved and not (self.own and opened.plan.plan_id != judged.plan.plan_id):
+        if opened is not None and approved and (self.own is None or opened.plan.plan_id in self.own):
             return self._approved(judged, opened)
         needed = self.rules.approval == "always" or judged.plan.effective_action == ANOTHER
         if not judged.decision.approved or not (needed or self.back is not None):

@@ -82,7 +82,8 @@ def judge_table(
     asked = approvals != NONE and (decision.approved or rules.approval != "never")
     back = _taken_back(snapshot, state) if asked else None
     if state is not None and asked and (rules.approval != "never" or back is not None):
-        own = approvals == OWN
+        choices = (plan, *map(plan.choosing, plan.candidates))
+        own = frozenset(choice.plan_id for choice in choices) if approvals == OWN else None
         judged = Asking(Approvals(spark, state), state, weighing, rules, now, asking, back, own).answered(judged)
     elif back is not None:
         why = f"{back.why}: zorder apply --force"

@@ -21,7 +21,7 @@ from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
 from .comparing import compared, latest_of
-from .due import asked_since, is_due, later
+from .due import is_due, later, whole_since
 from .promises import PromiseCheck, account_of, check_of, kept_of, pages_promised
 from .undoing import note_ends
 
@@ -97,7 +97,7 @@ def check_promises(
             continue
         # files are read for it, so only of what is in force, or was asked for
         pages = pages_promised(entry) is not None and (version is not None or entry is known[-1])
-        since = asked_since(entry) if version is None else None
+        since = whole_since(entry, queries) if version is None else None
         if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages, since)) is not None:
             ledger.measured(now.table_id, entry.version, found)
     model = cost_model(spark, state)

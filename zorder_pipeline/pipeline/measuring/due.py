@@ -10,7 +10,7 @@ from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 
-__all__ = ["asked_since", "is_due", "later"]
+__all__ = ["asked_since", "is_due", "later", "whole_since"]
 
 LONGER = 1.5
 """A relayout is measured again once queries came in for so many times the time until it was measured last."""
@@ -45,3 +45,9 @@ def asked_since(entry: Entry) -> int:
     if entry.log_watermark is None:
         return entry.committed_at
     return min(entry.committed_at, entry.log_watermark)  # older plans may have been learned from lines of the future
+
+
+def whole_since(entry: Entry, queries: Sequence[LoggedQuery]) -> int | None:
+    """`asked_since`, where the queries reach back to it, so that none of `later` is missing; None where they do not."""
+    since = asked_since(entry)
+    return since if any(query.timestamp is not None and query.timestamp <= since for query in queries) else None

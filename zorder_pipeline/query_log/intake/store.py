@@ -40,10 +40,8 @@ APP = "zorder-ingest"
 MAX_TASKS = 256
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
-EVER = 1_000_000
-"""Days that reach beyond any query; times of more have no number."""
-GRACE = "interval 1 day"
-"""Time after which an ingestion without a record was cut off."""
+EVER = 1_000_000  # days, beyond any query: times of more have no number
+GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 PLACE = ("run", "source", "position", "query_date")
 QUERIES = (
     *(*PLACE, "table_name", "template", "query_timestamp", "duration_ms", "user", "zone", "columns", "predicate"),

@@ -48,11 +48,11 @@ OF_TABLES = frozenset(
 """Words that a table may follow, also as a text."""
 OF_VALUES = frozenset(
     {
-        *(TokenType.SELECT, TokenType.WHERE, TokenType.ON, TokenType.SET, TokenType.VALUES, TokenType.SEMICOLON),
+        *(TokenType.SELECT, TokenType.WHERE, TokenType.SET, TokenType.VALUES, TokenType.SEMICOLON),
         *(TokenType.GROUP_BY, TokenType.ORDER_BY, TokenType.HAVING, TokenType.QUALIFY, TokenType.LIMIT),
     }
 )
-"""Words that end a list of tables."""
+"""Words that end a list of tables; behind the ON of a join it goes on."""
 
 
 @dataclass
@@ -212,8 +212,11 @@ def _shaping(tokens: list[Token]) -> dict[int, str]:
     ["'b'", "'c'", "'d'", 'day']
     """
     found: dict[int, str] = {}
-    outside: list[bool] = []
+    if tokens and tokens[0].token_type == TokenType.COPY:
+        return found  # it reads ever new files, and is no query
+    outside: list[tuple[bool, bool]] = []
     among, may = False, False  # whether this clause is a list of tables, and one may stand here
+    clauses = True  # not in the brackets of a function, as in trim('x' FROM 'y')
     last, before = "", TokenType.SEMICOLON
     for number, token in enumerate(tokens):
         kind = token.token_type
@@ -223,13 +226,17 @@ def _shaping(tokens: list[Token]) -> dict[int, str]:
             elif may:
                 found[number] = repr(token.text)
         if kind == TokenType.L_PAREN:
-            outside.append(among)
+            outside.append((among, clauses))
             among = may = may or last in CALLS
+            clauses = False
         elif kind == TokenType.R_PAREN:
-            among, may = outside.pop() if outside else False, False
+            (among, clauses), may = outside.pop() if outside else (False, True), False
+        elif kind == TokenType.FROM and (before == TokenType.DISTINCT or not (clauses or before == TokenType.L_PAREN)):
+            may = False
         elif kind in OF_TABLES:
-            among = may = not (kind == TokenType.FROM and before == TokenType.DISTINCT)
+            among = may = True
         else:
+            clauses = clauses or kind == TokenType.SELECT
             among = among and kind not in OF_VALUES
             may = among and kind in (TokenType.COMMA, TokenType.DOT)
         last, before = token.text.lower(), kind

@@ -469,6 +469,25 @@ def asked_on(day: int) -> list[LoggedQuery]:
     return [LoggedQuery("t", equal, ("c",), "c", day * DAY + quarter * DAY // 4) for quarter in range(1, 4)]
 
 
+def test_rates_count_from_the_relayout_where_the_queries_reach_back_to_it(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the log of one day, read by hand, was taken for all that was asked in months."""
+    passed: list[int | None] = []
+
+    def noting(_: Any, __: Any, queries: Any, ___: bool, since: int | None) -> Any:
+        passed.append(since)
+        return {"queries": len(queries), "until": queries[-1].timestamp}
+
+    monkeypatch.setattr(accounting, "compared", noting)
+    books.clock = 70 * DAY
+    books.rows = [Entry(**{**ENTRY, "version": 1, "committed_at": 9 * DAY, "log_watermark": 9 * DAY - 5})]
+    for queries in ([*asked_on(8), *asked_on(69)], asked_on(66), [*asked_on(8), *asked_on(68)]):
+        accounting.check_promises(None, "state", "t", queries)  # type: ignore[arg-type]
+    accounting.check_promises(None, "state", "t", [*asked_on(8), *asked_on(67)], version=1)  # type: ignore[arg-type]
+    assert passed == [9 * DAY - 5, None, 9 * DAY - 5, None]
+
+
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each was, with all queries since: thirty pairs of versions on the thirtieth night, and thirty UPDATEs."""
     compared: list[list[int]] = []

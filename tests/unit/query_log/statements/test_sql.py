@@ -465,6 +465,7 @@ def test_tables_that_are_named_by_a_call(dialect: str, statement: str, expected:
         "SELECT * FROM prod.{} WHERE a = 1",
         "SELECT * FROM other, {} AS x WHERE x.a = 1",
         "SELECT * FROM other AS o JOIN {} AS x ON o.c = 'p' AND o.k = x.a WHERE x.a = 1",
+        "SELECT * FROM other AS o JOIN v ON o.k IN (v.k, 2) AND v.c = 'p', {} AS x WHERE x.a = 1",
         "SELECT * FROM ({} AS x JOIN other AS o ON o.k = x.a) WHERE x.a = 1",
         "SELECT * FROM ((SELECT * FROM {})) AS x WHERE x.a = 1",
         "SELECT * FROM other WHERE k IN (SELECT a FROM {} WHERE a = 1)",
@@ -500,6 +501,9 @@ def test_a_table_that_is_named_by_a_text_is_looked_up_whatever_came_before(form:
         "INSERT OVERWRITE TABLE t PARTITION (c = '{}') SELECT * FROM u WHERE y = '{}'",
         "ALTER TABLE t ADD PARTITION (d = '{}', c = '{}') LOCATION '/lake/{}'",
         "MERGE INTO t USING u ON t.a = u.a WHEN MATCHED AND c = '{}' THEN UPDATE SET c = '{}', d = '{}'",
+        "SELECT trim(BOTH '{}' FROM 'x') FROM t WHERE extract(year FROM '{}') = 1",
+        "SELECT * FROM t WHERE c IN (SELECT trim('{}' FROM y) FROM u)",
+        "COPY INTO t FROM '/landing/{}'",
     ],
 )
 def test_texts_that_are_values_make_no_templates(form: str) -> None:
