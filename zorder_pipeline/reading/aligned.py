@@ -14,7 +14,7 @@ from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import ColumnZones
 
-from .file_stats import Gathered
+from .gathered import Gathered
 
 __all__ = ["aligned"]
 

@@ -20,7 +20,7 @@ SLOTS = ("whole", "real", "text")
 def believed(rows: pa.Table) -> pa.Table:
     """The rows that may be believed: a file of which none is left is read.
 
-    >>> from zorder_pipeline.reading.file_stats import STORED
+    >>> from zorder_pipeline.reading.gathered import STORED
     >>> row = {"path": "f", "vector": "", "session": "", "feature": "x", "kind": "column", "type": "int"}
     >>> told = [row | {"columns": "{}", "nulls": 0, "rows": n} for n in (5, 0, -5, None)]
     >>> believed(pa.Table.from_pylist(told, STORED))["rows"].to_pylist()

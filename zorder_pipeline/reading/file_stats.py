@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime as dt
-import json
 import logging
 import operator
 import threading
@@ -17,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.java import has_jvm, scala_object
-from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.model.spark_sql import value_sql
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.wording import counted
@@ -27,78 +25,17 @@ from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
 from .gather import STATS
+from .gathered import KEY, STORED, Gathered, keys, sought
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["FileStats", "Gathered", "sought"]
+__all__ = ["FileStats"]
 
 _log = logging.getLogger(__name__)
 SCHEMA_VERSION = 2
 FRESH = 300.0
 """Seconds after which the state is asked whether there is more; statistics of a file never change."""
-KEY = ("path", "vector", "session", "feature", "kind", "sql")
-"""What a row tells of; there are several where runs gathered the same at once, of which all hold."""
-STORED = pa.schema(
-    [
-        *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
-        *(field for field in STATS if field.name != "file"),
-        *(pa.field("schema_version", pa.int32()), pa.field("stats_date", pa.date32()), pa.field("version", pa.int64())),
-    ]
-)
-"""A row of the state, without the table's id."""
-
-
-@dataclass(frozen=True)
-class Gathered:
-    """Rows of ``file_stats`` of one table.
-
-    Attributes:
-        rows: one per file and feature, with ``path``, ``vector`` and ``session``.
-    """
-
-    rows: pa.Table
-
-    def __len__(self) -> int:
-        return int(self.rows.num_rows)
-
-    def of(self, paths: Sequence[str]) -> Gathered:
-        """Those of some files."""
-        return Gathered(self.rows.filter(pc.is_in(self.rows["path"], pa.array(paths, pa.string()))))
-
-    def under(self, stored_as: Mapping[str, str]) -> Gathered:
-        """Those of features whose columns are still the ones that were looked at, of the same type.
-
-        Args:
-            stored_as: where the files keep each column, and as what type, by its name, now.
-        """
-        texts = self.rows["columns"].unique().to_pylist()
-        same = [text for text in texts if all(stored_as.get(k) == v for k, v in json.loads(text).items())]
-        if len(same) == len(texts):
-            return self
-        return Gathered(self.rows.filter(pc.is_in(self.rows["columns"], pa.array(same, pa.string()))))
-
-    def within(self, session: str) -> Gathered:
-        """Those that count in a session, see `zorder_pipeline.reading.session.session_of`."""
-        return Gathered(self.rows.filter(pc.is_in(self.rows["session"], pa.array(["", session], pa.string()))))
-
-    def features(self) -> tuple[Feature, ...]:
-        """What there are statistics of."""
-        told = ["feature", "kind", "type", "sql", "columns"]
-        rows = self.rows.select(told).append_column("sought", sought(self.rows))
-        seen = rows.group_by(told).aggregate([("sought", "max")]).to_pylist()
-        return tuple(
-            Feature(
-                row["feature"],
-                row["kind"],
-                row["type"],
-                row["sql"] or "",
-                tuple(json.loads(row["columns"])),
-                row["sought_max"],
-            )
-            for row in seen
-            if row["sql"] or row["kind"] == "column"
-        )
 
 
 @dataclass(frozen=True)
@@ -176,13 +113,13 @@ class FileStats:
             known = self.load(table_id, fresh=True)  # what others deleted must not come back, what they added must stay
             added = _rows(stats, version, session, vectors)
             same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
-            seen = dict(zip(_keys(same), sought(same).to_pylist(), strict=True))
-            more = zip(_keys(added), sought(added).to_pylist(), strict=True)
+            seen = dict(zip(keys(same), sought(same).to_pylist(), strict=True))
+            more = zip(keys(added), sought(added).to_pylist(), strict=True)
             new = [key not in seen or (values and not seen[key]) for key, values in more]
             added = added.filter(pa.array(new, pa.bool_()))
-            replaced = {key for key in _keys(added) if key in seen}
+            replaced = {key for key in keys(added) if key in seen}
             kept = known.of(list(vectors)).rows
-            kept = kept.filter(pa.array([key not in replaced for key in _keys(kept)], pa.bool_()))
+            kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
             gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
             if len(added) or gone:
                 self._write(table_id, added, gone, replaced)
@@ -279,15 +216,6 @@ class FileStats:
                 *(counted(left, "row"), self.path),
             )
         return Gathered(kept)
-
-
-def _keys(rows: pa.Table) -> list[tuple[str, ...]]:
-    return list(zip(*(rows[name].to_pylist() for name in KEY), strict=True))
-
-
-def sought(rows: pa.Table) -> pa.ChunkedArray:
-    """Of which rows the file's values were looked for; where there are none these were too many."""
-    return pc.fill_null(pc.or_kleene(rows["sought"], rows["places"].is_valid()), False)
 
 
 def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str]) -> pa.Table:

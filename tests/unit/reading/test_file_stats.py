@@ -15,9 +15,9 @@ from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading.aligned import aligned
 from zorder_pipeline.reading.believed import believed
 from zorder_pipeline.reading.file_numbers import same_files
-from zorder_pipeline.reading.file_stats import STORED, Gathered
 from zorder_pipeline.reading.footers import read_footers
 from zorder_pipeline.reading.gather import STATS
+from zorder_pipeline.reading.gathered import STORED, Gathered
 
 A = Feature("a", "column", "int", "`a`", ("a",), True)
 E = Feature("a + 1", "expression", "int", "a + 1", ("a",))

@@ -15,7 +15,8 @@ from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.reading.aligned import aligned
-from zorder_pipeline.reading.file_stats import FileStats, Gathered
+from zorder_pipeline.reading.file_stats import FileStats
+from zorder_pipeline.reading.gathered import Gathered
 from zorder_pipeline.reading.generated import is_partitioned_by_generated
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls

@@ -30,8 +30,9 @@ from zorder_pipeline.pipeline.logs import ingest, names_of
 from zorder_pipeline.pipeline.records import LogSource, TableAnalysis
 from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.file_numbers import numbers, same_files
-from zorder_pipeline.reading.file_stats import FileStats, Gathered, sought
+from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
+from zorder_pipeline.reading.gathered import Gathered, sought
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while

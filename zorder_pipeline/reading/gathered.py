@@ -1,0 +1,89 @@
+"""Statistics of one table's files, as the state holds them: a row per file and feature."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from zorder_pipeline.model.file_stats import Feature
+
+from .gather import STATS
+
+__all__ = ["KEY", "STORED", "Gathered", "keys", "sought"]
+
+KEY = ("path", "vector", "session", "feature", "kind", "sql")
+"""What a row tells of; there are several where runs gathered the same at once, of which all hold."""
+STORED = pa.schema(
+    [
+        *(pa.field(name, pa.string()) for name in ("path", "vector", "session")),
+        *(field for field in STATS if field.name != "file"),
+        *(pa.field("schema_version", pa.int32()), pa.field("stats_date", pa.date32()), pa.field("version", pa.int64())),
+    ]
+)
+"""A row of the state, without the table's id."""
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """Rows of ``file_stats`` of one table.
+
+    Attributes:
+        rows: one per file and feature, with ``path``, ``vector`` and ``session``.
+    """
+
+    rows: pa.Table
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def of(self, paths: Sequence[str]) -> Gathered:
+        """Those of some files."""
+        return Gathered(self.rows.filter(pc.is_in(self.rows["path"], pa.array(paths, pa.string()))))
+
+    def under(self, stored_as: Mapping[str, str]) -> Gathered:
+        """Those of features whose columns are still the ones that were looked at, of the same type.
+
+        Args:
+            stored_as: where the files keep each column, and as what type, by its name, now.
+        """
+        texts = self.rows["columns"].unique().to_pylist()
+        same = [text for text in texts if all(stored_as.get(k) == v for k, v in json.loads(text).items())]
+        if len(same) == len(texts):
+            return self
+        return Gathered(self.rows.filter(pc.is_in(self.rows["columns"], pa.array(same, pa.string()))))
+
+    def within(self, session: str) -> Gathered:
+        """Those that count in a session, see `zorder_pipeline.reading.session.session_of`."""
+        return Gathered(self.rows.filter(pc.is_in(self.rows["session"], pa.array(["", session], pa.string()))))
+
+    def features(self) -> tuple[Feature, ...]:
+        """What there are statistics of."""
+        told = ["feature", "kind", "type", "sql", "columns"]
+        rows = self.rows.select(told).append_column("sought", sought(self.rows))
+        seen = rows.group_by(told).aggregate([("sought", "max")]).to_pylist()
+        return tuple(
+            Feature(
+                row["feature"],
+                row["kind"],
+                row["type"],
+                row["sql"] or "",
+                tuple(json.loads(row["columns"])),
+                row["sought_max"],
+            )
+            for row in seen
+            if row["sql"] or row["kind"] == "column"
+        )
+
+
+def keys(rows: pa.Table) -> list[tuple[str, ...]]:
+    """The `KEY` of each row."""
+    return list(zip(*(rows[name].to_pylist() for name in KEY), strict=True))
+
+
+def sought(rows: pa.Table) -> pa.ChunkedArray:
+    """Of which rows the file's values were looked for; where there are none these were too many."""
+    return pc.fill_null(pc.or_kleene(rows["sought"], rows["places"].is_valid()), False)
