@@ -79,6 +79,7 @@ class Statements:
             self._windowed,
             self._three,
             self._correlated,
+            self._star,
             self._renamed,
             self._starred,
             self._nearest,
@@ -232,6 +233,23 @@ class Statements:
             ]
         )
         return f"WITH w AS ({body}) {uses}"
+
+    def _star(self) -> str:
+        """A derived table over two tables that is joined to further ones by a column of each."""
+        first, second = (self.draw.choice(["JOIN", "LEFT JOIN"]) for _ in range(2))
+        inner = f"SELECT t.a AS m, u.x AS n, t.row_id FROM t {first} u ON t.a = u.a WHERE {self._where('t.', 't', 1)}"
+        joined = self.draw.choice(
+            [
+                f"q JOIN v ON q.m = v.k {second} v w ON q.n = w.k",
+                f"q {second} v ON q.m = v.k AND q.n = v.z",
+                "q, v, u w WHERE q.m = v.k AND q.n = w.a",
+            ]
+        )
+        word = "AND" if "WHERE" in joined else "WHERE"
+        told = f"{self.draw.choice('mn')} {self.draw.choice(['=', '=', '<', '>='])} {self.draw.randint(0, 6)}"
+        if self.draw.random() < 0.5:
+            return f"WITH q AS ({inner}) SELECT q.row_id FROM {joined} {word} q.{told}"
+        return f"SELECT q.row_id FROM ({inner}) {joined} {word} {self._mixed(('v.', 'v'))} AND q.{told}"
 
     def _union(self) -> str:
         word = self.draw.choice(["UNION ALL", "UNION", "EXCEPT", "INTERSECT"])
