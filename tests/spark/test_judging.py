@@ -256,8 +256,8 @@ def test_rows_that_lie_in_order_inside_a_file_are_skipped_by_pages(
     queries = pipeline.ingest([later], {snapshot.location: (snapshot, ["t"])}).of_table([snapshot.location])
     (check,) = pipeline.check_promises(spark, state, path, queries, version=done.version)
     assert (check.measured, check.kept) == (pytest.approx(0.0, abs=0.01), pytest.approx(1.0, abs=0.15))
-    (month,) = pipeline.savings(spark, state, now=datetime.now(UTC) + timedelta(days=1)).months
-    assert month.saved > 0
+    months = pipeline.savings(spark, state, now=datetime.now(UTC) + timedelta(days=1)).months
+    assert sum(month.saved for month in months) > 0
 
 
 def test_a_run_stops_between_two_bins_and_keeps_what_is_done(spark: SparkSession, tmp_path: Path) -> None:
