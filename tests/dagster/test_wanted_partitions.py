@@ -126,8 +126,16 @@ def test_of_others_is_only_spoken_where_there_are_some(keys: list[str], end: str
     assert failed.value.description == f"orders ds=1: {end}"
 
 
-def test_without_any_layout_the_reason_is_told_and_no_partition_is_tried(
-    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("decision", "why", "planned"),
+    [
+        ("not_asked", "no usable query of orders among 7 statements", False),
+        ("declined", "it uses liquid clustering", True),  # by the older plan each failed
+    ],
+    ids=["without any layout", "of a table that may not be rewritten"],
+)
+def test_no_partition_is_tried_where_the_chain_has_said_why_not(
+    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, decision: str, why: str, planned: bool
 ) -> None:
     tried: list[object] = []
 
@@ -135,30 +143,12 @@ def test_without_any_layout_the_reason_is_told_and_no_partition_is_tried(
         tried.append(given)
         return SimpleNamespace(success=True, all_events=[])
 
-    unasked = run.TableOutcome("orders", "not_asked", ("no usable query of orders among 7 statements",))
+    told = run.TableOutcome("orders", decision, (why,))
     monkeypatch.setattr(run, "_execute", done)
-    monkeypatch.setattr(run, "_outcome", lambda *_: unasked)
+    monkeypatch.setattr(run, "_outcome", lambda *_: told)
     config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
     with DagsterInstance.ephemeral() as instance:
-        assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (unasked,)
-    assert len(tried) == 1
-
-
-def test_of_a_table_that_may_not_be_rewritten_no_partition_is_tried_by_an_older_plan(
-    orders: TableConfig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Each failed, where the chain had declined the table with its reason."""
-    tried: list[object] = []
-
-    def done(*given: Any) -> Any:
-        tried.append(given)
-        return SimpleNamespace(success=True, all_events=[])
-
-    liquid = run.TableOutcome("orders", "declined", ("it uses liquid clustering",))
-    monkeypatch.setattr(run, "_execute", done)
-    monkeypatch.setattr(run, "_outcome", lambda *_: liquid)
-    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
-    with DagsterInstance.ephemeral() as instance:
-        instance.report_runless_asset_event(AssetMaterialization(AssetKey(["orders", "bit_allocation"])))
-        assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (liquid,)
+        if planned:
+            instance.report_runless_asset_event(AssetMaterialization(AssetKey(["orders", "bit_allocation"])))
+        assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (told,)
     assert len(tried) == 1

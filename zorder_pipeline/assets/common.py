@@ -55,6 +55,7 @@ __all__ = [
     "chain_job",
     "code_reference",
     "freshness",
+    "newest_answers",
     "newest_observation",
     "newest_run",
     "stage_asset",
@@ -206,6 +207,13 @@ def newest_observation(instance: DagsterInstance, key: AssetKey) -> EventLogReco
     """The newest observation of an asset, which Dagster's own records of assets do not hold."""
     found = instance.fetch_observations(AssetRecordsFilter(asset_key=key), limit=1).records
     return found[0] if found else None
+
+
+def newest_answers(instance: DagsterInstance, shelf: Shelf) -> list[tuple[str, EventLogRecord]]:
+    """The newest observation of each stage that notes that a table stays as it is, with what that means by itself."""
+    stages = {"feature_candidates": "not_asked", "clustered_table": "declined"}
+    found = [(meant, newest_observation(instance, shelf.key(stage))) for stage, meant in stages.items()]
+    return [(meant, record) for meant, record in found if record is not None]
 
 
 @contextlib.contextmanager

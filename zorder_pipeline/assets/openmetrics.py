@@ -22,7 +22,7 @@ from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
 
 from .checks import CHECKS
-from .common import QUERY_LOG, Shelf, newest_observation
+from .common import QUERY_LOG, Shelf, newest_answers
 from .events import decided
 from .query_log import PARSE_RATE
 
@@ -123,10 +123,9 @@ def _table(seen: _Seen, config: PipelineConfig, name: str) -> Iterator[_Sample]:
         yield _Sample("zorder_analysed_timestamp_seconds", label, judged.timestamp)
     key = shelf.key("clustered_table")
     relaid = seen.made.get(key)
-    noted, unasked = (newest_observation(seen.instance, each) for each in (key, shelf.key("feature_candidates")))
     moments = {"applied": relaid.timestamp if relaid else 0.0}
-    for found, otherwise in ((unasked, "not_asked"), (noted, "declined")):
-        if found is not None and found.asset_observation is not None:
+    for otherwise, found in newest_answers(seen.instance, shelf):
+        if found.asset_observation is not None:
             decision = decided(_facts(found.asset_observation).get("decision", otherwise))
             moments[decision] = max(found.timestamp, moments.get(decision, 0.0))
     last = max(moments, key=moments.__getitem__)

@@ -11,7 +11,7 @@ from dagster import AssetKey, DagsterInstance, DagsterRunStatus, RunRequest, Run
 from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import ZorderError
 
-from .common import NIGHTLY_JOB, REQUEST, Shelf, backoff, chain_job, newest_observation, newest_run
+from .common import NIGHTLY_JOB, REQUEST, Shelf, backoff, chain_job, newest_answers, newest_run
 from .unfinished import Unfinished
 from .upstream import LATEST, Upstream, look
 
@@ -51,11 +51,11 @@ def at_work(unfinished: Unfinished, table: TableConfig) -> str:
 
 def answered_at(instance: DagsterInstance, shelf: Shelf) -> int:
     """When the newest run began that left the table as it is, milliseconds since 1970; 0 without one."""
-    keys = (shelf.key("clustered_table"), shelf.key("feature_candidates"))
-    noted = [found for key in keys if (found := newest_observation(instance, key)) is not None]
-    if not noted:
+    newest = max(
+        (found for _, found in newest_answers(instance, shelf)), key=lambda found: found.timestamp, default=None
+    )
+    if newest is None:
         return 0
-    newest = max(noted, key=lambda found: found.timestamp)
     run = instance.get_run_record_by_id(newest.run_id)  # None once it was deleted
     return round(1000 * (run.start_time if run is not None and run.start_time else newest.timestamp))
 

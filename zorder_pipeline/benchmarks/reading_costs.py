@@ -19,6 +19,8 @@ from .harness import Progress
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
 __all__ = ["pruning", "recorder"]
 
 PRUNED_FILES = 10_000
@@ -38,16 +40,14 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     from zorder_pipeline import pipeline
     from zorder_pipeline.pipeline.reading.known_files import known_files
     from zorder_pipeline.pipeline.reading.scanning import understood
-    from zorder_pipeline.relayout.snapshot import open_table
 
     progress(f"pruning {PRUNED_FILES:,} files")
     table, state = folder / uuid.uuid4().hex[:8], str(folder / f"state-{uuid.uuid4().hex[:8]}")
     spark.range(0).selectExpr("id", "CAST(id AS INT) AS k", "CAST(id AS STRING) AS c").write.format("delta").save(
         str(table)
     )
-    _pretend(spark, table, state)
+    known = known_files(spark, _pretend(spark, table, state), state)
     condition = "c LIKE '%x%' AND (k % 10 = 3 OR k IN (5, 17, 80)) AND id < 9000"
-    known = known_files(spark, open_table(spark, str(table)), state)
     asked = understood(known, condition)
 
     def select() -> object:
@@ -75,7 +75,7 @@ def pruning(spark: SparkSession, folder: Path, progress: Progress) -> dict[str, 
     return times
 
 
-def _pretend(spark: SparkSession, table: Path, state: str) -> None:
+def _pretend(spark: SparkSession, table: Path, state: str) -> TableSnapshot:
     """Enter `PRUNED_FILES` files that do not exist, in the log of a table and in the statistics of a state."""
     from zorder_pipeline.reading.file_stats import FileStats
     from zorder_pipeline.reading.gather import STATS
@@ -117,6 +117,7 @@ def _pretend(spark: SparkSession, table: Path, state: str) -> None:
     FileStats(spark, state).update(
         snapshot.table_id, snapshot.version, session_of(spark), gathered, files, snapshot.stored_as
     )
+    return snapshot
 
 
 def _milliseconds(call: Callable[[], object]) -> float:

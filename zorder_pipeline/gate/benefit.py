@@ -44,7 +44,8 @@ def observed_rate(times: Sequence[int | None], queries: int, since: int | None =
     (124.0, 'assumed')
     """
     known = [moment for moment in times if moment is not None]
-    span = max(known) - min([*known, *(() if since is None else (since,))]) if known else 0
+    moments = known if since is None else [since, *known]
+    span = max(known) - min(moments) if known else 0
     if span < MIN_SPAN:
         return float(queries), "assumed"
     days, untimed = span / DAY, queries - len(known)

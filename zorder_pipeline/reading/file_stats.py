@@ -114,12 +114,13 @@ class FileStats:
             added = _rows(stats, version, session, vectors)
             same = known.of(added["path"].unique().to_pylist()).under(stored_as).rows
             seen = dict(zip(keys(same), sought(same).to_pylist(), strict=True))
-            more = zip(keys(added), sought(added).to_pylist(), strict=True)
-            new = [key not in seen or (values and not seen[key]) for key, values in more]
+            asked = list(zip(keys(added), sought(added).to_pylist(), strict=True))
+            new = [key not in seen or (values and not seen[key]) for key, values in asked]
             added = added.filter(pa.array(new, pa.bool_()))
-            replaced = {key for key in keys(added) if key in seen}
+            replaced = {key for (key, _), more in zip(asked, new, strict=True) if more and key in seen}
             kept = known.of(list(vectors)).rows
-            kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
+            if replaced:
+                kept = kept.filter(pa.array([key not in replaced for key in keys(kept)], pa.bool_()))
             gone = [path for path in known.rows["path"].unique().to_pylist() if path not in vectors]
             if len(added) or gone:
                 self._write(table_id, added, gone, replaced)

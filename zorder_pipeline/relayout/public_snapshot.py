@@ -14,7 +14,7 @@ from .failures import cleaned_up, not_opened
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
-from .sessions import no_table
+from .sessions import no_table, other_format
 from .snapshot import PUBLIC, TableSnapshot, remembered
 
 if TYPE_CHECKING:
@@ -140,5 +140,5 @@ def open_public(spark: SparkSession, table: str, version: int | None = None) -> 
         if "DELTA_MISSING_DELTA_TABLE" in (said := reason_of(error)):
             raise TableError(no_table(table)) from error
         if "DELTA_ONLY_OPERATION" in said:
-            raise TableError(f"{table} is a table of another format, no Delta table") from error
+            raise TableError(other_format(table)) from error
         raise not_opened(table, error) from error

@@ -32,14 +32,14 @@ def no_table(folder: str) -> str:
     return f"{folder} is no Delta table; {advice}"
 
 
-def other_format(table: str, form: str) -> str:
+def other_format(table: str, form: str | None = None) -> str:
     """Why a table of the session's catalog that lies in another format cannot be opened.
 
     >>> other_format("db.t", "parquet")
     'db.t is a table of format parquet, no Delta table; make it one with CONVERT TO DELTA db.t'
     """
     convert = f"; make it one with CONVERT TO DELTA {table}" if form in ("parquet", "iceberg") else ""
-    return f"{table} is a table of format {form}, no Delta table{convert}"
+    return f"{table} is a table of {f'format {form}' if form else 'another format'}, no Delta table{convert}"
 
 
 def session_id(spark: SparkSession) -> str:

@@ -56,7 +56,7 @@ class Facts:
     def laid_out(self) -> Entry | None:
         """The newest relayout by a layout, as what came after it merged files and left the order as it is; or of those
         that merged files the newest."""
-        return max(self.entries, key=lambda entry: (bool(entry.layout_id), entry.version), default=None)
+        return _laid_out(self.entries)
 
     def read_now(self) -> npt.NDArray[np.float64]:
         """Share of the rows that each query reads, shape (queries,)."""
@@ -89,16 +89,17 @@ def gather(
     boxes = boxes_of(queries, snapshot.schema)
     ledger = Ledger(spark, state) if state is not None else None
     entries = tuple(ledger.entries(snapshot.table_id)) if ledger is not None else ()
-    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
-    found = Facts(snapshot, None, queries, boxes, None, entries, None, None, None, books)
-    if ledger is not None and (last := found.laid_out) is not None:
-        there = last.layout_id in set(snapshot.files().layout)  # else it was taken back since, or rewritten by others
-        applied = ledger.latest(snapshot.table_id, last.layout_id) if there else None
-        found = replace(found, applied=applied.as_called(snapshot.asked_schema) if applied is not None else None)
+    applied, before = None, None
+    if ledger is not None and (last := _laid_out(entries)) is not None:
+        if last.layout_id in set(snapshot.files().layout):  # else it was taken back since, or rewritten by others
+            applied = ledger.latest(snapshot.table_id, last.layout_id)
         try:
-            found = replace(found, before=open_table(spark, snapshot.location, last.replaced_version))
+            before = open_table(spark, snapshot.location, last.replaced_version)
         except TableError:
             say("the version before the last relayout is no longer in the table's log")
+    applied = applied.as_called(snapshot.asked_schema) if applied is not None else None
+    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
+    found = Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
     try:
         analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)
         say(f"searching, {counted(settings.trials, 'trial')}")
@@ -106,3 +107,7 @@ def gather(
     except TableError as error:
         return replace(found, why_not=str(error))
     return replace(found, analysis=analysis, plan=plan, learned=learned)
+
+
+def _laid_out(entries: Sequence[Entry]) -> Entry | None:
+    return max(entries, key=lambda entry: (bool(entry.layout_id), entry.version), default=None)

@@ -50,13 +50,12 @@ class Asking:
         """The judgement after a person was asked, where one has to be."""
         requests = self.approvals.all(self.weighing.snapshot.table_id)
         opened = self._open(requests)
-        approved = opened is not None and opened.status == APPROVED
-        if opened is not None and approved and (self.own is None or opened.plan.plan_id in self.own):
+        counts = opened is not None and (self.own is None or opened.plan.plan_id in self.own)
+        if opened is not None and opened.status == APPROVED and counts:
             return self._approved(judged, opened)
         needed = self.rules.approval == "always" or judged.plan.effective_action == ANOTHER
         if not judged.decision.approved or not (needed or self.back is not None):
-            if not approved:
-                self._withdraw_unless_wanted(opened, judged.decision)
+            self._withdraw_unless_wanted(opened, judged.decision)
             return judged
         if (no := self._rejected(requests, judged.plan)) is not None:
             return self._declined(judged, no)
@@ -102,8 +101,10 @@ class Asking:
         return replace(judged, plan=request.plan, decision=decision, preview=would, request=request)
 
     def _withdraw_unless_wanted(self, request: Request | None, decision: Decision) -> None:
-        """Withdraw what the gate would not do any more, be it that something else gains more tonight."""
-        if request is None or not self.asking or not decision.options or self.weighing.where is not None:
+        """Withdraw what waits and the gate would not do any more, be it that something else gains more tonight."""
+        if request is None or request.status != PENDING or not self.asking:
+            return
+        if not decision.options or self.weighing.where is not None:
             return  # where nothing was weighed tonight, or some partitions alone, nothing speaks against it either
         action = request.plan.effective_action
         if not any(option.action == action and not option.why_not for option in decision.options):

@@ -69,7 +69,8 @@ def _called(node: exp.Expr) -> tuple[str, str | None]:
 
 def _parts(text: str, dialect: str) -> list[exp.Identifier]:
     """The parts of a name that stands in a text as it would in FROM; nothing of another text."""
-    names, dots = (list(tokens_of(text, dialect) or ())[start::2] for start in (0, 1))
+    tokens = tokens_of(text, dialect) or []
+    names, dots = tokens[::2], tokens[1::2]
     if len(names) > _MAX_PARTS or len(dots) != len(names) - 1 or any(dot.token_type != TokenType.DOT for dot in dots):
         return []
     quoted = [name.token_type == TokenType.IDENTIFIER for name in names]
