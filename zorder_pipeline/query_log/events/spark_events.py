@@ -31,7 +31,8 @@ MAX_OPEN = 10_000
 UPKEEP = re.compile(
     r"""(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?i:VACUUM)\b   # a statement, as Thrift servers hand it on
     |(?:[\w.+-]*:?/.*<br/>)?Optimizing\ \d+\ files              # behind the table's folder
-    |Delta:\ (?:.*:\ )?(?:Rewriting|Writing)\ [^:]*\Z           # behind what the command was described as
+    |Delta:\ (?:.*:\ )?                                         # behind what the command was described as
+     (?:MERGE\ operation\ -\ )?(?:Rewriting|Writing)\ [^:]*\Z
     |(?:Delta:\ (?:.*:\ )?)?Compute\ snapshot\ for\ version:\ \d+\Z
     |zorder[:\ ]""",
     re.VERBOSE | re.DOTALL,
