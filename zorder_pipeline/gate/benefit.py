@@ -161,11 +161,13 @@ def _ends(
     """
     values = [np.ones(len(asked.times)), *saved.values()]
     observed = np.array([asked.observed(each, weights) for weights in (None, asked.later) for each in values])
-    drawn, wider = resampled_sums(observed, np.random.default_rng(seed)), widening(asked.observations, 0.975)
+    drawn = resampled_sums(observed, np.random.default_rng(seed))
     ends = []
-    for sums, resampled in zip(np.split(observed.sum(axis=1), 2), np.split(drawn, 2), strict=True):
-        middle = sums[1:] / sums[0]
-        ends.append(middle + wider * (np.quantile(resampled[1:] / resampled[0], [0.025, 0.975], axis=1) - middle))
+    for each, resampled in zip(np.split(observed, 2), np.split(drawn, 2), strict=True):
+        # what stands for no later query tells nothing of one, and there are resamples of such observations alone
+        wider, (queries, *sums) = widening(int((each[0] > 0).sum()), 0.975), resampled[:, resampled[0] > 0]
+        middle = each[1:].sum(axis=1) / each[0].sum()
+        ends.append(middle + wider * (np.quantile(np.array(sums) / queries, [0.025, 0.975], axis=1) - middle))
     now, later = ends
     low, high = np.minimum(now, later)[0], np.minimum(now[1], most)
     return dict(zip(saved, low.tolist(), strict=True)), dict(zip(saved, high.tolist(), strict=True))

@@ -215,6 +215,18 @@ def test_each_time_has_an_interval_about_its_own_mean() -> None:
     assert 0.0 < told.low < 0.1
 
 
+def test_what_no_later_query_is_like_leaves_no_interval_unknown() -> None:
+    """Some resamples of twelve observations hold none of those that a later time may ask."""
+    every, saved = np.arange(12), np.repeat([0.2, 0.8], [10, 2])
+    weights = np.repeat([0.0, 6.0], [10, 2])
+    told = promise(np.ones(12), 1 - saved, np.ones(12), (1.0, "observed"), asked=Asked.of(every, every, later=weights))
+    assert 0.0 < told.low == told.bytes_low < 0.3
+    alike = promise(
+        np.ones(12), np.full(12, 0.2), np.ones(12), (1.0, "observed"), asked=Asked.of(every, every, later=weights)
+    )
+    assert alike.low == alike.high == pytest.approx(0.8)
+
+
 def test_a_burst_of_one_statement_proves_no_more_than_one_statement() -> None:
     """A hundred queries save little, one of three thousand repeats everything: who knows what is asked tomorrow?"""
     before, after = np.ones(101), np.append(np.full(100, 0.9), 0.0)
