@@ -93,6 +93,7 @@ def column_candidates(
     *,
     theta: int = THETA,
     gamma: float = GAMMA,
+    solved: bool = False,
 ) -> tuple[Candidate, ...]:
     """Every column the queries filter by, most frequent first, each chosen or left out with the reason (P1, P2).
 
@@ -100,8 +101,9 @@ def column_candidates(
         weights: one per query.
         theta: distinct comparison points a column must have.
         gamma: weighted share of the queries that must filter by it.
+        solved: some readers also skip by what was solved out of expressions (`Comparison.solved`).
     """
-    tallies = _tally(queries, schema)
+    tallies = _tally(queries, schema, solved)
     total = sum(weights) or 1.0
     result = []
     for column, tally in tallies.items():
@@ -116,14 +118,14 @@ def column_candidates(
     return tuple(sorted(result, key=lambda c: -c.frequency))
 
 
-def _tally(queries: Sequence[LoggedQuery], schema: TableSchema) -> dict[Column, _Tally]:
+def _tally(queries: Sequence[LoggedQuery], schema: TableSchema, solved: bool) -> dict[Column, _Tally]:
     result: dict[Column, _Tally] = defaultdict(_Tally)
     for i, query in enumerate(queries):
         for comparison in comparisons(query.predicate):
             column = schema.find(comparison.column)
             if column is None:
                 continue
-            tally, points = result[column], _points(comparison, column)
+            tally, points = result[column], set() if comparison.solved and not solved else _points(comparison, column)
             tally.points.update(points)
             if points and tally.queries[-1:] != [i]:
                 tally.queries.append(i)

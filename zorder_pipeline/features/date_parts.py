@@ -163,6 +163,8 @@ def date_parts(schema: TableSchema, partitions: Iterable[Sequence[str | None]]) 
     if len(years) != 1 or len(months) != 1 or len(names) > len(LIMITS):
         return None
     values = {tuple(each[place[name]] for name in names) for each in distinct}
+    if any(map(_never_was, values)):
+        return None
     told = {value: day for value in values if (day := _date(value)) is not None}
     columns = [column for name in names if (column := schema.find(name)) is not None]
     if 2 * len(told) <= len(values) or {column.value_type.family for column in columns} - {"integer", "string"}:
@@ -202,6 +204,19 @@ def _date(values: Iterable[str | None]) -> date | None:
         return date(year, month, *(day or (1,))) if year in range(*LIMITS[0]) else None
     except ValueError:
         return None
+
+
+def _never_was(values: Sequence[str | None]) -> bool:
+    """Whether it would be a day such as 31 November: then the third column holds something else, such as buckets.
+
+    >>> _never_was(("2026", "11", "31")), _never_was(("2026", "11", "00")), _never_was(("2026", "11"))
+    (True, False, False)
+    """
+    try:
+        year, month, *day = (int(value or "") for value in values)
+        return bool(day) and FULL_MONTH < day[0] < LIMITS[2][1] and day[0] > monthrange(year, month)[1]
+    except ValueError:
+        return False
 
 
 def _number(day: date) -> int:

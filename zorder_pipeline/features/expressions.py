@@ -62,7 +62,7 @@ def expression_candidates(
     """Every expression that queries compare with constants, most frequent first.
 
     Neither Delta's nor Parquet's statistics answer such a comparison; statistics of the expression itself do, for
-    scans through ``reading/``.
+    scans through ``reading/``. Those of partition columns alone are left out: Delta evaluates them for each partition.
 
     Args:
         weights: one per query.
@@ -77,7 +77,8 @@ def expression_candidates(
             if leaf.expression not in parsed:
                 parsed[leaf.expression] = _compared(leaf.expression)
             found = parsed[leaf.expression]
-            if found is not None and all(schema.find(column) is not None for column in leaf.columns):
+            known = [schema.find(column) for column in leaf.columns]
+            if found is not None and None not in known and not all(column and column.partition for column in known):
                 subject, op, constants = found
                 if op in LOOKED_UP:
                     looked_up.add(subject)
@@ -117,26 +118,34 @@ def _compared(text: str) -> tuple[str, str, tuple[str, ...]] | None:
     >>> _compared("MONTH(ts) = 3"), _compared("UPPER(c) IN ('A', 'B')"), _compared("a = b")
     (('MONTH(ts)', '=', ('3',)), ('UPPER(c)', 'in', ("'A'", "'B'")), None)
     """
-    node = _parsed(text)
-    if isinstance(node, exp.Not):
-        node = node.this.unnest()
-    found = _sides(node)
-    return None if found is None else (found[0], found[1], tuple(constant.sql("spark") for constant in found[2]))
+    found = _taken_apart(text)
+    return None if found is None else found[:3]
 
 
-@lru_cache(maxsize=4096)  # candidates, features and every query that is told by them ask of the same conditions
 def compared_with(text: str) -> tuple[str, str, tuple[Literal, ...]] | None:
     """The expression that a condition compares, the operator and the literals, as of a `Comparison` of a column.
 
     >>> compared_with("3 > MONTH(ts)")
     ('MONTH(ts)', '<', (Literal(kind='number', text='3'),))
     """
+    found = _taken_apart(text)
+    return None if found is None or found[3] is None else (found[0], found[1], found[3])
+
+
+@lru_cache(maxsize=1 << 16)  # candidates, features and every query that is told by them ask of the same conditions
+def _taken_apart(text: str) -> tuple[str, str, tuple[str, ...], tuple[Literal, ...] | None] | None:
+    """Expression, operator, constants, and these as literals where they are plain ones; None where nothing is compared.
+
+    Conditions that are denied are none: nothing would be told of them.
+    """
     found = _sides(_parsed(text))
     if found is None:
         return None
-    literals = [_literal(constant) for constant in found[2]]
+    subject, op, constants = found
+    literals = [_literal(constant) for constant in constants]
     known = tuple(literal for literal in literals if literal is not None)
-    return (found[0], found[1], known) if len(known) == len(literals) else None
+    texts = tuple(constant.sql("spark") for constant in constants)
+    return subject, op, texts, known if len(known) == len(literals) else None
 
 
 def _parsed(text: str) -> exp.Expr | None:

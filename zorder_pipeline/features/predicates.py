@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -11,8 +12,10 @@ from decimal import Decimal, InvalidOperation
 from itertools import accumulate
 from typing import Any, TypeAlias
 
+from zorder_pipeline.model.literals import type_literal
 from zorder_pipeline.model.predicate import (
     And,
+    Comparison,
     Literal,
     Opaque,
     Or,
@@ -21,7 +24,7 @@ from zorder_pipeline.model.predicate import (
     conjuncts,
     predicate_to_json,
 )
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, to_boxes
+from zorder_pipeline.model.ranges import MAX_BOXES, Box, Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import Value
 from zorder_pipeline.model.workload import LoggedQuery
@@ -107,7 +110,8 @@ def predicate_candidates(
 def _served(feature: Predicate, schema: TableSchema, chosen: Mapping[str, bool]) -> bool:
     """Whether the order of a chosen column answers the feature, or it is none to cluster by."""
     if isinstance(feature, Opaque):
-        return False
+        looked_at = [schema.find(name) for name in feature.columns]
+        return bool(looked_at) and all(column is not None and column.partition for column in looked_at)
     leaves = list(comparisons(feature))
     columns = {schema.find(leaf.column) for leaf in leaves}
     if None in columns or any(leaf.derived for leaf in leaves):
@@ -130,7 +134,28 @@ def _exact_boxes(feature: Predicate, schema: TableSchema) -> Boxes | None:
     """The feature as boxes where they say all of it, an expression standing for a column; None otherwise."""
     if isinstance(feature, Opaque):
         return _compared_boxes(feature.expression)
-    return None if _opaque_inside(feature) else to_boxes(feature, schema)
+    if _opaque_inside(feature) or _parts(feature) > MAX_BOXES:
+        return None
+    return to_boxes(feature, schema) if all(_told(leaf, schema) for leaf in comparisons(feature)) else None
+
+
+def _parts(predicate: Predicate) -> int:
+    """Boxes that it becomes where none are joined."""
+    match predicate:
+        case And(children):
+            return math.prod(map(_parts, children))
+        case Or(children):
+            return sum(map(_parts, children))
+    return 1
+
+
+def _told(leaf: Comparison, schema: TableSchema) -> bool:
+    """Whether a comparison is known as a range with nothing left out, such as one end of a BETWEEN."""
+    column = schema.find(leaf.column)
+    if column is None or to_boxes(leaf, schema) == ((),):
+        return False
+    known = (literal for literal in leaf.literals if literal.kind != "null")
+    return all(type_literal(literal, column.value_type) is not None for literal in known)
 
 
 def _compared_boxes(text: str) -> Boxes | None:

@@ -70,6 +70,7 @@ def analyse(
     max_features: int = 16,
     half_life_days: float | None = None,
     scanned: Sequence[float] | None = None,
+    solved: bool = False,
 ) -> Analysis:
     """Select features for one table.
 
@@ -79,9 +80,10 @@ def analyse(
         max_features: primary features at most.
         half_life_days: age at which a query counts half; None counts all alike.
         scanned: share of the table that each query would scan if only its partitions were pruned; None takes all.
+        solved: some readers skip by what was solved out of expressions, too, as scans through ``reading/`` do.
     """
     weights = query_weights(queries, half_life_days, scanned)
-    found = column_candidates(queries, weights, schema, sample)
+    found = column_candidates(queries, weights, schema, sample, solved=solved)
     usable = [c for c in found if _usable(c, schema)]
     graph = build_graph(
         {c.column: sample.columns[c.column] for c in usable},

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeAlias
 
 from zorder_pipeline.model.file_stats import Feature, rounded
@@ -98,14 +99,14 @@ def _columns(
     asked: dict[Column, float] = defaultdict(float)
     looked_up: set[Column] = set()
     for query, weight in zip(queries, weights, strict=True):
-        seen = set()
+        seen = dict[Column, None]()  # in order: of those asked for alike, the first ones are kept
         for leaf in comparisons(query.predicate):
             column = schema.find(leaf.column)
             if column is None or column.partition or not column.value_type.orderable:
                 continue
             if leaf.op in LOOKED_UP:
                 looked_up.add(column)
-            seen.add(column)
+            seen[column] = None
         for column in seen:
             asked[column] += weight
     for column, weight in asked.items():
@@ -152,7 +153,11 @@ def predicate_sql(
         case Opaque(expression=expression):
             return expression or None
     boxes = to_boxes(predicate, schema, zone, solved=True)
-    return None if boxes == ((),) else _compared_sql(predicate, schema, paths, zone) or boxes_sql(boxes, dict(paths))
+    listed = replace(predicate, op="in") if predicate.op == "not_in" else predicate  # no range answers a NOT IN
+    if to_boxes(listed, schema, zone, solved=True) == ((),):
+        return None
+    compared = _compared_sql(predicate, schema, paths, zone)
+    return boxes_sql(boxes, dict(paths)) if compared is None and boxes != ((),) else compared
 
 
 def _compared_sql(leaf: Comparison, schema: TableSchema, paths: Mapping[str, tuple[str, ...]], zone: str) -> str | None:

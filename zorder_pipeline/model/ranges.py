@@ -15,7 +15,7 @@ from .predicate import And, Comparison, Opaque, Or, Predicate
 from .schema import Column, TableSchema
 from .values import Value, ValueType, order_key
 
-__all__ = ["Box", "Boxes", "Interval", "Range", "columns_asked", "starting_with", "to_boxes"]
+__all__ = ["MAX_BOXES", "Box", "Boxes", "Interval", "Range", "columns_asked", "starting_with", "to_boxes"]
 
 MAX_BOXES = 64
 """Of a predicate that would become more boxes those of one column are joined; else it is weakened to its cheaper

@@ -265,3 +265,41 @@ def test_a_small_range_is_said_unless_the_values_are_few_anyway() -> None:
     assert "its values span only 199 units" in found["narrow"].reason
     assert "it has only 5 values" in found["few"].reason
     assert "span" not in found["few"].reason + found["wide"].reason
+
+
+def test_what_is_solved_out_of_an_expression_counts_for_readers_who_skip_by_it() -> None:
+    solved = [
+        Comparison("day", op, (Literal("number", str(day + after)),), derived=True, solved=True)
+        for day in (3, 30, 300)
+        for op, after in ((">=", 0), ("<", 9))
+    ]
+    queries = [LoggedQuery("t", And((since, until))) for since, until in zip(solved[::2], solved[1::2], strict=True)]
+    queries += [LoggedQuery("t", is_("status", text)) for text in ("open", "done")]
+    plain, reading = (analyse(queries, SCHEMA, sample(), solved=each) for each in (False, True))
+    told = {candidate.column: candidate for candidate in plain.candidates}
+    assert (told["day"].chosen, told["day"].queries, plain.primary) == (False, 0, ("status",))
+    assert "no query compares day in a way" in told["day"].reason
+    assert (reading.candidates[0].column, reading.candidates[0].queries, reading.primary[0]) == ("day", 3, "day")
+
+
+@pytest.mark.parametrize(
+    "inexact",
+    [
+        Comparison("status", "not_in", (Literal("string", "a"), Literal("string", "b"))),
+        is_("status", 5, ">"),
+        Or((is_("sparse", 1), Comparison("status", "not_in", (Literal("string", "a"), Literal("string", "b"))))),
+        Comparison("sparse", "between", (Literal("number", "1"), Literal("string", "x"))),
+    ],
+)
+def test_what_ranges_do_not_tell_is_implied_by_nothing(inexact: Predicate) -> None:
+    queries = [LoggedQuery("t", inexact), *(LoggedQuery("t", is_("sparse", i)) for i in range(9))]
+    found = predicate_candidates(queries, [1.0] * 10, SCHEMA, [])
+    assert [each.queries for each in found if each.predicate == inexact] == [1]
+
+
+def test_conditions_on_partition_columns_alone_are_no_features() -> None:
+    asked = [Opaque("function", ("region",), f"LOWER(region) = '{text}'") for text in "abc"]
+    both = [Opaque("function", ("region", "status"), f"CONCAT(region, status) = '{text}'") for text in "abc"]
+    found = analyse([LoggedQuery("t", each) for each in (*asked, *both)], SCHEMA, sample())
+    assert [each.columns for each in found.expression_candidates] == [("region", "status")]
+    assert {each.predicate for each in found.predicate_candidates} == set(both)

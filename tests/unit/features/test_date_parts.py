@@ -171,7 +171,8 @@ def test_months_move_on_as_months() -> None:
      (NAMES, "int", [("2026", "13", "1")]), (NAMES, "int", [("2026", "2", "30")]),
      (NAMES, "double", [("2026", "1", "1")]),
      (("year", "month", "mm"), "int", [("2026", "11", "1")]), (NAMES, "int", []), (NAMES, "int", [(None, None, None)]),
-     (NAMES, "string", [("2026", "11", "29"), ("2026", "11", "unknown")])],
+     (NAMES, "string", [("2026", "11", "29"), ("2026", "11", "unknown")]),
+     (("year", "month", "bucket"), "int", [("2026", "11", str(bucket)) for bucket in range(32)])],
 )  # fmt: skip
 def test_what_tells_no_days_is_none(
     names: tuple[str, ...], kind: str, partitions: list[tuple[str | None, ...]]

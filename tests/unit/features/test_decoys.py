@@ -84,7 +84,7 @@ def test_expressions_are_counted_with_what_they_are_compared_with() -> None:
     queries = [LoggedQuery("t", Or((item, _is("a", 1)))) for item in asked]
     found = analyse(queries, schema, Sample({}, np.zeros(0, np.int32), 0, 0)).expression_candidates
     assert [(c.expression, c.queries, c.comparison_points, c.chosen) for c in found] == [
-        ("MONTH(ts)", 65, 8, True),
+        ("MONTH(ts)", 60, 7, True),
         ("UPPER(c)", 30, 1, False),
     ]
     assert "UPPER" not in json.dumps([candidate.to_json(redact=True) for candidate in found])

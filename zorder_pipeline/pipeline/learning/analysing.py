@@ -102,5 +102,6 @@ def analyse(
         max_features=settings.max_features,
         half_life_days=settings.half_life_days,
         scanned=scanned_shares(snapshot, boxes),
+        solved=reading,
     )
     return TableAnalysis(snapshot, queries, sample, features, boxes, named)
