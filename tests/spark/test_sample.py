@@ -70,8 +70,8 @@ def test_everything_in_canonical_values(spark: SparkSession, table: TableSnapsho
 def test_of_a_large_table_some_files_are_read_and_every_partition(
     spark: SparkSession, table: TableSnapshot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("zorder_pipeline.features.sample.MIN_FILES", 2)
-    monkeypatch.setattr("zorder_pipeline.features.sample.MAX_SCANNED", 1)
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MIN_FILES", 2)
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MAX_SCANNED", 1)
     sample = take_sample(table, COLUMNS, rows=ROWS, seed=3, total_rows=ROWS - 10)
     assert 4 <= sample.files_read < len(table.files())
     assert len(set(sample.file.tolist())) == sample.files_read
@@ -83,6 +83,24 @@ def test_of_a_large_table_some_files_are_read_and_every_partition(
     assert 120 < few.rows < 300
     assert set(few.columns["id"].values.tolist()) <= set(ids.tolist())
     assert take_sample(table, ["id"], rows=200, seed=3, total_rows=ROWS - 10).rows == few.rows
+
+
+def test_a_partition_of_which_few_files_are_read_has_its_share_of_the_rows(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twelve files of one partition, of which three are read, and one file of each of three others."""
+    frame = spark.range(0, 15_000, 1, 15).selectExpr("id", "IF(id < 12000, 'large one', concat('p', id DIV 1000)) AS p")
+    frame.write.format("delta").partitionBy("p").save(str(tmp_path / "t t"))
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MIN_FILES", 4)
+    monkeypatch.setattr("zorder_pipeline.features.sampling.MAX_SCANNED", 1)
+    table = open_table(spark, str(tmp_path / "t t"))
+    sample = take_sample(table, ["id", "p"], rows=1500, seed=1, total_rows=15_000)
+    assert (len(table.files()), sample.files_read) == (15, 6)
+    assert 1300 < sample.rows < 1700
+    large = sample.columns["p"].values == "large one"
+    assert 0.75 < large.mean() < 0.85
+    assert len(set(sample.file[large].tolist())) == 3
+    assert len(set(sample.columns["id"].values.tolist())) == sample.rows
 
 
 def test_the_same_rows_for_the_same_seed(spark: SparkSession, table: TableSnapshot) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -12,47 +11,29 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
+from zorder_pipeline.model.places import real_path
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import ValueType, canonical_array, readable
 
+from .sampling import Files, chosen_files, row_shares
+
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
-__all__ = ["Files", "Sample", "SampleColumn", "Snapshot", "chosen_files", "take_sample"]
+__all__ = ["Sample", "SampleColumn", "Snapshot", "take_sample"]
 
 KEEPS_CHAR = "spark.sql.preserveCharVarcharTypeInfo"
 HASH_SPACE = 1 << 31
-MAX_SCANNED = 4 << 30
-"""Bytes of data files that a sample reads at most (partitions that would be missed add a file each)."""
-MIN_FILES = 200
-"""Files that a sample reads at least, where the table has them: rows of one file are alike."""
-
-
-class Files(Protocol):
-    """The live files of a table version, one array entry per file."""
-
-    @property
-    def path(self) -> npt.NDArray[Any]:
-        """Paths, as `Snapshot.read_files` takes them."""
-
-    @property
-    def bytes(self) -> npt.NDArray[np.int64]:
-        """Sizes."""
-
-    @property
-    def rows(self) -> npt.NDArray[np.int64]:
-        """Live rows."""
-
-    @property
-    def partitions(self) -> tuple[tuple[str | None, ...], ...]:
-        """Partition values, empty tuples without partition columns."""
+NUMBER = "__zorder_number"
+"""Column for the hash by which a row is taken."""
 
 
 class Snapshot(Protocol):
     """What sampling needs of a table version."""
 
     version: int
+    location: str
 
     @property
     def schema(self) -> TableSchema:
@@ -133,7 +114,7 @@ def take_sample(
 
     A row is taken when the hash of its file's name, its place in the file and the seed is small enough, so no shuffle
     is needed and two samples of different size nest. Only these columns are scanned, and of a large table only some
-    files, see `chosen_files`.
+    files, of which each partition has its share of the rows, see `zorder_pipeline.features.sampling`.
 
     Args:
         columns: names as in ``snapshot.schema``; those whose type has no order (maps, arrays) are left out.
@@ -153,24 +134,30 @@ def take_sample(
         raise TableError(f"column {missing[0]} cannot be sampled: the table has only {', '.join(known)}")
     columns = [name for name in columns if known[name].value_type.orderable]
     files = snapshot.files()
-    some = chosen_files(files, MAX_SCANNED, seed)
+    some = chosen_files(files, seed)
+    share = row_shares(files, some, rows)
     frame = snapshot.read() if len(some) == len(files.path) else snapshot.read_files(files.path[some].tolist())
     if str(frame.sparkSession.conf.get(KEEPS_CHAR, None)).lower() == "true":
         raise UnsupportedTableError(
             f"this session tells CHAR from STRING, which Arrow does not: set {KEEPS_CHAR} to false to sample a table"
         )
-    scanned = int(files.rows[some].sum())
     origin = frame.metadataColumn("_metadata")
     path = origin.getField("file_path")
     # Delta shows a row's place in its file only where deletion vectors are possible; elsewhere its place in the scan
     # serves, which is the same as long as the session splits files alike
     place = origin.getField("row_index") if _has_row_index(frame) else F.monotonically_increasing_id()
-    if rows < scanned:
-        number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
-        frame = frame.where(number < F.lit(int(rows / scanned * HASH_SPACE)))
+    number = F.pmod(F.xxhash64(origin.getField("file_name"), place, F.lit(seed).cast("bigint")), F.lit(HASH_SPACE))
+    most = float(share.max(initial=0.0))
+    uneven = bool((share < most).any())
+    if uneven:  # told once: behind a filter a place in the scan is another
+        frame, number = frame.withColumn(NUMBER, number), F.col(NUMBER)
+    if most < 1:
+        frame = frame.where(number < F.lit(int(most * HASH_SPACE)))
     asked = [F.col(column_sql(snapshot.paths[name])).alias(f"c{i}") for i, name in enumerate(columns)]
-    asked = [path.alias("path"), place.alias("place"), *asked]
+    asked = [path.alias("path"), place.alias("place"), *([number] if uneven else []), *asked]
     more, table = _evaluated(frame, asked, expressions or {})
+    if uneven:
+        table = _thinned(table, dict(zip(files.path[some].tolist(), share.tolist(), strict=True)), snapshot.location)
     file, paths = _numbered(table["path"])
     order = np.lexsort((table["place"].to_numpy(), file))
     result: dict[str, SampleColumn] = {}
@@ -211,24 +198,12 @@ def _evaluated(
     return more, rows(more)
 
 
-def chosen_files(files: Files, most_bytes: int, seed: int) -> npt.NDArray[np.int64]:
-    """Indices of the files to sample from, ascending: all, or as many at random as ``most_bytes`` hold.
-
-    At least `MIN_FILES` are chosen, and at least one of every partition. The choice depends on paths and seed only.
-    """
-    count = len(files.path)
-    if count <= MIN_FILES or int(files.bytes.sum()) <= most_bytes:
-        return np.arange(count)
-    hashes = [blake2b(f"{seed}/{path}".encode(), digest_size=8).digest() for path in files.path]
-    order = np.array(sorted(range(count), key=hashes.__getitem__), dtype=np.int64)
-    enough = max(MIN_FILES, int(np.searchsorted(np.cumsum(files.bytes[order]), most_bytes, "right")))
-    chosen = [int(i) for i in order[:enough]]
-    present = {files.partitions[i] for i in chosen}
-    for i in order[enough:]:
-        if files.partitions[i] not in present:
-            present.add(files.partitions[i])
-            chosen.append(int(i))
-    return np.sort(np.array(chosen, dtype=np.int64))
+def _thinned(table: pa.Table, share: Mapping[str, float], location: str) -> pa.Table:
+    """The rows whose number is small enough for the share of its rows that their file has."""
+    file, paths = _numbered(table["path"])
+    most = {real_path(path, location): int(part * HASH_SPACE) for path, part in share.items()}
+    limit = np.array([most[real_path(path, "")] for path in paths], dtype=np.int64)
+    return table.filter(pa.array(table[NUMBER].to_numpy() < limit[file]))
 
 
 def _has_row_index(frame: DataFrame) -> bool:

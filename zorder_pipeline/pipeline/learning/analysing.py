@@ -22,8 +22,7 @@ from zorder_pipeline.reading.gather import evaluable
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .nothing_asked import gone, why_nothing
-from .sizes import sought_rows
-from .volumes import sampled_for_size
+from .sizes import sampled_for_size, sought_rows
 from .weights import scanned_shares
 
 if TYPE_CHECKING:
@@ -31,7 +30,8 @@ if TYPE_CHECKING:
 
 __all__ = ["MIN_ROWS_SAMPLED_PER_FILE", "analyse"]
 
-MIN_ROWS_SAMPLED_PER_FILE = 200
+MIN_ROWS_SAMPLED_PER_FILE, MOST_ROWS_SAMPLED = 200, 1_000_000
+"""Rows sampled per file, but not more of a table unless the settings say so: all of them come to the driver."""
 READING_ROWS_PER_FILE, READING_ROWS = 1000, 500_000
 """Rows sampled per file, and at most, for a layout by predicates: of a rare one a small sample shows too few rows."""
 
@@ -81,14 +81,14 @@ def analyse(
         raise NothingToLearnError(
             f"no query of {snapshot.location} filters by a column that the table has{gone(usable, snapshot.schema)}"
         )
-    wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable))
-    wanted_columns |= {name for layout in layouts for name in layout.table_columns}
-    columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
     files = math.ceil(rows / sought_rows(snapshot, settings))
-    least = MIN_ROWS_SAMPLED_PER_FILE * files
+    least = min(MOST_ROWS_SAMPLED, MIN_ROWS_SAMPLED_PER_FILE * files)
     if statistics:
         least = max(least, min(READING_ROWS, READING_ROWS_PER_FILE * files))
     wanted = min(rows, max(settings.sample_rows, least))
+    wanted_columns = filtered.union([] if read_only else sampled_for_size(snapshot, usable, wanted))
+    wanted_columns |= {name for layout in layouts for name in layout.table_columns}
+    columns = [column.name for column in snapshot.schema.columns if column.name in wanted_columns or column.partition]
     known = evaluable(snapshot.read(), statistics) if statistics else ()
     named = widened(snapshot.schema, known, settings.redact_key)[1]
     more = {name: (feature.sql, feature.type) for feature, name in named.items() if feature.kind != "column"}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -16,8 +16,8 @@ from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.reading.footers import column_shares, read_footers
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-__all__ = ["compact_rows", "most_files", "other_targets", "partitions_of", "query_bytes", "sought_rows"]
-__all__ += ["table_column_bytes", "target_rows"]
+__all__ = ["columns_read", "compact_rows", "most_files", "other_targets", "partitions_of", "query_bytes"]
+__all__ += ["sampled_for_size", "sought_rows", "table_column_bytes", "target_rows"]
 
 SMALLEST_FILE = 64 * 1024
 LARGEST_FILE = 1 << 30
@@ -27,6 +27,10 @@ SMALLER_FILE = 8 << 20
 MOST_FILES, MOST_IN_PARTITIONS, EACH_PARTITION = 1_000, 4_000, 4
 """Nor are there to be more of them, as a sample has to show what each holds: so many of a table, or so many in each of
 its partitions as far as that makes no more than the second number."""
+MOST_SOUGHT = 5_000
+"""Files that a layout is sought for at most, where the present ones are as small as that makes more."""
+MOST_COLUMNS, MOST_BYTES = 64, 128 << 20
+"""Columns that are sampled for their sizes only, and compressed bytes that they take in a sample."""
 MIN_FILES = 8
 SHARE_FILES = 16
 STEP = 8
@@ -54,12 +58,18 @@ def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     As `target_rows`, but where nobody asked for a size and no file lies by a layout of ours, files of `SMALLER_FILE`,
     or as many as `most_files`, if the present ones are at least twice as large: these hide most of what an order could
     skip. Ten can be told apart by three bits, and a partition that is a single file by none. Where some files lie by a
-    layout of ours, files are at most as large as those, or as the smaller ones where these are larger.
+    layout of ours, files are at most as large as those, or as the smaller ones where these are larger. And there are at
+    most `MOST_SOUGHT`: many tiny files are to be merged, and a sample would show nothing of each.
     """
-    target, files = target_rows(snapshot, settings), snapshot.files()
-    rows, size, ours = int(files.rows.sum()), int(files.bytes.sum()), files.ours
+    target, rows = target_rows(snapshot, settings), int(snapshot.files().rows.sum())
     if _asked(snapshot, settings) or not rows:
         return target
+    return max(_sought_rows(snapshot, settings, target), math.ceil(rows / MOST_SOUGHT))
+
+
+def _sought_rows(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> int:
+    files = snapshot.files()
+    rows, size, ours = int(files.rows.sum()), int(files.bytes.sum()), files.ours
     wanted = round(max(SMALLER_FILE, size / most_files(snapshot)) * rows / max(1, size))
     if ours.any():
         return min(target, max(1, wanted, round(float(files.rows[ours].mean()))))
@@ -131,17 +141,64 @@ def _in_whole_files(target: int, partitions: npt.NDArray[np.float64]) -> int:
 
 
 def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.NDArray[np.float64]:
-    """Bytes of the whole table in the columns that each query reads, shape (queries,).
+    """Bytes of the whole table in the columns that each query reads (`columns_read`), shape (queries,)."""
+    size, whole = table_column_bytes(snapshot), float(snapshot.files().bytes.sum())
+    if not size:
+        return np.full(len(queries), whole)
+    found = columns_read(snapshot, queries)
+    of_some = {read: sum(size.get(name, 0.0) for name in read) for read in set(found)}
+    return np.array([of_some[read] for read in found], dtype=np.float64)
 
-    A query of unknown columns is taken to read them all.
+
+def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
+    """Top-level columns that each query reads, in the table's own case; all of them where that is not known.
+
+    Partition columns are none: what is read of them stands in no file.
     """
-    size = {name.lower(): part for name, part in table_column_bytes(snapshot).items()}
-    result = np.full(len(queries), float(snapshot.files().bytes.sum()))
-    for place, query in enumerate(queries):
-        read = {name.lower().split(".")[0] for name in query.columns}
-        if read & size.keys():
-            result[place] = sum(size.get(name, 0.0) for name in read)
-    return result
+    names: dict[str, str] = {}
+    for leaf in snapshot.leaves:
+        for depth in range(1, len(leaf.path) + 1):
+            names.setdefault(".".join(leaf.path[:depth]).lower(), leaf.path[0])
+    partition = frozenset(snapshot.partition_columns)
+    everything = frozenset(names.values()) - partition
+    found = [frozenset(_top_level(name, names) for name in query.columns) - {""} for query in queries]
+    return [read - partition if read else everything for read in found]
+
+
+def sampled_for_size(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], rows: int) -> list[str]:
+    """Columns to sample because queries read them: plain ones, at most `MOST_COLUMNS`, the most read first.
+
+    One that would make the sample too large for the driver, such as long texts, is left out.
+
+    Args:
+        rows: to be sampled.
+    """
+    counts: dict[str, int] = {}
+    for read in columns_read(snapshot, queries):
+        for name in read:
+            counts[name] = counts.get(name, 0) + 1
+    plain = {c.name for c in snapshot.schema.columns if c.value_type.orderable}
+    wanted = sorted((name for name in counts if name in plain), key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
+    share = rows / max(1, int(snapshot.files().rows.sum()))
+    size = {name: share * part for name, part in table_column_bytes(snapshot).items()} if wanted else {}
+    found, room = list[str](), float(MOST_BYTES)
+    for name in wanted:
+        if size.get(name, 0.0) <= room:
+            room -= size.get(name, 0.0)
+            found.append(name)
+    return found
+
+
+def _top_level(name: str, names: Mapping[str, str]) -> str:
+    """The column that holds what is called so, a part of a struct or not; "" where the table has none.
+
+    >>> _top_level("Net.Amount", {"net.amount": "net.amount"}), _top_level("a.b.c", {"a": "A"}), _top_level("x", {})
+    ('net.amount', 'A', '')
+    """
+    name = name.lower()
+    while name not in names and "." in name:
+        name = name.rpartition(".")[0]
+    return names.get(name, "")
 
 
 def table_column_bytes(snapshot: TableSnapshot) -> dict[str, float]:

@@ -22,10 +22,9 @@ from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .keeping import sample_files, sample_keys
 from .paging import as_stored, sampled_pages, stored_pages, with_bounds
-from .sizes import table_column_bytes
+from .sizes import columns_read, table_column_bytes
 
-__all__ = ["FileVolumes", "columns_read", "present_volumes", "read_volumes"]
-__all__ += ["sampled_for_size", "with_sampled_pages"]
+__all__ = ["FileVolumes", "batches", "present_volumes", "read_volumes", "with_sampled_pages"]
 
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
@@ -33,8 +32,8 @@ Mask = npt.NDArray[np.bool_]
 MOST_FOOTERS = 2_000
 """Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
 ROW_GROUP = 128 << 20
-MOST_COLUMNS = 64
-"""Columns that are sampled for their sizes only."""
+AT_ONCE = 1 << 22
+"""Pairs of a statement and a file that are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -64,24 +63,6 @@ class FileVolumes:
         return ScanWork(*(float(np.average(each, weights=self.times)) for each in (self.bytes, self.files)))
 
 
-def columns_read(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[frozenset[str]]:
-    """Top-level columns that each query reads, in the table's own case; all of them where that is not known."""
-    names = {leaf.path[0].lower(): leaf.path[0] for leaf in snapshot.leaves}
-    everything = frozenset(names.values()) - set(snapshot.partition_columns)
-    found = [frozenset(names[n] for c in q.columns if (n := c.lower().split(".")[0]) in names) for q in queries]
-    return [read - set(snapshot.partition_columns) if read else everything for read in found]
-
-
-def sampled_for_size(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> list[str]:
-    """Columns to sample because queries read them: plain ones, at most `MOST_COLUMNS`, the most read first."""
-    counts: dict[str, int] = {}
-    for read in columns_read(snapshot, queries):
-        for name in read:
-            counts[name] = counts.get(name, 0) + 1
-    plain = {c.name for c in snapshot.schema.columns if c.value_type.orderable}
-    return sorted((name for name in counts if name in plain), key=lambda name: (-counts[name], name))[:MOST_COLUMNS]
-
-
 def present_volumes(
     snapshot: TableSnapshot, queries: Sequence[LoggedQuery], boxes: Sequence[Boxes], pages: bool = False
 ) -> FileVolumes:
@@ -92,7 +73,6 @@ def present_volumes(
     """
     files = snapshot.files()
     zones = files.zone_map()
-    hits = np.array([zones.matching(query) for query in boxes]).reshape(len(boxes), len(files))
     names = {leaf.physical[0]: leaf.path[0] for leaf in snapshot.leaves}
     few = len(files) <= MOST_FOOTERS
     chosen = files.path if few else files.path[:: len(files) // 16 + 1]
@@ -102,19 +82,38 @@ def present_volumes(
     if not few or not footers.complete:
         sizes = {name: part.sum() / whole * files.bytes for name, part in sizes.items()} if whole else {}
     rows = np.asarray(files.rows, dtype=np.float64)
-    total = max(1.0, float(rows.sum()))
-    weighed = hits.astype(np.float64)
-    groups = weighed @ rows / total
+    groups: tuple[ZoneMap, npt.NDArray[np.int64]] | None = None
     if few and footers.complete and any((item.num_row_groups > 1) for item in footers.metadata if item is not None):
         used = columns_asked(boxes)
         leaves = [leaf for leaf in snapshot.leaves if leaf.column.name in used and not leaf.column.partition]
-        inner, file = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
-        weighed = _shares_read(inner, file, boxes, hits)
-        groups = weighed @ rows / total
-    volume = _bytes(weighed, sizes, columns_read(snapshot, queries))
-    share = stored_pages(snapshot, boxes, weighed) if pages else None
-    by_pages = None if share is None else volume * share
-    return FileVolumes(volume, hits.sum(axis=1), hits @ rows, groups, by_pages, weighed=whole > 0 or not len(files))
+        groups = row_groups(footers, {leaf.column.name: (leaf.physical, leaf.column.type) for leaf in leaves})
+    read = columns_read(snapshot, queries)
+
+    def told(some: slice) -> tuple[Floats, ...]:
+        mine = boxes[some]
+        hits = np.array([zones.matching(query) for query in mine]).reshape(len(mine), len(files))
+        weighed = hits.astype(np.float64)
+        opened = weighed.sum(axis=1), weighed @ rows
+        if groups is not None:
+            weighed = _shares_read(*groups, mine, hits)
+        volume = _bytes(weighed, sizes, read[some])
+        share = stored_pages(snapshot, mine, weighed) if pages else None
+        return (volume, *opened, weighed @ rows / max(1.0, rows.sum()), *([] if share is None else [volume * share]))
+
+    parts = [told(some) for some in ([slice(None)] if pages else batches(len(boxes), len(files)))]
+    volume, opened, inside, part, *paged = (np.concatenate(each) for each in zip(*parts, strict=True))
+    known = whole > 0 or not len(files)
+    return FileVolumes(volume, opened, inside, part, paged[0] if paged else None, weighed=known)
+
+
+def batches(statements: int, files: int) -> list[slice]:
+    """Some statements after the other, so that what is told of each and each file stays small; at least one batch.
+
+    >>> batches(3, AT_ONCE // 2), batches(0, 10)
+    ([slice(0, 2, None), slice(2, 4, None)], [slice(0, 419430, None)])
+    """
+    step = max(1, AT_ONCE // max(1, files))
+    return [slice(begin, begin + step) for begin in range(0, max(1, statements), step)]
 
 
 def _shares_read(groups: ZoneMap, file: npt.NDArray[np.int64], boxes: Sequence[Boxes], hits: Mask) -> Floats:
@@ -216,24 +215,34 @@ def _virtual(
     sizes = _sizes(analysis, frozenset().union(*read), file, order, files, scale, codec)
     estimator = Estimator.build(columns, snapshot.schema, boxes, sample.rows)
     hits = files_read(estimator, file.astype(np.int32), files)
-    # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
-    wider = shares / np.maximum(hits @ per_file / sample.rows, 1e-12)
-    wider = np.clip(np.where(hits.any(axis=1), wider, 1.0), 0.0, files / np.maximum(1, hits.sum(axis=1)))
     per_row = float(snapshot.files().bytes.sum()) / max(1, sample.total_rows)
     number = max(1, round(per_file.mean() * scale * per_row / (row_group_bytes or ROW_GROUP)))
-    weighed, groups = hits.astype(np.float64), hits @ per_file / sample.rows
     exact = with_bounds(snapshot.schema, lambda c: c.value_type.orderable)  # in footers, and for readers of ours
     inner = Estimator.build(columns, exact, boxes, sample.rows)
-    if number > 1:
-        inside = files_read(inner, pieces(file, order, number), files * number).reshape(len(boxes), files, number)
-        weighed = (inside & hits[:, :, None]).mean(axis=2)
-        groups = weighed @ per_file / sample.rows
-    volume, opened = _bytes(weighed, sizes, read) * wider, hits.sum(axis=1) * wider
+    inside = files_read(inner, pieces(file, order, number), files * number) if number > 1 else None
     enriched = hits & files_read(inner, file.astype(np.int32), files) if exact != snapshot.schema else hits
-    less = None if (enriched == hits).all() else np.minimum(_bytes(weighed * enriched, sizes, read) * wider, volume)
-    fewer = None if less is None else np.minimum(enriched.sum(axis=1) * wider, opened)
-    nothing = np.zeros(len(boxes))
-    return ReadVolumes(nothing, volume, nothing, opened, nothing, np.clip(groups * wider, 0, 1), less, fewer)
+
+    def told(some: slice) -> tuple[Floats, ...]:
+        opened = hits[some]
+        weighed = opened.astype(np.float64)
+        groups = weighed @ per_file / sample.rows
+        # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
+        wider = np.where(opened.any(axis=1), shares[some] / np.maximum(groups, 1e-12), 1.0)
+        wider = np.clip(wider, 0.0, files / np.maximum(1, opened.sum(axis=1)))
+        if inside is not None:
+            weighed = (inside[some].reshape(len(opened), files, number) & opened[:, :, None]).mean(axis=2)
+            groups = weighed @ per_file / sample.rows
+        volume = _bytes(weighed, sizes, read[some]) * wider
+        less = volume if enriched is hits else _bytes(weighed * enriched[some], sizes, read[some]) * wider
+        return volume, *(each[some].sum(axis=1) * wider for each in (hits, enriched)), groups * wider, less
+
+    parts = zip(*(told(some) for some in batches(len(boxes), max(files, files * number))), strict=True)
+    volume, opened, fewer, groups, less = (np.concatenate(each) for each in parts)
+    useful, nothing = not (enriched == hits).all(), np.zeros(len(boxes))
+    return ReadVolumes(
+        nothing, volume, nothing, opened, nothing, np.clip(groups, 0, 1),
+        np.minimum(less, volume) if useful else None, np.minimum(fewer, opened) if useful else None,
+    )  # fmt: skip
 
 
 def _sizes(
