@@ -25,8 +25,8 @@ from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.judging import judge as judging
 from zorder_pipeline.pipeline.learning import proving, tonight
-from zorder_pipeline.pipeline.learning.drifting import Memory, Rival
 from zorder_pipeline.pipeline.learning.keeping import kept_files
+from zorder_pipeline.pipeline.learning.memory import Memory, Rival
 from zorder_pipeline.pipeline.logs import ingest
 from zorder_pipeline.relayout.snapshot import open_table
 from zorder_pipeline.state.ledger import SCHEMA_VERSION, Ledger

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,16 +73,18 @@ def layout_by_hand(
     learned_as: tuple[tuple[str, str, str], ...] = ()
     rows: int | None = int(snapshot.files().rows.sum())
     timed = [column.name for column in columns if column.value_type.family in TIMES]
+    known: KeySpec | None
     if encoding == "bits":
         features = [
             raw_encoding(c.name, c.type, count, _bounds(snapshot, c)) for c, count in zip(columns, counts, strict=True)
         ]
-        if present is not None and present.spec is not None and list(present.spec.base.features) == features:
-            learned_as = present.spec.base.learned_as  # the same key, be a column renamed since
-    elif (known := _same_bits(present, columns, counts, order, kind)) is not None:
-        features, rows, learned_as = known.features, known.rows, known.learned_as
+        known = present.spec.base if present is not None and present.spec is not None else None
+        known = known if known is not None and _same_raw(known, features) else None
     else:
-        features = _ranked(snapshot, columns, counts, settings)
+        known = _same_bits(present, columns, counts, order, kind)
+        features = _ranked(snapshot, columns, counts, settings) if known is None else ()
+    if known is not None:
+        features, rows, learned_as = known.features, known.rows, known.learned_as
     ties, clock = tuple(column.name for column in columns), (timed or [column.name for column in columns])[0]
     spec = KeySpec(tuple(features), order, kind, ties, rows=rows, clock=clock, learned_as=learned_as)
     return Plan(
@@ -134,6 +137,12 @@ def _fields(snapshot: TableSnapshot, name: str) -> list[str]:
         for leaf in snapshot.leaves
         if any(".".join(leaf.path[:n]).lower() == asked for n in range(1, len(leaf.path)))
     ]
+
+
+def _same_raw(key: KeySpec, features: Sequence[FeatureCodes]) -> bool:
+    """Whether a key's raw bits are these, however far the column's values went when it was made."""
+    pairs = zip(key.features, features, strict=False)
+    return len(key.features) == len(features) and all(replace(now, high=was.high) == was for was, now in pairs)
 
 
 def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:

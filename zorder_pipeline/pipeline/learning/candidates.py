@@ -20,8 +20,9 @@ from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
 from .apportioning import Apportioning
 from .confirming import Shares
-from .drifting import Memory, Rival, block_of, since_then
+from .drifting import block_of
 from .keeping import compacted_files
+from .memory import Memory, Rival, since_then
 from .sizes import compact_rows, other_targets, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
 

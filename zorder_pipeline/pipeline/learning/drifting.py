@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork, ScanWork
-from zorder_pipeline.gate.drift import Drift, remembered, schema_changes
+from zorder_pipeline.gate.drift import remembered, schema_changes
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
-from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import TableAnalysis
 
 from .keeping import sample_files
+from .memory import Memory, Rival, since_then
+from .new_queries import later_one, learned_until, new_queries
 from .sizes import query_bytes
 
-__all__ = ["Memory", "Rival", "block_of", "fits", "missed", "most_lost", "noticed", "since_then"]
-__all__ += ["still_fitting", "uncounted", "with_regret"]
+__all__ = ["block_of", "fits", "missed", "most_lost", "noticed", "still_fitting", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
@@ -32,61 +31,6 @@ REMEMBERED = 6
 """Rivals remembered besides the layouts in force."""
 
 Floats = npt.NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Rival:
-    """A layout that was once learned: its key and the rows per file it was meant for."""
-
-    spec: KeySpec
-    target_file_rows: int
-
-
-@dataclass(frozen=True)
-class Memory:
-    """What is remembered of a table.
-
-    Attributes:
-        drift: what was lost against which layout; None while the table lies by none of ours.
-        rivals: layouts by their id, the present one among them.
-        watermark: newest query that was counted, microseconds since 1970 UTC; None when none had a time.
-        counted: queries of the log that were counted, for logs without times.
-        batch: newest ingestion whose queries were counted; None of a log that was read by itself.
-        learned_until: newest query that the present layout was learned from, microseconds since 1970 UTC.
-        columns: Spark type by column, as seen last.
-        former: names that columns had before they were renamed, with the name of today.
-    """
-
-    drift: Drift | None = None
-    rivals: Mapping[str, Rival] = field(default_factory=dict)
-    watermark: int | None = None
-    counted: int = 0
-    columns: Mapping[str, str] = field(default_factory=dict)
-    former: Mapping[str, str] = field(default_factory=dict)
-    batch: int | None = None
-    learned_until: int | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """JSON-ready form."""
-        rivals = {
-            name: {"spec": rival.spec.to_json(), "target_file_rows": rival.target_file_rows}
-            for name, rival in self.rivals.items()
-        }
-        known = {"columns": dict(self.columns), "former": dict(self.former)}
-        return {**vars(self), **known, "drift": self.drift.to_json() if self.drift else None, "rivals": rivals}
-
-    @staticmethod
-    def from_json(data: Mapping[str, Any]) -> Memory:
-        """What `to_json` wrote.
-
-        Raises:
-            KeyError, TypeError, PlanError: another version of the code wrote it.
-        """
-        rivals = {
-            name: Rival(KeySpec.from_json(rival["spec"]), rival["target_file_rows"])
-            for name, rival in data["rivals"].items()
-        }
-        return Memory(**{**data, "drift": Drift.from_json(data["drift"]) if data["drift"] else None, "rivals": rivals})
 
 
 def noticed(analysis: TableAnalysis, memory: Memory, present: Plan | None) -> tuple[str, ...]:
@@ -143,7 +87,7 @@ def missed(
     assert present.spec is not None
     here = present.spec.layout_id
     drift, since = since_then(memory, present)
-    new = _new_queries(analysis, memory, present)
+    new = new_queries(analysis, memory, present)
     rivals = {name: rival for name, rival in memory.rivals.items() if name != here}
     fresh = learned.spec.layout_id if learned.spec is not None and learned.spec.layout_id != here else ""
     if fresh in rivals:
@@ -174,12 +118,12 @@ def missed(
     return Memory(
         drift=drift,
         rivals={name: rivals[name] for name in kept if name in rivals},
-        watermark=newest,
+        watermark=later_one(since, newest),
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
         former=memory.former,
         batch=max((query.batch for query in analysis.queries if query.batch is not None), default=memory.batch),
-        learned_until=_learned_until(memory, present),
+        learned_until=learned_until(memory, present),
     )
 
 
@@ -196,26 +140,8 @@ def most_lost(
         standing: see `missed`.
     """
     drift = since_then(memory, present)[0]
-    new = _new_queries(analysis, memory, present)
+    new = new_queries(analysis, memory, present)
     return max(drift.real.regret.values(), default=0.0) + _Spending(analysis, new, costs).of(standing, range(len(new)))
-
-
-def uncounted(analysis: TableAnalysis, memory: Memory, present: Plan) -> tuple[float, float]:
-    """Days from the first to the last of the queries that are not counted yet, and of all that the log still has."""
-    new = _new_queries(analysis, memory, present)
-    chosen = ([analysis.queries[i] for i in new], analysis.queries)
-    times = [[query.timestamp for query in some if query.timestamp is not None] for some in chosen]
-    waited, held = ((max(some) - min(some)) / DAY if some else 0.0 for some in times)
-    return waited, held
-
-
-def since_then(memory: Memory, present: Plan) -> tuple[Drift, int | None]:
-    """What was lost since the present layout is in force, and until which moment its queries are counted."""
-    assert present.spec is not None
-    here = present.spec.layout_id
-    if memory.drift is None:
-        return Drift.begin(here), present.log_watermark
-    return memory.drift if memory.drift.real.present == here else memory.drift.changed(here, 0.0), memory.watermark
 
 
 def block_of(analysis: TableAnalysis, rival: Rival) -> npt.NDArray[np.int32]:
@@ -249,40 +175,6 @@ def _price(analysis: TableAnalysis, columns: int, costs: CostModel) -> float:
     size = float(analysis.snapshot.files().bytes.sum())
     work = RelayoutWork(size, columns, files=2 * len(analysis.snapshot.files()))
     return costs.relayout(work, analysis.snapshot.table_id).expected
-
-
-def _new_queries(analysis: TableAnalysis, memory: Memory, present: Plan) -> list[int]:
-    """Indices of the queries that came in since the last night, also of those that another log had later ones than."""
-    since = since_then(memory, present)[1]
-    timed = [(i, query.timestamp) for i, query in enumerate(analysis.queries) if query.timestamp is not None]
-    if not timed:
-        return list(range(min(memory.counted, len(analysis.queries)), len(analysis.queries)))
-    if since is None:
-        return [i for i, _ in timed]
-    late = _late(analysis.queries, memory, present)
-    return [i for i, moment in timed if moment > since or i in late]
-
-
-def _learned_until(memory: Memory, present: Plan) -> int | None:
-    """Newest query that the present layout was learned from: what is new is laid out by it with ever newer plans."""
-    assert present.spec is not None
-    known = memory.drift is not None and memory.drift.real.present == present.spec.layout_id
-    return memory.learned_until if known and memory.learned_until is not None else present.log_watermark
-
-
-def _late(queries: Sequence[LoggedQuery], memory: Memory, present: Plan) -> set[int]:
-    """Indices of the queries that were asked before the newest one that was counted, and came in after it.
-
-    Such as those of an event log that is delivered a day after a history of the same warehouse. One that came in
-    before, as exports of the last week have it each day, does not count again.
-    """
-    known, until, since = memory.batch, memory.watermark, _learned_until(memory, present)
-    if known is None or until is None or since is None:
-        return set()
-    within = [(i, one) for i, one in enumerate(queries) if one.timestamp is not None and since < one.timestamp <= until]
-    came = {(one.timestamp, one.fingerprint) for _, one in within if one.batch is None or one.batch <= known}
-    late = ((i, one) for i, one in within if one.batch is not None and one.batch > known)
-    return {i for i, one in late if (one.timestamp, one.fingerprint) not in came}
 
 
 def with_regret(plan: Plan, memory: Memory, present: Plan) -> Plan:

@@ -17,8 +17,9 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 
-from .drifting import Memory, fits, noticed, still_fitting
+from .drifting import fits, noticed, still_fitting
 from .keeping import kept_files
+from .memory import Memory
 from .proving import MayPay
 from .sizes import partitions_of
 from .volumes import FileVolumes, present_volumes, with_sampled_pages

@@ -18,9 +18,9 @@ from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 from zorder_pipeline.state.memory import Memories
 
-from .drifting import Memory
 from .keeping import present_plan
 from .learn import learn_remembering
+from .memory import Memory
 from .words import bit_order
 
 if TYPE_CHECKING:

@@ -20,7 +20,9 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
-from .drifting import Memory, most_lost, uncounted
+from .drifting import most_lost
+from .memory import Memory
+from .new_queries import uncounted
 from .volumes import FileVolumes
 
 __all__ = ["least_cost", "may_pay", "why_not_search"]

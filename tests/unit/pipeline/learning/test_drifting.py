@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from types import SimpleNamespace
@@ -22,7 +23,9 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning import drifting
 from zorder_pipeline.pipeline.learning.candidates import _missed
-from zorder_pipeline.pipeline.learning.drifting import Memory, Rival, block_of, missed, uncounted
+from zorder_pipeline.pipeline.learning.drifting import block_of, missed
+from zorder_pipeline.pipeline.learning.memory import Memory, Rival
+from zorder_pipeline.pipeline.learning.new_queries import new_queries, uncounted
 from zorder_pipeline.pipeline.learning.worth import why_not_search
 from zorder_pipeline.pipeline.records import LearnSettings
 
@@ -189,3 +192,34 @@ def test_what_was_asked_before_the_layout_was_learned_is_not_late() -> None:
     log = [replace(asked("b", day, 1)[0], batch=batch) for day, batch in ((0, 1), (1, 5), (2, 5), (3, 5), (4, 5))]
     log = [replace(query, timestamp=(query.timestamp or 0) - 1) for query in log]
     assert uncounted(analysis_of(log), memory, plan)[0] == pytest.approx(1.0), "that of day 3 is late, that of 4 new"
+
+
+def test_of_a_log_without_times_what_came_in_last_is_new_wherever_it_stands() -> None:
+    old, late = ([replace(query, timestamp=None, batch=batch) for query in asked("a", 0)] for batch in (1, 2))
+    known = Memory(Drift.begin(A.layout_id), counted=20, batch=1)
+    assert new_queries(analysis_of([*late[:5], *old]), known, PLAN) == [0, 1, 2, 3, 4]
+    assert new_queries(analysis_of(late), known, PLAN) == [], "read anew, with nothing more"
+    assert new_queries(analysis_of([*late, *late[:3]]), known, PLAN) == [20, 21, 22]
+    alone = [replace(query, batch=None) for query in (*old, *late[:2])]
+    assert new_queries(analysis_of(alone), replace(known, batch=None), PLAN) == [20, 21]
+
+
+def test_a_log_that_is_missing_for_a_night_is_not_counted_again() -> None:
+    log, memory = [query for day in range(4) for query in asked("a", day)], Memory()
+    spent = []
+    for held in (log[:60], log[:20], log[:60], log, log):
+        analysis = analysis_of(held)
+        memory = missed(analysis, memory, PLAN, block_of(analysis, Rival(A, ROWS // FILES)), PLAN, [], COSTS)
+        assert memory.drift is not None
+        spent.append(memory.drift.real.spent)
+    assert spent == [pytest.approx(5.0 * days) for days in (3, 3, 3, 4, 4)]
+
+
+def test_a_moment_that_has_not_come_yet_stops_no_counting_once_it_is_gone() -> None:
+    future = replace(asked("a", 0, 1)[0], timestamp=int(time.time() * 1e6) + 900 * DAY)
+    memory, watermarks = Memory(), list[int | None]()
+    for held in ([*asked("a", 1), future], asked("a", 1), [*asked("a", 1), *asked("a", 2)]):
+        analysis = analysis_of(held)
+        memory = missed(analysis, memory, PLAN, block_of(analysis, Rival(A, ROWS // FILES)), PLAN, [], COSTS)
+        watermarks.append(memory.watermark)
+    assert watermarks == [future.timestamp, DAY + 19, 2 * DAY + 19]

@@ -18,7 +18,7 @@ from zorder_pipeline.model.plan import Plan, Promise
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline.costs import relayout_work
 from zorder_pipeline.pipeline.learning import worth
-from zorder_pipeline.pipeline.learning.drifting import Memory
+from zorder_pipeline.pipeline.learning.memory import Memory
 from zorder_pipeline.pipeline.learning.volumes import FileVolumes
 from zorder_pipeline.pipeline.records import LearnSettings, Preview
 from zorder_pipeline.relayout.file_list import FileList
