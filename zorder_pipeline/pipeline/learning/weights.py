@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.features.candidates import query_weights
+from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.records import LearnSettings
@@ -63,4 +64,5 @@ def scanned_shares(snapshot: TableSnapshot, boxes: Sequence[Boxes]) -> list[floa
     partitions = {name: zones for name, zones in whole.columns.items() if zones.exact}
     if not partitions:
         return [1.0] * len(boxes)
-    return list(map(float, replace(whole, columns=partitions).shares_read(boxes)))
+    asked = Asked.alike(boxes)
+    return list(map(float, replace(whole, columns=partitions).shares_read(asked.each(boxes))[asked.which]))

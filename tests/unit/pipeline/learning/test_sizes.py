@@ -11,13 +11,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from zorder_pipeline.model.predicate import And
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
+from zorder_pipeline.pipeline.learning import sizes
 from zorder_pipeline.pipeline.learning.sizes import (
+    MOST_BYTES,
     MOST_FILES,
     MOST_IN_PARTITIONS,
+    MOST_SOUGHT,
     SMALLER_FILE,
+    columns_read,
     compact_rows,
     most_files,
     other_targets,
+    query_bytes,
+    sampled_for_size,
     sought_rows,
     target_rows,
 )
@@ -148,3 +157,45 @@ def test_a_tiny_partition_of_ours_makes_no_million_of_files() -> None:
     mixed = table([256 * MEGABYTE] * 1000, rows=1_000_000, ours=1)
     mixed.files().rows[0] = 600
     assert sought_rows(mixed, SETTINGS) >= 0.99 * mixed.files().rows.sum() / MOST_FILES
+
+
+def test_a_layout_of_many_tiny_files_is_sought_for_fewer_of_which_a_sample_shows_something() -> None:
+    tiny = table([200_000] * 4 * MOST_SOUGHT, rows=2_000)
+    assert (target_rows(tiny, SETTINGS), sought_rows(tiny, SETTINGS)) == (2_000, 8_000)
+    assert 2_000 not in other_targets(tiny, SETTINGS, 8_000)
+    asked = replace(SETTINGS, target_file_rows=500)
+    assert sought_rows(tiny, asked) == 500
+    assert sought_rows(table([200_000] * 4 * MOST_SOUGHT, rows=2_000, ours=10), SETTINGS) == 8_000
+
+
+@pytest.fixture
+def described(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A table of 100 rows with a column of a dotted name, a struct, long texts, and a partition column."""
+    paths = [("net.amount",), ("id",), ("S", "x"), ("text",), ("ds",)]
+    leaves = [
+        SimpleNamespace(path=path, column=Column(".".join(path), "int", partition=path == ("ds",))) for path in paths
+    ]
+    monkeypatch.setattr(sizes, "table_column_bytes", lambda _: BYTES)
+    found = table([1_000], rows=100)
+    found.leaves, found.partition_columns = leaves, ("ds",)
+    found.schema = TableSchema(tuple(leaf.column for leaf in leaves))
+    return found
+
+
+BYTES = {"net.amount": 900.0, "id": 100.0, "S": 10.0, "text": 3.0 * MOST_BYTES}
+
+
+def test_what_is_read_is_told_by_whole_columns_whatever_their_names_are(described: Any) -> None:
+    asked = [("ID", "net.amount"), ("net.amount",), ("ds",), ("id", "ds"), ("s.X", "s.x.y"), ("net",), ()]
+    queries = [LoggedQuery("t", And(()), columns=names) for names in asked]
+    everything = {"net.amount", "id", "S", "text"}
+    assert columns_read(described, queries) == [
+        {"id", "net.amount"}, {"net.amount"}, set(), {"id"}, {"S"}, everything, everything,
+    ]  # fmt: skip
+    assert query_bytes(described, queries).tolist() == [1000, 900, 0, 100, 10, *[sum(BYTES.values())] * 2]
+
+
+def test_long_texts_are_not_sampled_for_their_size(described: Any) -> None:
+    queries = [LoggedQuery("t", And(()), columns=("text", "id")), LoggedQuery("t", And(()), columns=("text",))]
+    assert sampled_for_size(described, queries, 100) == ["id"]
+    assert sampled_for_size(described, queries, 30) == ["text", "id"]
