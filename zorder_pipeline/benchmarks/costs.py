@@ -49,7 +49,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     plans = [pipeline.layout_by_hand(spark, str(source), dict.fromkeys(key, max(1, BITS // len(key)))) for key in KEYS]
     outcomes: list[Outcome] = []
     for seed in options.seeds:
-        outcomes += _one(spark, source, plans, seed, QUICK_RUNS if options.quick else RUNS, progress)
+        outcomes += options.noted(_one(spark, source, plans, seed, QUICK_RUNS if options.quick else RUNS, progress))
     return outcomes
 
 

@@ -74,7 +74,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         for seed in options.seeds:
             folder = options.work / f"seed-{seed}"
             able = tuple(peer for peer in chosen if peer.label not in not_run)
-            outcomes += _one_seed(spark, options, table, seed, folder, able, not_run, progress)
+            outcomes += options.noted(_one_seed(spark, options, table, seed, folder, able, not_run, progress))
             shutil.rmtree(folder, ignore_errors=True)
     return [outcome for outcome in outcomes if outcome.label not in not_run]
 

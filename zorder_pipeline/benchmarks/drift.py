@@ -65,7 +65,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         for seed in options.seeds:
             for kind in QUICK_KINDS if options.quick else KINDS:
                 found = _one(rows, kind, case.name, seed, seed * len(tables) + number, progress)
-                outcomes += [outcome for outcome in found if options.wants(outcome.contender)]
+                outcomes += options.noted(outcome for outcome in found if options.wants(outcome.contender))
     return outcomes
 
 

@@ -24,7 +24,7 @@ OPS = ("=", "<", ">", ">=", "between")
 def run(options: Options, progress: Progress) -> Sequence[Outcome]:
     """Seconds of one analysis per seed; half of the columns are of few values, a third follow another one."""
     rows, queries = (50_000, 500) if options.quick else (200_000, 2000)
-    return [outcome for seed in options.seeds for outcome in _seed(seed, rows, queries, progress)]
+    return options.noted(o for seed in options.seeds for o in _seed(seed, rows, queries, progress))
 
 
 def _seed(seed: int, rows: int, queries: int, progress: Progress) -> Iterator[Outcome]:

@@ -35,7 +35,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         rows = case.rows(options.work, scale)
         for seed in options.seeds:
             for kind, make in KINDS:
-                outcomes += _one(case, rows, seed, kind, make, scale, options, progress)
+                outcomes += options.noted(_one(case, rows, seed, kind, make, scale, options, progress))
     return outcomes
 
 

@@ -6,7 +6,8 @@ them is its own affair (Spark and real tables, or numpy on a sample); all ratios
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -19,13 +20,17 @@ from zorder_pipeline.model.progress import Progress
 
 from .vocabulary import contenders_named
 
-__all__ = ["BOUND", "OURS", "Options", "Outcome", "Progress", "Ratio", "Workload", "bound", "ratio"]
+__all__ = ["BOUND", "COUNTS", "OURS", "RAW", "Options", "Outcome", "Progress", "Ratio", "Workload", "bound", "ratio"]
 __all__ += ["summarise"]
 
 Floats: TypeAlias = npt.NDArray[np.float64]
 OURS = "ours"
 RESAMPLES = 2000
 BOUND = "bound"
+COUNTS = ("files", "row_groups")
+"""Of an outcome's figures those that say how many pieces its table was written in."""
+RAW = "outcomes.jsonl"
+"""File in the scratch folder that outcomes are noted in as they come."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +59,17 @@ class Options:
         """Whether a contender is to run; ours always is."""
         return contender == OURS or self.against is None or contender in self.against
 
+    def noted(self, outcomes: Iterable[Outcome]) -> list[Outcome]:
+        """The outcomes, each also a line of `RAW` once it is there: a later failure does not take it along."""
+        found = []
+        self.work.mkdir(parents=True, exist_ok=True)
+        with (self.work / RAW).open("a", encoding="utf-8") as raw:
+            for outcome in outcomes:
+                raw.write(json.dumps(outcome.to_json()) + "\n")
+                raw.flush()
+                found.append(outcome)
+        return found
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -77,6 +93,17 @@ class Outcome:
     seconds: Mapping[str, float] = field(default_factory=dict)
     figures: Mapping[str, Any] = field(default_factory=dict)
     case: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """As it stands among a report's ``outcomes``."""
+        return {
+            "contender": self.contender,
+            "case": self.case,
+            "seed": self.seed,
+            "seconds": dict(self.seconds),
+            "figures": dict(self.figures),
+            "per_query": {measure: values.tolist() for measure, values in self.per_query.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -133,11 +160,15 @@ class Workload:
 
 @dataclass(frozen=True)
 class Ratio:
-    """Ours divided by a peer: the geometric mean over seeds of the ratio of means, and its 95% interval."""
+    """Ours divided by a peer: the geometric mean over seeds of the ratio of means, and its 95% interval.
+
+    The interval is over queries of these logs; another log may lie outside. It is None where no seed has more than one
+    figure, as a seed's time is one.
+    """
 
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
 
 
 def ratio(ours: Sequence[Floats], peer: Sequence[Floats], seed: int = 0) -> Ratio:
@@ -158,24 +189,27 @@ def ratio(ours: Sequence[Floats], peer: Sequence[Floats], seed: int = 0) -> Rati
     if not ours or [len(x) for x in ours] != [len(x) for x in peer] or not all(len(x) for x in ours):
         raise ValueError("ours and peer need the same seeds and the same queries")
     rng = np.random.default_rng(seed)
-    logs, resampled = [], np.zeros(RESAMPLES)
+    mean = float(np.exp(np.mean([_log_ratio(*sides) for sides in zip(ours, peer, strict=True)])))
+    if all(len(x) == 1 for x in ours):
+        return Ratio(mean, None, None)
+    resampled = np.zeros(RESAMPLES)
     for mine, theirs in zip(ours, peer, strict=True):
-        logs.append(_log_ratio(mine.mean(), theirs.mean()))
         draws = rng.integers(len(mine), size=(RESAMPLES, len(mine)))
-        resampled += _log_ratio(mine[draws].mean(axis=1), theirs[draws].mean(axis=1))
+        resampled += _log_ratio(mine[draws], theirs[draws])
     low, high = np.exp(np.percentile(resampled / len(ours), [2.5, 97.5]))
-    return Ratio(float(np.exp(np.mean(logs))), float(low), float(high))
+    return Ratio(mean, float(low), float(high))
 
 
 def bound(matched: Floats, rows: int, files: int, seed: int, case: str = "") -> Outcome:
-    """What no layout can beat: the rows that match each query, rounded up to whole files (or row groups).
+    """What no layout in files (or row groups) of equal size can beat: the rows that match each query, rounded up to
+    whole files. Ours may have files of other sizes, of which a query can read fewer rows.
 
     Args:
         matched: rows that match each query, shape (queries,).
         rows, files: of the table.
     """
     size = rows / files
-    return Outcome(BOUND, "bound no layout can beat", seed, {"rows": np.ceil(matched / size) * size}, case=case)
+    return Outcome(BOUND, "bound of files of equal size", seed, {"rows": np.ceil(matched / size) * size}, case=case)
 
 
 def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
@@ -203,23 +237,12 @@ def summarise(outcomes: Sequence[Outcome]) -> dict[str, Any]:
         }
         for case in cases
     }
-    raw = [
-        {
-            "contender": outcome.contender,
-            "case": outcome.case,
-            "seed": outcome.seed,
-            "seconds": dict(outcome.seconds),
-            "figures": dict(outcome.figures),
-            "per_query": {measure: values.tolist() for measure, values in outcome.per_query.items()},
-        }
-        for outcome in outcomes
-    ]
     left_out = [outcome.figures.get("not_run", {}) for outcome in outcomes]
     report: dict[str, Any] = {
         "seeds": sorted({seed for _, seed in mine}),
         "not_run": {peer: why for found in left_out for peer, why in found.items()},
         "contenders": {name: _compared(theirs, mine) for name, theirs in by_contender.items()},
-        "outcomes": raw,
+        "outcomes": [outcome.to_json() for outcome in outcomes],
     }
     return report | ({"cases": by_case} if len(cases) > 1 else {})
 
@@ -228,17 +251,37 @@ def _compared(theirs: Mapping[tuple[str, int], Outcome], mine: Mapping[tuple[str
     """A contender's means, and ours as a share of them."""
     first = next(iter(theirs.values()))
     measures = [measure for measure in first.per_query if measure in next(iter(mine.values())).per_query]
-    return {
+    found: dict[str, Any] = {
         "label": first.label,
         "mean": {m: float(np.mean([x.per_query[m].mean() for x in theirs.values()])) for m in measures},
         "seconds": {s: float(np.mean([x.seconds[s] for x in theirs.values()])) for s in first.seconds},
         "ours_to_it": {
-            m: vars(ratio([mine[k].per_query[m] for k in mine], [theirs[k].per_query[m] for k in mine]))
-            for m in measures
+            m: _ratios([(k[1], mine[k].per_query[m], theirs[k].per_query[m]) for k in mine]) for m in measures
         },
     }
+    for count in COUNTS:
+        if all(count in x.figures for x in theirs.values()):
+            found[count] = float(np.mean([x.figures[count] for x in theirs.values()]))
+    return found
 
 
-def _log_ratio(a: Any, b: Any) -> Any:
+def _ratios(sides: Sequence[tuple[int, Floats, Floats]]) -> dict[str, float | None]:
+    """Ours to a peer, and from the least to the most of any seed where there are several.
+
+    Args:
+        sides: seed, ours and the peer's of each case and seed.
+    """
+    found: dict[str, float | None] = {**vars(ratio([ours for _, ours, _ in sides], [peer for *_, peer in sides]))}
+    by_seed: dict[int, list[float]] = {}
+    for seed, ours, peer in sides:
+        by_seed.setdefault(seed, []).append(float(_log_ratio(ours, peer)))
+    if len(by_seed) > 1:
+        each = [float(np.exp(np.mean(logs))) for logs in by_seed.values()]
+        found |= {"smallest": min(each), "largest": max(each)}
+    return found
+
+
+def _log_ratio(ours: Floats, peer: Floats) -> Any:
+    """Of the means over the last axis."""
     tiny = 1e-9  # a sample of queries that read nothing at all
-    return np.log(np.maximum(a, tiny) / np.maximum(b, tiny))
+    return np.log(np.maximum(ours.mean(axis=-1), tiny) / np.maximum(peer.mean(axis=-1), tiny))

@@ -42,7 +42,7 @@ def run(options: Options, progress: Progress) -> Sequence[Outcome]:
     outcomes: list[Outcome] = []
     for seed in options.seeds:
         progress(f"seed {seed}: {count} statements")
-        outcomes += _seed(seed, count, options.work / str(seed), spark)
+        outcomes += options.noted(_seed(seed, count, options.work / str(seed), spark))
     return outcomes
 
 

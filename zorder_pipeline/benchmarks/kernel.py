@@ -49,7 +49,7 @@ LABELS = {
 
 def run(options: Options, progress: Progress) -> Sequence[Outcome]:
     """Seconds of each part for 600 layouts; the ratio, the grid of seconds and its exponents are among the figures."""
-    return [outcome for seed in options.seeds for outcome in _seed(seed, options, progress)]
+    return options.noted(outcome for seed in options.seeds for outcome in _seed(seed, options, progress))
 
 
 def exponent(sizes: Sequence[int], seconds: Sequence[float]) -> float:

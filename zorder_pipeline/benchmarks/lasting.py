@@ -77,7 +77,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
             found = _one(spark, case, options.work / "lasting", seed, QUICK_A_DAY if options.quick else A_DAY)
             told = ", ".join(f"{kept:.2f}" for kept in found[OURS])
             progress(f"{name}: kept to {told} after {', '.join(map(str, MEASURED))} days")
-            outcomes += [_outcome(contender, kept, seed, name) for contender, kept in found.items()]
+            outcomes += options.noted(_outcome(contender, kept, seed, name) for contender, kept in found.items())
     return outcomes
 
 

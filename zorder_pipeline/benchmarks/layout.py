@@ -76,7 +76,7 @@ def simulated(
     for case, rows, seed in made(cases, options.work, scale, options.seeds, progress):
         loaded = load(case, rows, QUERIES, QUERIES, seed, scale)
         loaded = loaded if order is None else order(loaded)
-        outcomes += _one(case.name, loaded, files, seed, options, progress, beside)
+        outcomes += options.noted(_one(case.name, loaded, files, seed, options, progress, beside))
     return outcomes
 
 

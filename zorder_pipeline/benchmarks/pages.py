@@ -68,7 +68,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     for seed in options.seeds:
         rng = np.random.default_rng(seed)
         for case in (_store_sales(count, rng), _uniform(count, 2, rng), _uniform(count, 4, rng)):
-            outcomes += _one(spark, case, seed, options, progress)
+            outcomes += options.noted(_one(spark, case, seed, options, progress))
     return outcomes
 
 

@@ -144,7 +144,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
             took[name] = time.perf_counter() - start
             progress(f"round {seed}: {name} took {took[name]:.1f} s")
         unit = took["delta"]
-        outcomes += [
+        outcomes += options.noted(
             Outcome(
                 name,
                 label,
@@ -154,7 +154,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
                 {"files": files},
             )
             for name, label, _ in sides
-        ]
+        )
     return outcomes
 
 

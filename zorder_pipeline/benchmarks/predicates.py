@@ -124,7 +124,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     source = options.work / "stored" / TABLE
     progress(f"writing TPC-H lineitem at scale {scale:g} as {files} files")
     lineitem_table(spark, source, scale, files)
-    outcomes = [o for seed in options.seeds for o in _one(spark, source, options, files, seed, progress)]
+    outcomes = options.noted(o for seed in options.seeds for o in _one(spark, source, options, files, seed, progress))
     extra = {"pruning": pruning(spark, options.work / "many", progress), "recorder": recorder(spark, source, progress)}
     return [replace(o, figures={**o.figures, **extra}) if o.contender == OURS else o for o in outcomes]
 

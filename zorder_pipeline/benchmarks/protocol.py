@@ -70,7 +70,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     scale = options.scale or (QUICK_SCALE if options.quick else SCALE)
     outcomes: list[Outcome] = []
     for case, rows, seed in made(cases_named(options.tables, CASES), options.work, scale, options.seeds, progress):
-        outcomes += _one(case, rows, seed, scale, options, progress)
+        outcomes += options.noted(_one(case, rows, seed, scale, options, progress))
     return outcomes
 
 

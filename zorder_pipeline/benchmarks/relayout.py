@@ -70,7 +70,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
         _timed(options.work / "warm" / TABLE, make)
     outcomes: list[Outcome] = []
     for seed in options.seeds:
-        outcomes += _round(spark, base.source, options.work / "round", contenders, seed, progress)
+        outcomes += options.noted(_round(spark, base.source, options.work / "round", contenders, seed, progress))
     progress(f"appending {NEW:.0%} new rows")
     extra = _incremental(spark, options.work / "incremental" / TABLE, base)
     if options.wants("appends"):

@@ -96,7 +96,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
             if options.wants(name)
         ]
         _replay(spark, parts, days, timed, contenders, seed, folder, progress)
-        outcomes += [_outcome(contender, seed) for contender in contenders]
+        outcomes += options.noted(_outcome(contender, seed) for contender in contenders)
         shutil.rmtree(folder)
     shutil.rmtree(batches)
     return outcomes

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from .harness import OURS, Workload
+from .harness import COUNTS, OURS, Workload
 
 if TYPE_CHECKING:
     from rich.console import Group
 
-__all__ = ["beside", "index", "markdown", "plot", "rich_table", "table_rows"]
+__all__ = ["beside", "index", "markdown", "other_counts", "plot", "rich_table", "table_rows"]
 
 ACROSS = 6
 """Columns beside the first of a table on the terminal."""
@@ -50,6 +50,11 @@ BESIDE: tuple[tuple[tuple[str, ...], str], ...] = (
 """Figures of ours that are told below the table: where they stand among an outcome's figures, and in which words."""
 
 
+OVER_QUERIES = "95% over queries of these logs"
+UNLIKE = 0.05
+"""Share by which a contender's number of files may differ from ours without a word."""
+
+
 def beside(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """The figures of ours that have no column, as means over seeds and cases: their words, and the figure."""
     of_ours = [outcome["figures"] for outcome in report.get("outcomes", ()) if outcome["contender"] == OURS]
@@ -58,7 +63,28 @@ def beside(report: Mapping[str, Any]) -> list[tuple[str, str]]:
         values = [value for figures in of_ours if (value := _at(figures, path)) is not None]
         if values:
             found.append((title, f"{sum(values) / len(values):.3g}"))
-    return found
+    return found + _row_groups(report)
+
+
+def _row_groups(report: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """How large the row groups of each case are: what a layout can skip follows from their number."""
+    sizes: dict[str, list[float]] = {}
+    for outcome in report.get("outcomes", ()):
+        if outcome["contender"] == OURS and "row_group_bytes" in outcome["figures"]:
+            sizes.setdefault(outcome["case"], []).append(outcome["figures"]["row_group_bytes"])
+    return [(f"MB of a row group, {case}", f"{sum(s) / len(s) / 1e6:.2f}") for case, s in sizes.items()]
+
+
+def other_counts(report: Mapping[str, Any]) -> str:
+    """A sentence about contenders whose tables have not about as many files (or row groups) as ours; mostly empty."""
+    contenders, told = report["contenders"], []
+    for count in COUNTS:
+        if mine := contenders[OURS].get(count):
+            others = ((c["label"], c[count]) for c in contenders.values() if count in c)
+            words = count.replace("_", " ")
+            far = [f"{label} ({n:,.0f})" for label, n in others if abs(n - mine) > UNLIKE * mine]
+            told += [f"Not of about as many {words} as ours ({mine:,.0f}): {', '.join(far)}."] if far else []
+    return " ".join(told)
 
 
 def _at(figures: Mapping[str, Any], path: tuple[str, ...]) -> float | None:
@@ -87,16 +113,26 @@ def table_rows(report: Mapping[str, Any]) -> tuple[list[str], list[list[str]]]:
     contenders = report["contenders"].values()
     measures = [pair for pair in FIGURES if any(pair[0] in c["mean"] for c in contenders)]
     steps = list(dict.fromkeys(step for c in contenders for step in c["seconds"]))
-    header = ["layout", *(title for _, title in measures), *(f"{step} s" for step in steps)]
+    counts = [count for count in COUNTS if any(count in c for c in contenders)]
+    header = ["layout", *(count.replace("_", " ") for count in counts), *(title for _, title in measures)]
+    header += [f"{step} s" for step in steps]
     told = [(m, "cost" if m == "scans" else "rows read") for m in READ if any(m in c["mean"] for c in contenders)][:1]
     told += [(m, title) for m, title in TIMES if any(m in c["mean"] for c in contenders)]
-    header += [f"{title}, as a multiple of ours (95%)" for _, title in told]
+    several = len(report["seeds"]) > 1
+    for measure, title in told:
+        header.append(f"{title}, as a multiple of ours{_interval_of(measure, contenders)}")
+        header += [f"{title}, least and most by seed"] if several else []
     rows = []
     for name, contender in report["contenders"].items():
-        figures = [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
+        figures = [f"{contender[count]:,.0f}" if count in contender else "" for count in counts]
+        figures += [_figure(measure, contender["mean"].get(measure)) for measure, _ in measures]
         times = [f"{contender['seconds'][step]:.1f}" if step in contender["seconds"] else "" for step in steps]
         compared = contender["ours_to_it"]
-        times_more = [_inverse(compared[m]) if name != OURS and m in compared else "" for m, _ in told]
+        times_more = []
+        for measure, _ in told:
+            known = compared[measure] if name != OURS and measure in compared else None
+            times_more.append(_inverse(known) if known else "")
+            times_more += [_by_seed(known) if known else ""] if several else []
         rows.append([contender["label"], *figures, *times, *times_more])
     return header, rows
 
@@ -114,13 +150,16 @@ def markdown(report: Mapping[str, Any]) -> str:
         text += _page_table(report.get("cases", {}))
     if told := beside(report):
         text += "\n".join(["| beside, of ours | |", "| --- | ---: |", *(f"| {a} | {b} |" for a, b in told)]) + "\n\n"
+    if odd := other_counts(report):
+        text += f"{odd}\n\n"
     if not any("multiple" in title for title in header):
         return text + f"Means over {seeds} seed{'s' if seeds > 1 else ''}.\n"
     if "cases" in report:
         text += _case_table(report["cases"])
     return text + (
         f"Means over the unseen queries of {seeds} seed{'s' if seeds > 1 else ''}; ratios are geometric means over "
-        "seeds with a paired bootstrap interval over queries.\n"
+        "seeds. Intervals are of a paired bootstrap over the queries of these logs: those of another log may lie "
+        "outside. What one time of each seed tells has none.\n"
     )
 
 
@@ -147,7 +186,8 @@ def _case_table(cases: Mapping[str, Mapping[str, Any]]) -> str:
     titles += [(m, title) for m, title in TIMES if m in first[OURS]["mean"]]
     text = ""
     for measure, title in titles:
-        lines = [[f"{title}, multiple of ours (95%)", *cases], ["---", *["---:"] * len(cases)]]
+        interval = _interval_of(measure, first.values())
+        lines = [[f"{title}, multiple of ours{interval}", *cases], ["---", *["---:"] * len(cases)]]
         for name in first:
             if name != OURS and measure in first[name]["ours_to_it"]:
                 cells = [_inverse(found[name]["ours_to_it"][measure]) for found in cases.values()]
@@ -173,7 +213,7 @@ def rich_table(report: Mapping[str, Any]) -> Group:
     from rich.table import Column, Table
 
     header, rows = table_rows(report)
-    parts = []
+    parts: list[Table | str] = []
     for start in range(1, len(header), ACROSS):
         title = f"{report.get('workload', '')}: {report.get('summary', '')}" if start == 1 else None
         shown = [0, *range(start, min(start + ACROSS, len(header)))]
@@ -188,6 +228,8 @@ def rich_table(report: Mapping[str, Any]) -> Group:
         for line in told:
             table.add_row(*line)
         parts.append(table)
+    if odd := other_counts(report):
+        parts.append(odd)
     return Group(*parts)
 
 
@@ -209,5 +251,17 @@ def _figure(measure: str, value: float | None) -> str:
     return f"{value:,.1f}" if measure in ("files", "row_groups", "mb_per_second", "scans") else f"{value:,.0f}"
 
 
-def _inverse(r: Mapping[str, float]) -> str:
-    return f"{1 / r['mean']:.2f} ({1 / r['high']:.2f}–{1 / r['low']:.2f})"
+def _inverse(r: Mapping[str, float | None]) -> str:
+    low, mean, high = (r[key] for key in ("low", "mean", "high"))
+    assert mean is not None
+    return f"{1 / mean:.2f}" + ("" if low is None or high is None else f" ({1 / high:.2f}–{1 / low:.2f})")
+
+
+def _by_seed(r: Mapping[str, float]) -> str:
+    return f"{1 / r['largest']:.2f}–{1 / r['smallest']:.2f}"
+
+
+def _interval_of(measure: str, contenders: Iterable[Mapping[str, Any]]) -> str:
+    """What the brackets behind a measure's ratios are, if there are any."""
+    ratios = [c["ours_to_it"][measure] for c in contenders if measure in c["ours_to_it"]]
+    return f" ({OVER_QUERIES})" if any(ratio["low"] is not None for ratio in ratios) else ""

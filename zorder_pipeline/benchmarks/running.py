@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -20,7 +21,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.progress import Progress, silent
 
 from . import WORKLOADS, find_workload
-from .harness import Workload, summarise
+from .harness import RAW, Workload, summarise
 from .reports import index, markdown, plot
 from .vocabulary import canonical
 
@@ -52,7 +53,8 @@ def bench(
         work: scratch folder, ``<out>/work`` when None.
 
     Raises:
-        ZorderError: the workload is unknown, or an option is out of range or means nothing to it.
+        ZorderError: the workload is unknown, an option is out of range or means nothing to it, or nothing can be
+            written to ``out``.
     """
     workload = find_workload(name)
     count = seeds if seeds is not None else (2 if quick else 5)
@@ -61,14 +63,14 @@ def bench(
     options, missing = workload.options(
         count, place, quick=quick, scale=scale, against=against, files=files, tables=tables
     )
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     say = progress or silent
     for peer, why in missing.items():
         say(f"{peer} is not run: {why}")
     started = datetime.now(UTC)
-    with _alone(options.work):
-        outcomes = workload.run(options, say)
-    report = {"workload": name, "summary": workload.summary} | summarise(outcomes)
+    with _alone(options.work), _kept(options.work / RAW, say):
+        summary = summarise(workload.run(options, say))
+    report = {"workload": name, "summary": workload.summary} | summary
     report["not_run"] |= missing
     report |= {
         "quick": quick,
@@ -106,13 +108,14 @@ def bench_all(
         ``runs`` with the workload, its seconds and its error, None when it went well; and the ``index``.
 
     Raises:
-        ZorderError: an option is wrong, then nothing has run; or workloads failed, then all others have run.
+        ZorderError: an option is wrong, or ``out`` cannot be written, then nothing has run; or workloads failed, then
+            all others have run.
     """
     canonical(against)
     folder, say, runs = Path(out), progress or silent, list[dict[str, Any]]()
     workloads = [find_workload(name) for name, _ in WORKLOADS]
     common = [*(["--quick"] if quick else []), *([f"--seeds={seeds}"] if seeds is not None else [])]
-    folder.mkdir(parents=True, exist_ok=True)
+    _make(folder)
     for number, workload in enumerate(workloads, 1):
         say(f"workload {number} of {len(workloads)}: {workload.name}")
         given = [f"--scale={scale}"] if scale is not None and workload.scaled else []
@@ -142,10 +145,43 @@ def _apart(workload: Workload, options: Sequence[str], say: Progress) -> str | N
     return None if process.returncode == 0 else said.removeprefix("zorder: ") or f"it ended with {process.returncode}"
 
 
+def _make(folder: Path) -> None:
+    """A folder for what is measured, before hours are spent on it.
+
+    Raises:
+        ZorderError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ZorderError(f"--out: the folder {folder} cannot be written: {why}; choose another place") from error
+
+
+@contextlib.contextmanager
+def _kept(raw: Path, say: Progress) -> Iterator[None]:
+    """Say of a run that fails where the outcomes are that it had by then; one that ends well has them in its report."""
+    raw.unlink(missing_ok=True)
+    try:
+        yield
+    except BaseException as error:
+        if not raw.is_file():
+            raise
+        where = f"what was measured by then is in {raw}"
+        if isinstance(error, ZorderError):
+            raise ZorderError(f"{error}; {where}") from error
+        error.add_note(f"{where}.")  # an interrupted command tells it
+        say(where)
+        raise
+    raw.unlink(missing_ok=True)
+
+
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
     """Hold a scratch folder: two benchmarks in one would measure each other's tables. The system frees a dead one's."""
-    work.mkdir(parents=True, exist_ok=True)
+    _make(work)
     held = os.open(work, os.O_RDONLY)
     try:
         try:

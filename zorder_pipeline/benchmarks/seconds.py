@@ -85,7 +85,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     outcomes: list[Outcome] = []
     for seed in options.seeds:
         folder = options.work / f"seconds-{'quick' if options.quick else 'full'}-{scale:g}-{seed}"
-        outcomes += _one_seed(spark, options, scale, seed, source, folder, named, not_run, progress)
+        outcomes += options.noted(_one_seed(spark, options, scale, seed, source, folder, named, not_run, progress))
         shutil.rmtree(folder)
     shutil.rmtree(source.parent)
     return [outcome for outcome in outcomes if outcome.label not in not_run]

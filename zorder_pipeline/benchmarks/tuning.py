@@ -109,7 +109,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     lineitem_table(spark, source, scale, files)
     outcomes: list[Outcome] = []
     for seed in options.seeds:
-        outcomes += _one_seed(spark, options, scale, seed, source, size, progress)
+        outcomes += options.noted(_one_seed(spark, options, scale, seed, source, size, progress))
     shutil.rmtree(source.parent.parent)
     return outcomes
 

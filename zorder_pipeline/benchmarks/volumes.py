@@ -67,7 +67,7 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
             if case.name in WORKLOADS:
                 found += list(_workload(spark, case, scale, seed, options.work, progress))
         worst = {measure: np.array([max(f.per_query[measure][0] for f in found)]) for measure in found[0].per_query}
-        outcomes += [Outcome(OURS, "worst of all", seed, worst), *found]
+        outcomes += options.noted([Outcome(OURS, "worst of all", seed, worst), *found])
     return outcomes
 
 
@@ -89,7 +89,7 @@ def _workload(
     analysis = pipeline.analyse(spark, snapshot, ingested, [snapshot.location], settings)
     chosen = blocks_of(analysis.queries).promise.queries.tolist()
     if case.name == "lineitem":
-        yield from _grid(spark, analysis, chosen, progress)
+        yield from _grid(spark, analysis, chosen, seed, progress)
         delta_table(spark, path, rows, FILES)
         snapshot = open_table(spark, str(path))
         analysis = pipeline.analyse(spark, snapshot, ingested, [snapshot.location], settings)
@@ -103,7 +103,9 @@ def _workload(
     yield outcome
 
 
-def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], progress: Progress) -> Iterator[Outcome]:
+def _grid(
+    spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], seed: int, progress: Progress
+) -> Iterator[Outcome]:
     """The cells of the seed's table, each a full relayout of the same table by a key made by hand."""
     from zorder_pipeline.features.sample import take_sample
     from zorder_pipeline.model.plan import Plan
@@ -111,7 +113,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
 
     snapshot, total = analysis.snapshot, analysis.sample.total_rows
     names = [column.name for column in snapshot.schema.columns]
-    sample = take_sample(snapshot, names, rows=SAMPLE, seed=0, total_rows=total)
+    sample = take_sample(snapshot, names, rows=SAMPLE, seed=seed, total_rows=total)
     analysis = replace(analysis, sample=sample)
     rows = sample.total_rows // FILES
     boxes = [analysis.boxes[i] for i in chosen]
@@ -125,7 +127,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
                 shares = whole_table_shares(estimator, sample.file, int(sample.file.max()) + 1, sample.stands_for)
                 told = float(shares.mean()) * sample.total_rows
                 errors = {"error_bytes": np.array([1.0]), "error_rows": np.array([_off(told, stored.rows.mean())])}
-                yield Outcome(name, "as stored", 0, errors)
+                yield Outcome(name, "as stored", seed, errors)
                 continue
             plan = replace(empty, spec=_key(analysis, z, sop))
             assert plan.spec is not None
@@ -134,7 +136,7 @@ def _grid(spark: SparkSession, analysis: TableAnalysis, chosen: Sequence[int], p
             volumes = read_volumes(analysis, plan, chosen, shares, now=stored)
             assert volumes is not None
             estimate = (float(volumes.bytes_after.mean()), float(shares.mean()) * sample.total_rows)
-            outcome = _measured(spark, analysis, plan, chosen, estimate, name, 0)
+            outcome = _measured(spark, analysis, plan, chosen, estimate, name, seed)
             progress(f"{name}: bytes off by {outcome.per_query['error_bytes'][0]:.3f}, rows by "
                      f"{outcome.per_query['error_rows'][0]:.3f}")  # fmt: skip
             yield outcome

@@ -85,7 +85,7 @@ def test_cases_are_told_apart_and_count_alike() -> None:
     assert report["contenders"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.25)
     assert report["cases"]["large"]["zorder"]["ours_to_it"]["share"]["mean"] == pytest.approx(0.125)
     text = reports.markdown(report)
-    assert "| rows read, multiple of ours (95%) | small | large |" in text
+    assert "| rows read, multiple of ours (95% over queries of these logs) | small | large |" in text
     assert "| Delta ZORDER | 2.00 (2.00–2.00) | 8.00 (8.00–8.00) |" in text
 
 
@@ -96,9 +96,68 @@ def test_times_and_the_bound_have_columns_of_their_own() -> None:
         outcomes.append(Outcome(name, name, 0, measures))
     assert outcomes[0].per_query["rows"].tolist() == [0.0, 100.0, 300.0]  # whole files
     header, rows = reports.table_rows(harness.summarise(outcomes))
-    assert header[-2:] == ["rows read, as a multiple of ours (95%)", "Spark, as a multiple of ours (95%)"]
-    assert {row[0]: row[-1] for row in rows} == {"bound no layout can beat": "", OURS: "", "zorder": "3.00 (3.00–3.00)"}
+    told = "as a multiple of ours (95% over queries of these logs)"
+    assert header[-2:] == [f"rows read, {told}", f"Spark, {told}"]
+    assert {row[0]: row[-1] for row in rows} == {
+        "bound of files of equal size": "",
+        OURS: "",
+        "zorder": "3.00 (3.00–3.00)",
+    }
     assert rows[0][-2].startswith("0.67")
+
+
+def test_one_figure_a_seed_has_no_interval_but_a_range() -> None:
+    outcomes = []
+    for seed, factor in ((0, 2.0), (1, 8.0)):
+        for name, total in ((OURS, 1.0), ("none", factor)):
+            measures = {"rows": np.array([1.0, 2.0]) * total, "total_s": np.array([total])}
+            outcomes.append(Outcome(name, name, seed, measures))
+    report = harness.summarise(outcomes)
+    found = report["contenders"]["none"]["ours_to_it"]["total_s"]
+    assert found == pytest.approx({"mean": 0.25, "low": None, "high": None, "smallest": 0.125, "largest": 0.5})
+    header, rows = reports.table_rows(report)
+    assert header[-2:] == ["total time, as a multiple of ours", "total time, least and most by seed"]
+    assert rows[1][-2:] == ["4.00", "2.00–8.00"]
+    assert "smallest" not in harness.summarise(outcomes[:2])["contenders"]["none"]["ours_to_it"]["rows"]
+
+
+def test_the_range_is_over_seeds_whose_cases_count_alike() -> None:
+    outcomes = []
+    for case, factor in (("a", 2.0), ("b", 8.0)):
+        for seed in (0, 1):
+            for name, read in ((OURS, 1.0), ("zorder", factor * (seed + 1))):
+                outcomes.append(Outcome(name, name, seed, {"rows": np.full(2, read)}, case=case))
+    report = harness.summarise(outcomes)
+    found = report["contenders"]["zorder"]["ours_to_it"]["rows"]
+    assert (found["smallest"], found["largest"]) == pytest.approx((0.125, 0.25))
+    mine = report["cases"]["a"]["zorder"]["ours_to_it"]["rows"]
+    assert (mine["smallest"], mine["largest"]) == pytest.approx((0.25, 0.5))
+
+
+def test_other_numbers_of_files_than_ours_are_told() -> None:
+    made = ((OURS, 100), ("zorder", 96), ("iceberg", 89))
+    outcomes = [Outcome(name, name, 0, {"rows": np.ones(2)}, figures={"files": files}) for name, files in made]
+    outcomes.append(harness.bound(np.ones(2), 1000, 100, 0))
+    report = harness.summarise(outcomes)
+    header, rows = reports.table_rows(report)
+    assert header[1] == "files"
+    assert [row[1] for row in rows] == ["100", "96", "89", ""]
+    sentence = "Not of about as many files as ours (100): iceberg (89)."
+    assert sentence in reports.markdown(report)
+    console = Console(record=True, width=120)
+    console.print(reports.rich_table(report))
+    assert sentence in console.export_text()
+    assert not reports.other_counts(harness.summarise(outcomes[:2]))
+
+
+def test_row_groups_are_told_with_their_size_by_case() -> None:
+    outcomes = []
+    for case, size in (("flights", 5e4), ("wide", 5.8e5)):
+        figures = {"files": 32, "row_groups": 512, "row_group_bytes": size}
+        outcomes.append(Outcome(OURS, "ours", 0, {"rows": np.ones(2)}, figures=figures, case=case))
+    report = harness.summarise(outcomes)
+    assert reports.beside(report) == [("MB of a row group, flights", "0.05"), ("MB of a row group, wide", "0.58")]
+    assert reports.table_rows(report)[0][1:3] == ["files", "row groups"]
 
 
 def test_pages_and_what_was_not_run_are_in_the_report() -> None:

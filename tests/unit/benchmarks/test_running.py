@@ -16,7 +16,7 @@ from rich.console import Console
 
 from tests.json_page import differences
 from zorder_pipeline.benchmarks import WORKLOADS, find_workload, reports, running
-from zorder_pipeline.benchmarks.harness import OURS, Options, Outcome, Progress, Workload
+from zorder_pipeline.benchmarks.harness import OURS, RAW, Options, Outcome, Progress, Workload
 from zorder_pipeline.cli.runs import bench
 from zorder_pipeline.errors import ZorderError
 
@@ -82,6 +82,57 @@ def test_two_benchmarks_do_not_share_a_folder(tmp_path: Path, monkeypatch: pytes
     monkeypatch.setattr(running, "find_workload", lambda name: Workload(name, "made up", run))
     running.bench("fake", out=tmp_path, seeds=2)
     running.bench("fake", out=tmp_path, seeds=1)  # the folder is free again
+
+
+def test_what_was_measured_before_a_failure_is_kept_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def run(options: Options, progress: Progress) -> list[Outcome]:
+        found = options.noted(_outcomes(options.seeds))
+        if len(options.seeds) == 2:
+            options.noted(_outcomes([2]))
+            raise error
+        return found
+
+    monkeypatch.setattr(running, "find_workload", lambda name: Workload(name, "made up", run))
+    raw = tmp_path / "work" / RAW
+    errors: tuple[BaseException, ...] = (ZorderError("no space"), ValueError("odd"), KeyboardInterrupt())
+    for error in errors:
+        said: list[str] = []
+        with pytest.raises(type(error)) as caught:
+            running.bench("fake", out=tmp_path, seeds=2, progress=said.append)
+        told = [str(caught.value), *getattr(caught.value, "__notes__", ()), *said]
+        assert any(f"what was measured by then is in {raw}" in sentence for sentence in told), told
+        lines = [json.loads(line) for line in raw.read_text().splitlines()]
+        assert [(line["contender"], line["seed"]) for line in lines] == [
+            *((OURS, seed) for seed in (0, 1)), *(("zorder", seed) for seed in (0, 1)), (OURS, 2), ("zorder", 2)
+        ]  # fmt: skip
+        assert lines[0]["per_query"]["rows"] == np.arange(1.0, 9.0).tolist()
+    running.bench("fake", out=tmp_path, seeds=1)
+    assert not raw.exists(), "the report has it all"
+
+
+def test_contenders_of_other_seeds_are_told_with_what_was_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def run(options: Options, progress: Progress) -> list[Outcome]:
+        return options.noted(_outcomes(options.seeds)[:-1])
+
+    monkeypatch.setattr(running, "find_workload", lambda name: Workload(name, "made up", run))
+    with pytest.raises(ValueError, match="contender zorder has other seeds than ours"):
+        running.bench("fake", out=tmp_path, seeds=2)
+    assert (tmp_path / "work" / RAW).is_file()
+
+
+@pytest.mark.parametrize("workload", ["demo", "all"])
+def test_a_folder_that_cannot_be_written_is_one_sentence(workload: str, tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for place, why in ((tmp_path / "file" / "x", "not a directory"), (Path("/proc/x"), "no such file or directory")):
+        refused = CliRunner().invoke(bench, ["--workload", workload, "--out", str(place)])
+        assert isinstance(refused.exception, ZorderError)
+        said = str(refused.exception)
+        assert said == f"--out: the folder {place} cannot be written: {why}; choose another place"
+    (tmp_path / "work").touch()
+    with pytest.raises(ZorderError, match="/work cannot be written: file exists"):
+        running.bench("demo", out=tmp_path)
 
 
 def _all(
