@@ -54,6 +54,6 @@ lock: setup ## write requirements.lock anew from pyproject.toml (ARGS=--upgrade 
 		--quiet --output-file requirements.lock $(ARGS)
 
 clean: ## remove everything that the other targets made
-	rm -rf .venv .demo build dist spark-warehouse metastore_db derby.log
+	rm -rf .venv .demo .bench build dist spark-warehouse metastore_db derby.log
 	rm -rf .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find zorder_pipeline tests -name __pycache__ -prune -exec rm -rf {} +

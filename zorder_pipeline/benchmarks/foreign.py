@@ -21,6 +21,8 @@ from urllib.parse import unquote, urlsplit
 
 from zorder_pipeline.errors import ZorderError
 
+from .data import session_conf
+
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
@@ -29,6 +31,10 @@ __all__ = ["Foreign", "PeerError"]
 SIGNS = ("Caused by", "not found]", "Exception", "Error")
 """What the line of a job's error output that tells the cause holds, the surest first."""
 MAX_REASON = 240
+
+
+EVERY_COLUMN = {"spark.databricks.delta.properties.defaults.dataSkippingNumIndexedCols": "-1"}
+"""Statistics of all columns: a format's own come first in its files, and would take some of the 32 that others get."""
 
 
 class PeerError(ZorderError):
@@ -81,7 +87,8 @@ class Foreign:
             for uri in done["paths"]:
                 path = Path(unquote(urlsplit(uri).path))
                 shutil.move(path, target / path.name)
-            spark.sql(f"CONVERT TO DELTA parquet.`{dest}`")
+            with session_conf(spark, EVERY_COLUMN):
+                spark.sql(f"CONVERT TO DELTA parquet.`{dest}`")
         except PySparkException as error:
             raise PeerError(f"{self.name}'s files did not become a Delta table: {_reason(str(error))}") from error
         finally:
@@ -92,7 +99,7 @@ class Foreign:
         """What the job says when it has run in its own environment.
 
         Raises:
-            PeerError: the environment cannot be made, or the job fails.
+            PeerError: the environment cannot be made, or the job fails, or ends without saying what it did.
         """
         note = folder / "job.json"
         note.write_text(json.dumps(job), encoding="utf-8")
@@ -101,8 +108,12 @@ class Foreign:
         clean = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "PYSPARK", "SPARK_"))}
         command = [python, str(Path(__file__).with_name(self.job)), str(note)]
         done = _called(command, f"{self.name}'s rewrite by {meaning} failed", clean | {"PYSPARK_PYTHON": python})
-        found: dict[str, Any] = json.loads(done.strip().splitlines()[-1])
-        return found
+        try:
+            found: dict[str, Any] = json.loads(done.strip().splitlines()[-1])
+            return {"seconds": float(found["seconds"]), "paths": list(found["paths"])}
+        except (IndexError, KeyError, TypeError, ValueError) as error:
+            said = _reason(done)
+            raise PeerError(f"{self.name}'s rewrite by {meaning} ended without saying what it did: {said}") from error
 
     def python(self) -> str:
         """A Python with the pyspark that the format supports; the environment is made once.

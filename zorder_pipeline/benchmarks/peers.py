@@ -179,6 +179,8 @@ NOT_RUN: tuple[tuple[str, str], ...] = (
 )
 """What the issue asks for and the benchmark does not run, each with the reason; the report names them."""
 MOST_ASKED = 8
+ANYWHERE = ("'%", "'_")
+"""How the literal of a pattern that may match anywhere in a value begins."""
 QUICK = ("stored", "sort", "zorder", "liquid")
 
 
@@ -197,7 +199,8 @@ def asked_columns(spark: SparkSession, source: Path, log: Sequence[Record]) -> d
 def frequent_columns(statements: Sequence[str], k: int = 3, dialect: str = "spark") -> list[str]:
     """The ``k`` columns that most statements compare with a constant, as a person would choose them from the log.
 
-    A column counts once per statement; ties go by name. Statements that sqlglot cannot parse do not count.
+    A column counts once per statement; ties go by name. ``LIKE '%x%'``, by which no order of a column skips, and
+    statements that sqlglot cannot parse do not count.
 
     >>> frequent_columns(["SELECT 1 FROM t WHERE a = 1 AND b > c", "SELECT 1 FROM t WHERE a IN (1, 2) OR d > 2"], 2)
     ['a', 'd']
@@ -205,7 +208,7 @@ def frequent_columns(statements: Sequence[str], k: int = 3, dialect: str = "spar
     forms: Counter[str] = Counter()
     example: dict[str, str] = {}
     for statement in statements:  # one parse per form: literals do not matter here
-        form = LITERAL.sub("?", statement)
+        form = LITERAL.sub(lambda found: "?%" if found[0].startswith(ANYWHERE) else "?", statement)
         forms[form] += 1
         example.setdefault(form, statement)
     counts: Counter[str] = Counter()
@@ -225,6 +228,9 @@ def _compared(statement: str, dialect: str) -> set[str]:
         for node in where.find_all(exp.EQ, exp.GT, exp.GTE, exp.LT, exp.LTE, exp.Between, exp.In, exp.Is, exp.Like):
             column, *others = [node.this, *(node.args.get(key) for key in ("expression", "low", "high", "query"))]
             constant = not any(isinstance(x, exp.Expression) and x.find(exp.Column, exp.Select) for x in others)
+            pattern = node.expression if isinstance(node, exp.Like) else None
+            if isinstance(pattern, exp.Literal) and pattern.name.startswith(("%", "_")):
+                continue
             if isinstance(column, exp.Column) and constant:
                 found.add(column.name)
     return found

@@ -72,9 +72,8 @@ def run(options: Options, progress: Progress) -> list[Outcome]:
     if options.against is not None:
         named = tuple(peer for peer in peers_named(options.against) if peer.name != "stored")
     able = tuple(peer for peer in PEERS if _kind(peer)) if named is None else named
-    not_run = dict(NOT_RUN) | {
-        peer.label: "not named by --against" for peer in PEERS if peer not in able and peer.name != "stored"
-    }
+    why = "not named by --against" if named is not None else "takes part only where --against names it"
+    not_run = dict(NOT_RUN) | {peer.label: why for peer in PEERS if peer not in able and peer.name != "stored"}
 
     def store() -> dict[str, float]:
         progress(f"writing TPC-H lineitem at scale {scale:g} as {_files(scale)} files")
@@ -167,9 +166,11 @@ def _strongest(
     from zorder_pipeline import pipeline
 
     note = place.with_name("chosen.json")
-    if note.is_file():
-        names: dict[str, str] = json.loads(note.read_text(encoding="utf-8"))
+    known = json.loads(note.read_text(encoding="utf-8")) if note.is_file() else {}
+    if known.get("code") == _code():
+        names: dict[str, str] = known["names"]
         return [(kind, BEST[kind], peer) for kind, name in names.items() for peer in peers_named([name])]
+    shutil.rmtree(place, ignore_errors=True)
     small = min(SMALL_SCALE, scale)
     records, _ = two_logs(QUERIES, QUERIES, seed, SELECTIVE_TEMPLATES, scale=small)
     train = str(write_log(records, place / "train.jsonl"))
@@ -188,7 +189,8 @@ def _strongest(
         progress(f"seed {seed}: {kind} at its best is {candidates[best].label}")
         found.append((kind, label, candidates[best]))
     shutil.rmtree(place)
-    note.write_text(json.dumps({kind: peer.name for kind, _, peer in found}), encoding="utf-8")
+    chosen = {"code": _code(), "names": {kind: peer.name for kind, _, peer in found}}
+    note.write_text(json.dumps(chosen), encoding="utf-8")
     return found
 
 

@@ -50,6 +50,15 @@ def test_a_job_that_fails_is_told_with_its_cause(
         ICEBERG.run(JOB, tmp_path, "day ASC")
 
 
+@pytest.mark.parametrize("said", ["", "done", "[1]", "5", '{"seconds": 1.5}', '{"seconds": null, "paths": []}'])
+def test_a_job_that_does_not_say_what_it_did_is_a_peer_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: str
+) -> None:
+    monkeypatch.setenv(ICEBERG.variable, _program(tmp_path / "python", f"echo '{said}'"))
+    with pytest.raises(PeerError, match=r"^Iceberg's rewrite by day ASC ended without saying what it did: "):
+        ICEBERG.run(JOB, tmp_path, "day ASC")
+
+
 def test_a_python_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ICEBERG.variable, "/nowhere/python")
     with pytest.raises(PeerError, match="/nowhere/python"):

@@ -18,6 +18,7 @@ from zorder_pipeline.benchmarks.workloads import tpch_statements
         ("a < b AND c >= DATE '2024-01-01'", ["c"]),
         ("a BETWEEN 1 AND 2 OR b IN (1, 2)", ["a", "b"]),
         ("a IS NULL AND b LIKE 'x%'", ["a", "b"]),
+        ("a LIKE '%x' AND b LIKE 'x%' AND c LIKE '_x'", ["b"]),
         ("a = 1 AND a < 3 AND upper(b) = 'X'", ["a"]),
         ("a = (SELECT max(c) FROM t WHERE b = 2)", ["b"]),
     ],
@@ -29,6 +30,12 @@ def test_columns_compared_with_constants_count(where: str, columns: list[str]) -
 def test_a_column_counts_once_per_statement_and_bad_sql_not_at_all() -> None:
     log = ["SELECT 1 FROM t WHERE a = 1 OR a = 2 OR a = 3", *["SELECT 1 FROM t WHERE b = 7"] * 2, "SELEC ((", ""]
     assert peers.frequent_columns(log, 5) == ["b", "a"]
+
+
+def test_patterns_count_by_how_they_begin() -> None:
+    log = ["SELECT 1 FROM t WHERE a LIKE '%x'", *["SELECT 1 FROM t WHERE a LIKE 'x%'"] * 2]
+    assert peers.frequent_columns([*log, *["SELECT 1 FROM t WHERE b LIKE '%y%'"] * 9], 5) == ["a"]
+    assert peers.frequent_columns(log[:1], 5) == []
 
 
 def test_the_demo_columns_are_stable_over_seeds() -> None:

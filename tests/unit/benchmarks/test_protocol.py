@@ -51,6 +51,25 @@ def test_rows_read_lie_between_the_matches_and_the_table(rows: pa.Table, loaded:
     assert facts["row_groups"] == GROUPS
 
 
+@pytest.mark.parametrize("name", ["skewed", "flights"])
+def test_both_logs_keep_at_most_a_hundredth(name: str, tmp_path: Path) -> None:
+    case = next(case for case in CASES if case.name == name)
+    table = case.rows(tmp_path, 0.03)
+    _, later = case.logs(table, 60, 60, 3, 0.03)
+    some, texts = protocol.drawn(case, table, 30, 3, 0.03)
+    assert len(some.train) == len(some.train_boxes) == len(some.unseen) == len(some.unseen_boxes) == len(texts)
+    with duckdb.connect() as db:
+        db.register(name, table)
+
+        def kept(text: str) -> float:
+            where = text.split(" WHERE ", 1)[1]
+            return float(db.sql(f"SELECT count(*) FROM {name} WHERE {where}").fetchall()[0][0] / len(table))
+
+        few = [text for text in (record["statement"] for record in later) if kept(text) <= protocol.MOST]
+    assert texts == few[:30]
+    assert len(few) < 60, "some are refused"
+
+
 def test_the_most_selective_column_keeps_fewest_rows(loaded: Loaded) -> None:
     from zorder_pipeline.benchmarks.layout import learn
 
