@@ -114,7 +114,10 @@ def made(
 
 
 def drill_downs(rows: pa.Table, seed: int) -> tuple[Shape, ...]:
-    """Random kinds of queries: one to three of eight random columns each, together at most about 1% of the rows.
+    """Random kinds of queries by one to three of eight random columns each.
+
+    Were columns independent, a query would keep at most about 1% of the rows; by columns that follow each other some
+    keep ten times as much.
 
     Popular columns are asked more often, as in any log; and, as in any log of dashboards, many queries also carry
     filters that keep most rows, out of habit, on one of two further columns. What is asked follows from the seed, not

@@ -43,7 +43,7 @@ CUSTOMERS, DEMOGRAPHICS = 100_000, 1_920_800
 LABELS = {
     "stored": "as stored: a plain copy",
     "lexical": "lexical order",
-    "zorder": "Z-order of the raw bits (seed 001)",
+    "zorder": "Z-order of the raw bits, as Impala has it",
     OURS: "ours",
 }
 
@@ -203,7 +203,7 @@ def _live(path: Path) -> list[Path]:
 
 WORKLOAD = Workload(
     "pages",
-    "seed 001: Parquet pages that point queries skip, and what sorting costs",
+    "Parquet pages that point queries skip, and what sorting costs",
     run,
     peers={"default": ("stored",), "sort": ("lexical",), "lexicographic": ("lexical",), "zorder": ("zorder",)},
 )

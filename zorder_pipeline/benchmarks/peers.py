@@ -174,7 +174,10 @@ NAMED: dict[str, tuple[str, ...]] = {
 """The peers by the names of ``--against``; those that say no number of columns are given three."""
 NOT_RUN: tuple[tuple[str, str], ...] = (
     ("Qbeast", "its runtime for Spark cannot be fetched from Maven Central here"),
-    ("seed 000's method, qd-tree, a BMTree-style piecewise curve", "no shipped system has them; see workload layout"),
+    (
+        "learned bit allocation (Gao et al.), qd-tree, a BMTree-style piecewise curve",
+        "no shipped system has them; see workload layout",
+    ),
     ("Databricks' predictive optimization", "a paid service, not in open-source Delta"),
 )
 """What the issue asks for and the benchmark does not run, each with the reason; the report names them."""

@@ -58,7 +58,7 @@ LABELS = {
     "default": "Default order",
     "range": "Range: sorted by the most selective column",
     "equal": "Equal-weight Z-order, 3 columns",
-    "seed": "seed 000's method",
+    "seed": "learned bit allocation (Gao et al.)",
     OURS: "ours",
 }
 PEERS = {"default": ("default",), "sort": ("range",), "equal": ("equal",), "zorder": ("equal",), "zorder3": ("equal",)}
@@ -237,7 +237,7 @@ def _read(loaded: Loaded, folder: Path) -> tuple[dict[str, Floats], dict[str, fl
 
 WORKLOAD = Workload(
     "protocol",
-    "seed 000 table 1: 512 row groups (more where they would exceed 4 MB), queries of at most 1%, one thread",
+    "table 1 of Gao et al.: 512 row groups (more where they would exceed 4 MB), queries of at most 1%, one thread",
     run,
     peers=PEERS,
     tables=tuple(case.name for case in CASES),

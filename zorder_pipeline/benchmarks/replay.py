@@ -209,7 +209,7 @@ def _outcome(contender: _Contender, seed: int) -> Outcome:
 
 WORKLOAD = Workload(
     "replay",
-    "seed 004 chapter 6: inserts and scans replayed, with and without maintenance",
+    "chapter 6 of Tufă's thesis: inserts and scans replayed, with and without maintenance",
     run,
     peers={
         "default": ("none",),

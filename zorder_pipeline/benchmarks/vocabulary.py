@@ -33,7 +33,7 @@ NAMES: Mapping[str, Name] = MappingProxyType(
             f"{kind}-chosen": Name(f"{words} by the 2 to 4 columns that read fewest rows for the training queries")
             for kind, words in (("zorder", "`OPTIMIZE ZORDER`"), ("liquid", "liquid clustering"))
         },
-        "seed": Name("the method of seed 000"),
+        "seed": Name("learned bit allocation (Gao et al.)"),
         "qd-tree": Name("a greedy tree of the workload's cuts", ("qdtree",)),
         "sop": Name("skipping-oriented partitioning, read by its bits"),
         "piecewise": Name("a BMTree-style piecewise curve", ("bmtree",)),

@@ -157,7 +157,7 @@ class GateConfig(Model):
     broken_promise_factor: Annotated[float, Field(gt=1)] = 1.5
     """A relayout that saves less than promised by more than this factor warns, and the next promises count less."""
     preset: Literal["standard", "seed"] = "standard"
-    """New data that a table with a layout waits for: max(5% of it, 256 MB), or the 10 GB of the published method."""
+    """New data that a table with a layout waits for: max(5% of it, 256 MB), or 10 GB, as in Tufă's thesis."""
     min_new_data_share: Share | None = None
     """Share of the table's bytes that must be new, 0 to 1; null takes the preset's."""
     min_new_data_bytes: Amount | None = None
