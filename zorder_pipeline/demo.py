@@ -75,17 +75,19 @@ def run_demo(workdir: str | Path, scale: float, queries: int, progress: Progress
         queries: statements to learn from, and as many unseen ones to measure by.
 
     Raises:
-        ZorderError: the Dagster job failed.
+        ZorderError: nothing can be written to ``workdir``, or the Dagster job failed.
         VerificationError: a query's result differs from the untouched copy's.
     """
     from zorder_pipeline import pipeline
     from zorder_pipeline.benchmarks.compare import same_results
+    from zorder_pipeline.benchmarks.data import make_folder
     from zorder_pipeline.benchmarks.workloads import read_log
     from zorder_pipeline.model.plan import read_plan, write_plan
     from zorder_pipeline.spark import session
 
     started = time.monotonic()
     root = Path(workdir).absolute()
+    make_folder(root, "--workdir")
     progress(f"the demo at scale {scale:g}: at 0.1 it takes about two minutes on two cores that do nothing else")
     spark = session({"spark.driver.memory": "2g"}, "zorder demo")
     facts = _prepare(spark, root, scale, queries, progress)
@@ -155,7 +157,6 @@ def _prepare(spark: SparkSession, root: Path, scale: float, queries: int, progre
     for folder in ("as_stored", "zorder", TABLE, "state"):
         shutil.rmtree(root / folder, ignore_errors=True)
     stamp.unlink(missing_ok=True)
-    root.mkdir(parents=True, exist_ok=True)
     tables = _tables(root)
     progress(f"writing TPC-H lineitem at scale {scale:g} with tpchgen-cli as {FILES} files")
     lineitem_table(spark, tables["stored"], scale, FILES)

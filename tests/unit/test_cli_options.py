@@ -108,6 +108,16 @@ def test_a_file_is_no_place_for_a_folder(
     assert "is a file" in told
 
 
+@pytest.mark.parametrize(("command", "option"), [("demo", "--workdir"), ("bench", "--out")], ids=["demo", "bench"])
+def test_a_folder_below_a_file_is_refused_before_anything_is_made(
+    command: str, option: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f.txt").touch()
+    place = tmp_path / "f.txt" / "below"
+    told = refused(capsys, monkeypatch, command, option, str(place))
+    assert told == f"zorder: {option}: the folder {place} cannot be written: not a directory; choose another place\n"
+
+
 def test_a_seed_below_zero_is_refused(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     told = refused(capsys, monkeypatch, "learn", "--table", "/t", "--log", "x.sql", "--out", "p.json", "--seed", "-1")
     assert "Invalid value for '--seed'" in told

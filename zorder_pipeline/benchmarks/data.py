@@ -8,6 +8,7 @@ is kept: it is the "as stored" layout of every comparison.
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import shutil
 import subprocess
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["copy_table", "delta_table", "denormalised_lineitem", "file_count", "lineitem_table", "live_bytes"]
 __all__ += [
     "learn_and_apply",
+    "make_folder",
     "orders_lineitem",
     "plan_for",
     "session_conf",
@@ -41,6 +43,24 @@ __all__ += [
     "write_lineitem",
     "write_tpch",
 ]
+
+
+def make_folder(folder: Path, option: str) -> None:
+    """A folder for what is made or measured, before hours are spent on it.
+
+    Args:
+        option: of the command that names it.
+
+    Raises:
+        ZorderError: nothing can be written there.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        why = (error.strerror or str(error)).lower()
+        raise ZorderError(f"{option}: the folder {folder} cannot be written: {why}; choose another place") from error
 
 
 def write_tpch(folder: str | Path, scale: float, table: str, parts: int = 1) -> list[Path]:

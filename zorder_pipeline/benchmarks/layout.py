@@ -29,6 +29,7 @@ from zorder_pipeline.model.key_spec import KeySpec
 from .cases import CASES, Case, Loaded, as_stored, cases_named, load, made
 from .chosen import CHOSEN, CONTENDERS
 from .harness import OURS, Options, Outcome, Progress, Workload
+from .vocabulary import NAMES
 
 __all__ = ["FILES", "PEERS", "WORKLOAD", "Beside", "applied", "learn", "simulated"]
 
@@ -105,6 +106,7 @@ def _one(
         DELTA: "best of ZORDER and liquid",
         FREQUENT: "best of ZORDER and liquid by the most frequent columns",
         "stored": "as stored",
+        "seed": NAMES["seed"].meaning,
         HINDSIGHT: "a tree of the unseen queries",
     }
     for baseline in CONTENDERS:

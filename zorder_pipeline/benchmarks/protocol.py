@@ -37,6 +37,7 @@ from .engines import duckdb_times, per_query, spark_times
 from .harness import OURS, Options, Outcome, Progress, Workload, bound
 from .layout import QUERIES, TRIALS, learn
 from .sop import satisfied
+from .vocabulary import NAMES
 
 __all__ = ["WORKLOAD"]
 
@@ -58,7 +59,7 @@ LABELS = {
     "default": "Default order",
     "range": "Range: sorted by the most selective column",
     "equal": "Equal-weight Z-order, 3 columns",
-    "seed": "learned bit allocation (Gao et al.)",
+    "seed": NAMES["seed"].meaning,
     OURS: "ours",
 }
 PEERS = {"default": ("default",), "sort": ("range",), "equal": ("equal",), "zorder": ("equal",), "zorder3": ("equal",)}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
 import json
 import os
@@ -21,6 +20,7 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.progress import Progress, silent
 
 from . import WORKLOADS, find_workload
+from .data import make_folder
 from .harness import RAW, Workload, summarise
 from .reports import index, markdown, plot
 from .vocabulary import canonical
@@ -63,7 +63,7 @@ def bench(
     options, missing = workload.options(
         count, place, quick=quick, scale=scale, against=against, files=files, tables=tables
     )
-    _make(folder)
+    make_folder(folder, "--out")
     say = progress or silent
     for peer, why in missing.items():
         say(f"{peer} is not run: {why}")
@@ -115,7 +115,7 @@ def bench_all(
     folder, say, runs = Path(out), progress or silent, list[dict[str, Any]]()
     workloads = [find_workload(name) for name, _ in WORKLOADS]
     common = [*(["--quick"] if quick else []), *([f"--seeds={seeds}"] if seeds is not None else [])]
-    _make(folder)
+    make_folder(folder, "--out")
     for number, workload in enumerate(workloads, 1):
         say(f"workload {number} of {len(workloads)}: {workload.name}")
         given = [f"--scale={scale}"] if scale is not None and workload.scaled else []
@@ -145,21 +145,6 @@ def _apart(workload: Workload, options: Sequence[str], say: Progress) -> str | N
     return None if process.returncode == 0 else said.removeprefix("zorder: ") or f"it ended with {process.returncode}"
 
 
-def _make(folder: Path) -> None:
-    """A folder for what is measured, before hours are spent on it.
-
-    Raises:
-        ZorderError: nothing can be written there.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK | os.X_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        why = (error.strerror or str(error)).lower()
-        raise ZorderError(f"--out: the folder {folder} cannot be written: {why}; choose another place") from error
-
-
 @contextlib.contextmanager
 def _kept(raw: Path, say: Progress) -> Iterator[None]:
     """Say of a run that fails where the outcomes are that it had by then; one that ends well has them in its report."""
@@ -181,7 +166,7 @@ def _kept(raw: Path, say: Progress) -> Iterator[None]:
 @contextlib.contextmanager
 def _alone(work: Path) -> Iterator[None]:
     """Hold a scratch folder: two benchmarks in one would measure each other's tables. The system frees a dead one's."""
-    _make(work)
+    make_folder(work, "--out")
     held = os.open(work, os.O_RDONLY)
     try:
         try:
