@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from zorder_pipeline.errors import PlanError
+from zorder_pipeline.layout.bits import raw_encoding
 from zorder_pipeline.layout.draft import SampledTable
 from zorder_pipeline.layout.encoding import codes_of, rank_encoding
 from zorder_pipeline.layout.extend import MOST_CODES, MOST_EPOCHS, extended
@@ -19,6 +20,7 @@ from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import order_key
 
 Columns = dict[str, tuple[np.ndarray, np.ndarray]]
 
@@ -166,6 +168,50 @@ def test_an_extended_feature_still_orders_its_values(values: list[int], rows: in
     feature = extended(spec, {"day": (np.array(values), np.ones(len(values), bool))}, rows).features[0]
     assert list(feature.breakpoints) == sorted(set(feature.breakpoints))
     assert list(feature.codes) == sorted(set(feature.codes))
+
+
+RAW: dict[str, tuple[st.SearchStrategy, type]] = {
+    "int": (st.integers(-1000, 1000), np.int64),
+    "date": (st.integers(0, 30_000), np.int64),
+    "double": (st.floats(-1e6, 1e6) | st.sampled_from([float("nan"), float("inf")]), np.float64),
+    "string": (st.text("ab\0z", max_size=3), object),
+    "decimal(20,0)": (st.integers(-(10**19), 10**19), object),
+}
+
+
+def array(values: list[object], dtype: type) -> np.ndarray:
+    found = np.empty(len(values), dtype=dtype)
+    found[:] = values
+    return found
+
+
+@given(st.data())
+def test_raw_bits_are_extended_beyond_the_last_of_them(data: st.DataObject) -> None:
+    """Their breakpoints run on to the end of the dyadic range, above the largest value there was."""
+    kind = data.draw(st.sampled_from(sorted(RAW)))
+    strategy, dtype = RAW[kind]
+    bounds = [value for value in data.draw(st.lists(strategy, min_size=2, max_size=2)) if value == value]
+    known = (min(bounds), max(bounds)) if bounds else ()
+    feature = raw_encoding("x", kind, data.draw(st.integers(1, 6)), known or None)
+    values = array(data.draw(st.lists(strategy, min_size=1, max_size=40)), dtype)
+    spec = KeySpec((feature,), (0,) * feature.bits, rows=10, clock=data.draw(st.sampled_from(["", "x"])))
+    valid = np.ones(len(values), dtype=bool)
+    longer = extended(spec, {"x": (values, valid)}, data.draw(st.integers(1, 1000)))
+    assert longer.base == spec
+    assert longer.layout_id == spec.layout_id
+    key, before = keys(longer, {"x": (values, valid)}), keys(spec, {"x": (values, valid)})
+    last = max((order_key(value) for value in (*feature.breakpoints[-1:], *known[1:])), default=(True, 0.0))
+    old = np.array([order_key(value) <= last for value in values.tolist()])
+    assert (key[old] == before[old]).all()
+
+
+def test_a_layout_by_hand_divides_what_came_after_the_last_of_its_bits() -> None:
+    spec = KeySpec((raw_encoding("x", "int", 2, (0, 70)),), (0, 0), rows=100, clock="x")
+    values, valid = np.arange(130), np.ones(130, dtype=bool)
+    assert extended(spec, {"x": (values[:90], valid[:90])}, 130) == spec, "to 96 there is room in the last code"
+    longer = extended(spec, {"x": (values, valid)}, 130)
+    assert longer.features[0].breakpoints[:4] == (32, 64, 96, 97)
+    assert longer.features[0].epochs == 1
 
 
 def test_strings_and_times_are_extended_too() -> None:
