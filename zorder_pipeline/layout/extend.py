@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
-from zorder_pipeline.model.values import order_key
+from zorder_pipeline.model.values import comparable, order_key
 
 from .encoding import FINE_BITS, rank_encoding
 
@@ -71,7 +71,8 @@ def _extended(
     if base.high is None or not len(values):
         return base
     known = values[valid]
-    new = known[known > max((base.high, *base.breakpoints[-1:]), key=order_key)]  # of raw bits some begin above it
+    last = max((base.high, *base.breakpoints[-1:]), key=order_key)  # of raw bits some begin above the largest value
+    new = known[known > comparable(last, known.dtype)]
     if len(new) < max(1.0, (LEAST_LATER if clock else LEAST_SHARE) * len(values)):
         return base
     width = base.codes[-1] + 1

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["DAY", "Value", "ValueType", "canonical_array", "order_key", "readable", "sort_unique"]
+__all__ = ["DAY", "Value", "ValueType", "canonical_array", "comparable", "order_key", "readable", "sort_unique"]
 __all__ += ["value_from_json", "value_to_json"]
 
 DAY = 86_400_000_000
@@ -243,6 +243,22 @@ def value_from_json(data: Any) -> Any:
     if isinstance(data, dict):
         return float(data["float"]) if "float" in data else base64.b64decode(data["bytes"], validate=True)
     return data
+
+
+def comparable(value: Value, dtype: np.dtype[Any]) -> Any:
+    """``value`` in the form in which numpy compares it whole with an array of ``dtype``.
+
+    A single string, or bytes, would lose the NULs it ends with on its way into an array.
+
+    >>> texts = np.array(["a", "a\\0"], dtype=object)
+    >>> (texts == "a\\0").tolist(), (texts == comparable("a\\0", texts.dtype)).tolist()
+    ([True, False], [False, True])
+    """
+    if dtype.kind != "O":
+        return value
+    one = np.empty(1, dtype=object)
+    one[0] = value
+    return one
 
 
 def sort_unique(values: npt.NDArray[Any]) -> npt.NDArray[Any]:

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .ranges import Boxes, Interval, Range
-from .values import ValueType
+from .values import ValueType, comparable
 
 __all__ = ["PAGE_ROWS", "ColumnZones", "ZoneMap"]
 
@@ -186,6 +186,7 @@ def _above(values: npt.NDArray[Any], bound: Any, is_open: bool) -> Mask:
     nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=np.bool_)
     if isinstance(bound, float) and np.isnan(bound):
         return np.zeros(len(values), dtype=np.bool_) if is_open else nan
+    bound = comparable(bound, values.dtype)
     return np.asarray((values > bound) if is_open else (values >= bound), dtype=np.bool_) | nan
 
 
@@ -193,4 +194,5 @@ def _below(values: npt.NDArray[Any], bound: Any, is_open: bool) -> Mask:
     nan = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=np.bool_)
     if isinstance(bound, float) and np.isnan(bound):
         return ~nan if is_open else np.ones(len(values), dtype=np.bool_)
+    bound = comparable(bound, values.dtype)
     return np.asarray((values < bound) if is_open else (values <= bound), dtype=np.bool_) & ~nan

@@ -221,3 +221,12 @@ def test_strings_and_times_are_extended_too() -> None:
     key = keys(extended(spec, {"s": (later, np.ones(1000, bool))}, 1000), {"s": (later, np.ones(1000, bool))})
     assert len(np.unique(key)) == 8
     assert (np.diff(key) >= 0).all()
+
+
+def test_what_ends_in_nul_is_beyond_what_does_not() -> None:
+    values, valid = np.array([b"a\0"] * 60 + [b"a"] * 40, dtype=object), np.ones(100, dtype=bool)
+    spec = KeySpec((rank_encoding("x", "binary", np.array([b"7", b"a"], dtype=object), valid[:2]).feature(1),), (0,))
+    key = keys(extended(spec, {"x": (values, valid)}, 100), {"x": (values, valid)})
+    assert key[:60].min() > key[60:].max()
+    spec = KeySpec((rank_encoding("x", "binary", values, valid).feature(1),), (0,))
+    assert extended(spec, {"x": (values, valid)}, 100) == spec, "the largest value is not beyond itself"

@@ -18,7 +18,7 @@ SCHEMA = TableSchema(
 )
 ASKED = (("s", "string", "b"), ("i", "number", "1"))
 NUMBERS = st.integers(-6, 6)
-WORDS = st.text("abz", max_size=3) | st.sampled_from(["x" * 31, "x" * 32 + "a", "x" * 32 + "b", "x" * 40])
+WORDS = st.text("ab\0z", max_size=3) | st.sampled_from(["x" * 31, "x" * 32 + "a", "x" * 32 + "b", "x" * 40])
 
 
 def literal(column: str, draw: st.DrawFn) -> Literal:
@@ -95,6 +95,13 @@ def test_rows_read_agree_with_zone_maps_built_by_hand(data: st.DataObject) -> No
 def test_a_timestamp_maximum_is_read_one_millisecond_later() -> None:
     low, high = stored_bounds(np.array([1_234_567]), ValueType("timestamp"))
     assert (low[0], high[0]) == (1_234_000, 1_235_000)
+
+
+def test_texts_that_end_in_nul_are_other_texts() -> None:
+    values, valid = np.array(["a", "a\0"], dtype=object), np.ones(2, dtype=bool)
+    asked = [to_boxes(Comparison("s", op, (Literal("string", "a\0"),)), SCHEMA) for op in ("=", "<", ">=", ">")]
+    found = Estimator.build({"s": (values, valid)}, SCHEMA, asked, 2).rows_read(np.arange(2, dtype=np.int32), 2)
+    assert found.tolist() == [1, 1, 1, 0]
 
 
 @pytest.mark.parametrize("length", [32, 33])

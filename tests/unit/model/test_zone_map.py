@@ -122,3 +122,19 @@ def test_doubles_lie_between_bounds_by_the_total_order_in_which_nan_is_the_large
         most = len(values) - 1 if top is None else place[repr(top)] - high_open
         expected = [place[repr(high)] >= least and place[repr(low)] <= most for low, high in blocks]
         assert found.matching(((Range("d", "double", (interval,)),),)).tolist() == expected, interval
+
+
+@pytest.mark.parametrize(("kind", "bounds"), [("string", ["a", "a\0", "b"]), ("binary", [b"a", b"a\0", b"b"])])
+def test_a_value_that_ends_in_nul_is_compared_whole(kind: str, bounds: list[Any]) -> None:
+    """numpy takes the NULs off a single string: the file that holds the value was skipped."""
+    ends, rows, value = np.array(bounds, dtype=object), np.full(3, 10), bounds[1]
+    blocks = ZoneMap(rows, rows, {"a": ColumnZones(ends, ends, rows > 0, rows * 0)})
+
+    def matching(interval: Interval) -> list[bool]:
+        return blocks.matching(((Range("a", kind, (interval,)),),)).tolist()
+
+    assert matching(Interval(value, value)) == [False, True, False]
+    assert matching(Interval(value, None)) == [False, True, True]
+    assert matching(Interval(value, None, low_open=True)) == [False, False, True]
+    assert matching(Interval(None, value)) == [True, True, False]
+    assert matching(Interval(None, value, high_open=True)) == [True, False, False]
