@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from zorder_pipeline.model.kernel import kernel
-from zorder_pipeline.model.ranges import Box, Boxes, Interval, Range, columns_asked
+from zorder_pipeline.model.ranges import Boxes, Interval, columns_asked
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.values import ValueType, sort_unique
+
+from .simple_boxes import Ends, simple_boxes
 
 __all__ = ["UNBOUNDED", "Estimator", "stored_bounds"]
 
@@ -30,7 +32,6 @@ _TIE_BREAKER = "\U0010ffff"
 _NOTHING = np.iinfo(np.int32).max
 UNBOUNDED = int(_NOTHING) - 1
 """Last position of an interval without an upper end."""
-MAX_EXPANSION = 64
 
 
 def stored_bounds(values: npt.NDArray[Any], value_type: ValueType) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
@@ -97,19 +98,19 @@ class Estimator:
             known = schema.find(name)
             if known is None or name not in columns or not (known.delta_stats or known.partition):
                 continue
-            domains[name] = _domain(*columns[name], known.value_type)
+            domains[name] = _domain(*columns[name], known.value_type, known.partition)
         lows, highs, places = _positions(domains, queries, rows)
         owner: list[int] = []
         column: list[int] = []
-        bounds: list[tuple[int, int]] = []
+        bounds: list[Ends] = []
         box_query: list[int] = []
+        positions = {name: domain.positions for name, domain in domains.items()}
         for number, boxes in enumerate(queries):
-            for box in (simple for item in boxes for simple in _simple_boxes(item)):
-                for part, interval, nulls in box:
-                    if part.column in domains:
-                        owner.append(len(box_query))
-                        column.append(places[part.column, nulls])
-                        bounds.append((1, 1) if nulls else domains[part.column].positions(interval))
+            for box in (simple for item in boxes for simple in simple_boxes(item, positions)):
+                for name, nulls, ends in box:
+                    owner.append(len(box_query))
+                    column.append(places[name, nulls])
+                    bounds.append(ends)
                 box_query.append(number)
         first_last = np.array(bounds, dtype=np.int64).reshape(-1, 2).clip(-1, _NOTHING).astype(np.int32)
         return Estimator(
@@ -151,15 +152,15 @@ class _Domain:
     high: npt.NDArray[np.int32]
 
     @staticmethod
-    def build(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: ValueType) -> _Domain:
-        low, high = stored_bounds(values, value_type)
+    def build(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: ValueType, exact: bool) -> _Domain:
+        low, high = (values, values) if exact else stored_bounds(values, value_type)
         bounds = sort_unique(low[valid] if low is high else np.concatenate([low[valid], high[valid]]))
         positions = [np.where(valid, _search(bounds, side, valid), 0).astype(np.int32) for side in (low, high)]
         positions[0][~valid] = _NOTHING
         positions[1][~valid] = -1
         return _Domain(bounds, positions[0], positions[1])
 
-    def positions(self, interval: Interval) -> tuple[int, int]:
+    def positions(self, interval: Interval) -> Ends:
         """A block matches iff its maximum's position >= the first and its minimum's position <= the second."""
         first, last = 0, UNBOUNDED
         if interval.low is not None:
@@ -174,13 +175,17 @@ class _Domain:
         return int(np.searchsorted(self.bounds, value, "right" if after else "left"))
 
 
-_DOMAINS: dict[tuple[int, int, ValueType], tuple[weakref.ref[Any], weakref.ref[Any], _Domain]] = {}
+_DOMAINS: dict[tuple[int, int, ValueType, bool], tuple[weakref.ref[Any], weakref.ref[Any], _Domain]] = {}
 """Those of arrays that are still in use: a night asks one sample by a dozen sets of queries."""
 
 
-def _domain(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: ValueType) -> _Domain:
-    """The domain of a column, made once for as long as its arrays live; nobody writes into a sample."""
-    key = (id(values), id(valid), value_type)
+def _domain(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: ValueType, exact: bool) -> _Domain:
+    """The domain of a column, made once for as long as its arrays live; nobody writes into a sample.
+
+    Args:
+        exact: whether files are told by the values themselves, as by those of a partition column.
+    """
+    key = (id(values), id(valid), value_type, exact)
     known = _DOMAINS.get(key)
     if known is not None and known[0]() is values and known[1]() is valid:
         return known[2]
@@ -188,7 +193,7 @@ def _domain(values: npt.NDArray[Any], valid: npt.NDArray[np.bool_], value_type: 
     def forget(_: object) -> None:
         _DOMAINS.pop(key, None)
 
-    domain = _Domain.build(values, valid, value_type)
+    domain = _Domain.build(values, valid, value_type, exact)
     _DOMAINS[key] = (weakref.ref(values, forget), weakref.ref(valid, forget), domain)
     return domain
 
@@ -228,18 +233,6 @@ def _positions(
         empty = np.zeros((rows, 0), dtype=np.int32)
         return empty, empty, places
     return np.ascontiguousarray(np.stack(lows, axis=1)), np.ascontiguousarray(np.stack(highs, axis=1)), places
-
-
-def _simple_boxes(box: Box) -> list[list[tuple[Range, Interval, bool]]]:
-    """The box as a union of boxes with one interval per range; too many of them and the range is left out."""
-    result: list[list[tuple[Range, Interval, bool]]] = [[]]
-    for item in box:
-        parts = [(item, interval, False) for interval in item.tested]
-        if item.nulls:
-            parts.append((item, Interval(), True))
-        if len(result) * len(parts) <= MAX_EXPANSION:
-            result = [[*done, part] for done in result for part in parts]
-    return result
 
 
 @kernel

@@ -111,6 +111,21 @@ def test_string_bounds_are_cut_at_32_characters(length: int) -> None:
     assert high[0] > "y" * length or length == 32
 
 
+def test_partitions_are_told_by_their_values_themselves() -> None:
+    """Which the log has whole, where the statistics of files have 32 characters, and milliseconds."""
+    texts = np.array(["y" * 40 + "a", "y" * 40 + "b"], dtype=object)
+    moments, first = np.array([1, 2]), "1970-01-01 00:00:00.000001"
+    for kind, values, literal in (("string", texts, texts[0]), ("timestamp", moments, first)):
+        asked = Comparison("p", "=", (Literal("string", literal),))
+        found = []
+        for partition in (True, False):
+            schema = TableSchema((Column("p", kind, partition=partition),))
+            columns = {"p": (values, np.ones(2, dtype=bool))}
+            estimator = Estimator.build(columns, schema, [to_boxes(asked, schema)], 2)
+            found.append(estimator.rows_read(np.arange(2, dtype=np.int32), 2)[0])
+        assert found == [1, 2]
+
+
 def test_a_column_is_sorted_once_for_as_long_as_it_lives() -> None:
     text = np.array(["b", "a", "c"], dtype=object)
     columns = {"s": (text, np.array([True, True, False])), "i": (np.array([3, 1, 2]), np.ones(3, dtype=bool))}
