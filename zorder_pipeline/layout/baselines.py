@@ -11,7 +11,7 @@ import optuna
 
 from zorder_pipeline.model.ranges import Boxes, columns_asked
 
-from .draft import AnyDraft, Draft, SampledTable
+from .draft import AnyDraft, Draft, SampledTable, useful
 from .encoding import FINE_BITS
 from .grow import grow_by_predicates
 from .interleave import round_robin, shared_bits
@@ -83,9 +83,14 @@ def lexicographic(count: int) -> Callable[[Training], Draft | None]:
     def build(training: Training) -> Draft | None:
         if count > len(training.table.encodings):
             return None
-        return Draft(tuple(i for i in range(count) for _ in range(FINE_BITS)), Z_ORDER, aligned=False)
+        return Draft(_one_by_one(count), Z_ORDER, aligned=False)
 
     return build
+
+
+def _one_by_one(count: int) -> tuple[int, ...]:
+    """All bits of the first column, then all of the second, and so on."""
+    return tuple(i for i in range(count) for _ in range(FINE_BITS))
 
 
 def equal_bits(count: int) -> Callable[[Training], Draft | None]:
@@ -177,4 +182,6 @@ def warm_starts(table: SampledTable) -> list[Draft]:
     orders = [(i,) * min(bits, FINE_BITS) for i in range(len(table.encodings))]
     counts = [count for count in (2, 3, 4) if count <= len(table.encodings)]
     orders.extend(tuple(i % count for i in range(bits)) for count in counts)
+    limits = [encoding.useful_bits for encoding in table.encodings]  # few of a column of few values, then come others
+    orders.extend(useful(_one_by_one(count), limits)[:bits] for count in counts if count < 4)
     return [Draft(order) for order in dict.fromkeys(orders)]

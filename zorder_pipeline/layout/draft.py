@@ -20,7 +20,7 @@ from .interleave import hilbert_index
 from .skipping import Estimator
 from .tree import TreeDraft, leaf_of, tree_spec
 
-__all__ = ["AnyDraft", "Draft", "SampledTable"]
+__all__ = ["AnyDraft", "Draft", "SampledTable", "useful"]
 
 DENSE_BITS = 17
 """Keys of up to so many bits are counted per cell instead of sorted."""
@@ -46,6 +46,15 @@ class Draft:
 
 AnyDraft = Draft | TreeDraft
 """A candidate layout of either kind."""
+
+
+def useful(order: Sequence[int], limits: Sequence[int]) -> tuple[int, ...]:
+    """``order`` without the bits of a feature beyond its limit, such as those that tell none of its values apart.
+
+    >>> useful((0, 0, 0, 1, 1), (1, 2))
+    (0, 1, 1)
+    """
+    return tuple(i for place, i in enumerate(order) if order[:place].count(i) < limits[i])
 
 
 @dataclass(frozen=True)

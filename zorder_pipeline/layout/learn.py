@@ -20,7 +20,7 @@ from .baselines import BASELINES, Training, warm_starts
 from .choosing import LEARNED, STORED, TREE, UNEVEN, choose
 from .clock import with_clock
 from .deepen import deepened
-from .draft import AnyDraft, Draft, SampledTable
+from .draft import AnyDraft, Draft, SampledTable, useful
 from .evidence import BlockQueries, KnownTable, WeighedLog
 from .grow import Grower, GrowSettings, uneven
 from .promise import whole_table_shares
@@ -202,7 +202,7 @@ class _Learning:
                 left_out.append(baseline.name)
             elif (draft := baseline.make(training)) is not None:
                 baselines[baseline.name] = sample.rows_read(draft, self.select.estimator)
-                drafts[baseline.name] = _applicable(draft)
+                drafts[baseline.name] = _applicable(draft, sample)
         shares = {name: sample.rows_read(draft, self.select.estimator) for name, draft in drafts.items()}
         return _Options(drafts, shares, baselines, growers, found, tuple(left_out))
 
@@ -264,11 +264,14 @@ def _learned_again(
     return search(sample, known.estimator, known.weights, [winner], budget).draft
 
 
-def _applicable(draft: AnyDraft) -> AnyDraft:
-    """The baseline with files that end at cells, its Hilbert curve as fine as a table of cells allows."""
+def _applicable(draft: AnyDraft, sample: SampledTable) -> AnyDraft:
+    """The baseline with files that end at cells, its Hilbert curve as fine as a table of cells allows.
+
+    Of other keys the bits that tell no values apart are left out: else those of the first column would be all.
+    """
     if isinstance(draft, TreeDraft):
         return replace(draft, leaves_are_files=False)
     if draft.curve == "hilbert":
         dimensions = len(set(draft.order))
         return Draft(draft.order[: MAX_HILBERT_BITS // dimensions * dimensions], "hilbert")
-    return Draft(draft.order[:MAX_BITS])
+    return Draft(useful(draft.order, [encoding.useful_bits for encoding in sample.encodings])[:MAX_BITS])

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import optuna
 from optuna.trial import FrozenTrial
 
-from .draft import Draft, SampledTable
+from .draft import Draft, SampledTable, useful
 from .encoding import FINE_BITS
 from .skipping import Estimator
 from .study import StudyStore, objective_hash
@@ -65,8 +65,7 @@ class Space:
 
     def cut(self, order: Sequence[int]) -> tuple[int, ...]:
         """``order`` without the bits that tell no values apart, and no longer than a key may be."""
-        kept = [i for place, i in enumerate(order) if i not in order[:place] or order[:place].count(i) < self.limits[i]]
-        return tuple(kept[: self.bits])
+        return useful(order, self.limits)[: self.bits]
 
 
 class Trials(AbstractContextManager["Trials"]):

@@ -5,13 +5,13 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
-from zorder_pipeline.layout.baselines import BASELINES, Training
+from zorder_pipeline.layout.baselines import BASELINES, Training, lexicographic, warm_starts
 from zorder_pipeline.layout.blocks import split_log
 from zorder_pipeline.layout.choosing import choose
 from zorder_pipeline.layout.draft import Draft, SampledTable
 from zorder_pipeline.layout.evidence import BlockQueries, KnownTable, WeighedLog
 from zorder_pipeline.layout.interleave import keys
-from zorder_pipeline.layout.learn import Learned, learn_layout
+from zorder_pipeline.layout.learn import Learned, _applicable, learn_layout
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.promise import whole_table_shares
 from zorder_pipeline.layout.search import SearchSettings, key_bits, search
@@ -183,6 +183,26 @@ def test_a_baseline_that_wins_is_the_layout_that_was_chosen(name: str, monkeypat
     chosen = next(baseline for baseline in BASELINES if baseline.name == name).make(training)
     assert learned.name == name
     assert learned.spec.tree == table.spec(chosen).tree
+
+
+def test_sorting_by_columns_of_few_values_first_can_be_chosen_as_it_was_compared() -> None:
+    """Of their 16 bits each the first column has three that tell anything: the others come to the next column."""
+    rng, columns = np.random.default_rng(0), sample()
+    columns["a"] = (rng.integers(0, 5, ROWS), np.ones(ROWS, dtype=bool))
+    queries = []
+    for start in rng.integers(0, 99_000, 40).tolist():
+        point = Comparison("a", "=", (Literal("number", str(rng.integers(5))),))
+        narrow = Comparison("b", "between", (Literal("number", str(start)), Literal("number", str(start + 1_000))))
+        queries.append(to_boxes(And((point, narrow)), SCHEMA))
+    table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, dtype=np.int32), FILES)
+    estimator = Estimator.build(columns, SCHEMA, queries, ROWS)
+    for name, count in (("lexicographic-2", 2), ("lexicographic-3", 3)):
+        draft = lexicographic(count)(Training(table, estimator, queries, np.ones(40), SearchSettings(10)))
+        assert draft is not None
+        laid_out = _applicable(draft, table)
+        assert len(set(laid_out.order)) == 2, name
+        assert table.rows_read(laid_out, estimator).mean() <= table.rows_read(draft, estimator).mean(), name
+    assert any(len(set(draft.order[:3])) == 1 and set(draft.order[3:]) == {1} for draft in warm_starts(table))
 
 
 def test_the_search_keeps_to_its_budget_and_records_every_trial() -> None:
