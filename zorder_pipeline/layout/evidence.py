@@ -50,6 +50,19 @@ class KnownTable:
         """File of each sampled row under the layout that another must beat, shape (rows,), and their number."""
         return self.sample.blocks(None) if self.kept is None else (self.kept, int(self.kept.max()) + 1)
 
+    def told(self, shares: Floats, asked: BlockQueries) -> Floats:
+        """What each statement reads under a layout, from what the sample tells of it, shape (statements,) each.
+
+        Where `lies` is known and the sample has nothing between whose bounds a statement asks, in no partition, every
+        layout would read nothing of it, and seem to save all that it reads now: it stays as it lies.
+        """
+        if self.lies is None or not self.sample.rows:
+            return shares
+        partition = self.sample.partition
+        whole = np.zeros(self.sample.rows, dtype=np.int32) if partition is None else partition
+        unknown = asked.estimator.rows_read(whole, int(whole.max()) + 1) == 0
+        return np.where(unknown, self.lies[asked.asked.statements], shares)
+
 
 @dataclass(frozen=True, eq=False)
 class WeighedLog:

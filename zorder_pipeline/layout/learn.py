@@ -111,7 +111,9 @@ def learn_layout(
 
     sample = table.sample
     stored = sample.rows_read(None, select.estimator) if table.lies is None else table.lies[select.asked.statements]
-    standing = stored if table.kept is None else select.estimator.rows_read(*table.standing) / max(1, sample.rows)
+    standing = stored
+    if table.kept is not None:
+        standing = table.told(select.estimator.rows_read(*table.standing) / max(1, sample.rows), select)
     found = learning.search(warm, progress) if searching and sample.encodings and sample.files > 1 else _Options()
     name = choose(found.shares, standing, select, np.random.default_rng(settings.seed))
     winner: AnyDraft | None = None
@@ -201,10 +203,14 @@ class _Learning:
             if baseline.searched and (sample.rows > SLOW_ROWS or settings.seconds is not None):
                 left_out.append(baseline.name)
             elif (draft := baseline.make(training)) is not None:
-                baselines[baseline.name] = sample.rows_read(draft, self.select.estimator)
+                baselines[baseline.name] = self._read(draft)
                 drafts[baseline.name] = _applicable(draft, sample)
-        shares = {name: sample.rows_read(draft, self.select.estimator) for name, draft in drafts.items()}
+        shares = {name: self._read(draft) for name, draft in drafts.items()}
         return _Options(drafts, shares, baselines, growers, found, tuple(left_out))
+
+    def _read(self, draft: AnyDraft) -> Floats:
+        """Share of the rows that each statement of the select block reads under a layout, shape (statements,)."""
+        return self.table.told(self.table.sample.rows_read(draft, self.select.estimator), self.select)
 
     def refine(self, options: _Options, name: str) -> tuple[AnyDraft, KeySpec]:
         """The layout that was chosen, and its key: now that the choice is made, what the select block knows may help.
@@ -218,8 +224,7 @@ class _Learning:
         if apart and left != 0:
             more = _growers(sample, known).get(name) if grower is not None else None
             again = _learned_again(winner, sample, known, more, replace(self.settings, seconds=left))
-            read = sample.rows_read(again, self.select.estimator)
-            if self.select.mean(read) <= self.select.mean(options.shares[name]):
+            if self.select.mean(self._read(again)) <= self.select.mean(options.shares[name]):
                 winner, grower = again, more
         winner, spare = deepened(winner, sample, known.estimator, known.weights, grower)
         plain = replace(sample.spec(winner), spare=spare)
@@ -233,7 +238,7 @@ class _Learning:
         unseen = self.log.of(self.log.blocks.promise, table)
 
         def shares(block: npt.NDArray[np.int32], number: int) -> Floats:
-            return whole_table_shares(unseen.estimator, block, number, table.stands_for)
+            return table.told(whole_table_shares(unseen.estimator, block, number, table.stands_for), unseen)
 
         before = shares(*sample.blocks(None)) if table.lies is None else table.lies[unseen.asked.statements]
         standing = before if table.kept is None else shares(*table.standing)

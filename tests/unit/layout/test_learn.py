@@ -97,6 +97,32 @@ def test_many_small_files_are_judged_by_their_own_statistics() -> None:
     assert learned.baselines["stored"] == learned.before.mean() == learned.standing.mean() == 1.0
 
 
+@pytest.mark.parametrize("partitioned", [False, True])
+def test_nothing_is_promised_of_rows_too_rare_to_be_sampled(partitioned: bool) -> None:
+    """Alarms of one row in a million: under any layout of the sample they read nothing, whatever they really read."""
+    columns, schema = sample(), TableSchema((*SCHEMA.columns, Column("p", "int", partition=True)))
+    partition = np.arange(ROWS, dtype=np.int32) % 3 if partitioned else None
+    rare = Comparison("p", "=", (Literal("number", "2"),)) if partitioned else None
+    columns["p"] = (np.array([1, 3, 4])[np.arange(ROWS) % 3], np.ones(ROWS, dtype=bool))
+    alarms = [to_boxes(rare or Comparison("a", ">", (Literal("number", str(200_000 + i)),)), schema) for i in range(60)]
+    stored = np.arange(ROWS, dtype=np.int32)
+    table = SampledTable.build(columns, TYPES, list("abcx"), stored, FILES, partition)
+
+    def found(queries: list[Boxes]) -> Learned:
+        lies = np.full(len(queries), 0.3)
+        return learn_layout(KnownTable(table, columns, schema, lies=lies), logged(queries), SearchSettings(40, 1))
+
+    alone = found(alarms)
+    assert alone.spec is None
+    assert (alone.before == alone.after).all()
+    others = ranges("ab", [10_000, 10_000], 60, 3)
+    mixed = found([boxes for pair in zip(alarms, others, strict=True) for boxes in pair])
+    assert mixed.spec is not None
+    same = mixed.before == mixed.after
+    assert 0 < same.sum() < len(same)
+    assert (mixed.after[~same] > 0).all()
+
+
 def test_a_time_budget_bounds_what_is_searched_and_says_what_was_left_out() -> None:
     columns, queries = sample(), ranges("ab", [5_000, 25_000], 60, 3)
     table = SampledTable.build(columns, TYPES, list("abcx"), np.zeros(ROWS, np.int32), FILES)
