@@ -76,6 +76,8 @@ def with_clock(
         return float((now / np.where(timed, GROWTH, 1)).sum()) < float(grown.sum())
 
     own = [spec.features[i].column for i in spec.telling]
+    if not own:
+        return spec  # all rows have one key
     known = {feature.column for feature in spec.features}
     roomy = spec.curve != "hilbert" and spec.bits < most_bits(spec.curve)
     bounded = {column.name for column in schema.columns if column.delta_stats}  # else no file tells that it is later

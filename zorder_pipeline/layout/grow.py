@@ -26,6 +26,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.cut_tree import LEAF
 from zorder_pipeline.model.ranges import Boxes
+from zorder_pipeline.model.values import Value
 
 from .draft import SampledTable
 from .encoding import Encoding
@@ -255,20 +256,20 @@ def range_ends(queries: Sequence[Boxes], encodings: Sequence[Encoding]) -> list[
     """Codes at which the queries' ranges begin, and those after their ends, by feature: the cuts of a qd-tree."""
     found: list[Codes] = []
     for encoding in encodings:
-        begins, after = set(), set()
+        sides: dict[Any, set[Value]] = {"left": set(), "right": set()}
         for item in (item for boxes in queries for box in boxes for item in box if item.column == encoding.column):
             for interval in item.tested:
-                begins.add(interval.low)
-                after.add(interval.high)
-        places = [_places(encoding, begins - {None}, "left"), _places(encoding, after - {None}, "right")]
-        inside = np.unique(np.concatenate(places))
+                if interval.low is not None:
+                    sides["right" if interval.low_open else "left"].add(interval.low)
+                if interval.high is not None:
+                    sides["left" if interval.high_open else "right"].add(interval.high)
+        inside = np.unique(np.concatenate([_places(encoding, values, side) for side, values in sides.items()]))
         found.append(encoding.codes[inside[(inside > 0) & (inside < len(encoding.codes))]])
     return found
 
 
-def _places(encoding: Encoding, values: set[Any], side: Any) -> npt.NDArray[np.int64]:
-    points = np.empty(len(values), dtype=object)
-    points[:] = list(values)
-    if encoding.starts.dtype != object:  # a literal may lie outside 64 bits
-        points = np.array([min(max(v, -(1 << 63)), (1 << 63) - 1) for v in points], dtype=encoding.starts.dtype)
+def _places(encoding: Encoding, values: set[Value], side: Any) -> npt.NDArray[np.int64]:
+    points = np.empty(len(values), dtype=encoding.starts.dtype)
+    whole = points.dtype == np.int64  # a literal may lie outside 64 bits
+    points[:] = [min(max(v, -(1 << 63)), (1 << 63) - 1) if whole and isinstance(v, int) else v for v in values]
     return np.searchsorted(encoding.starts, points, side).astype(np.int64)

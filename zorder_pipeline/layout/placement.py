@@ -42,9 +42,22 @@ def files_under(
         cuts = cut_cells(cells, counts, rows_per_file, sizes=cell_sizes(spec, cells))
         place = np.searchsorted(cuts.starts, key[rows], side="right")
         first = np.concatenate([[0], np.cumsum(cuts.pieces)])
-        file[rows] = number + first[place] + np.arange(len(rows)) % cuts.pieces[place]
+        file[rows] = number + first[place] + _turns(place) % cuts.pieces[place]
         number += cuts.files
     return file
+
+
+def _turns(place: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+    """Number of each row among those of its range, from 0, shape like ``place``: rows come as they may.
+
+    >>> _turns(np.array([4, 0, 4, 4, 0]))
+    array([0, 0, 1, 2, 1])
+    """
+    order = np.argsort(place, kind="stable")
+    begins = np.flatnonzero(np.diff(place[order], prepend=-1))
+    turns = np.empty(len(place), dtype=np.int64)
+    turns[order] = np.arange(len(place)) - np.repeat(begins, np.diff(begins, append=len(place)))
+    return turns
 
 
 def files_after(

@@ -88,13 +88,14 @@ def virtual_file_bytes(
 def files_read(estimator: Estimator, file: npt.NDArray[np.int32], files: int) -> npt.NDArray[np.bool_]:
     """Which virtual files each query reads, shape (queries, files)."""
     lows, highs = _bounds(estimator, file, files)
-    boxes = np.ones((len(estimator.box_query), files), dtype=np.bool_)
-    for box, column, first, last in zip(
-        estimator.owner, estimator.column, estimator.first, estimator.last, strict=True
-    ):
-        boxes[box] &= (highs[:, column] >= first) & (lows[:, column] <= last)
-    result = np.zeros((estimator.queries, files), dtype=np.bool_)
-    np.logical_or.at(result, estimator.box_query, boxes)
+    lows, highs = np.ascontiguousarray(lows.T), np.ascontiguousarray(highs.T)
+    starts, result = estimator.box_starts.tolist(), np.zeros((estimator.queries, files), dtype=np.bool_)
+    for box, query in enumerate(estimator.box_query.tolist()):
+        hit = np.ones(files, dtype=np.bool_)
+        for i in range(starts[box], starts[box + 1]):
+            column = estimator.column[i]
+            hit &= (highs[column] >= estimator.first[i]) & (lows[column] <= estimator.last[i])
+        result[query] |= hit
     return result
 
 

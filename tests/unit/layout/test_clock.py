@@ -15,6 +15,8 @@ from zorder_pipeline.layout.grow import grow_tree
 from zorder_pipeline.layout.interleave import keys
 from zorder_pipeline.layout.placement import files_under
 from zorder_pipeline.layout.skipping import Estimator
+from zorder_pipeline.layout.tree import TreeDraft
+from zorder_pipeline.model.cut_tree import LEAF
 from zorder_pipeline.model.key_spec import KeySpec
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.ranges import Boxes, to_boxes
@@ -158,3 +160,11 @@ def test_a_column_that_is_no_clock_has_one_epoch_and_one_of_spare_bits_none() ->
     assert [f.epochs for f in extended(replace(spec, clock="a"), grown, 10 * ROWS).features] == [1, 0]
     spare = replace(table.spec(Draft((1, 1, 1, 0))), rows=ROWS, spare=1)
     assert extended(spare, grown, 10 * ROWS) == spare
+
+
+def test_a_tree_without_cuts_gets_no_clock() -> None:
+    table, rows = sampled(["a", "day"])
+    nothing = np.zeros(1, dtype=np.int64)
+    leaf = TreeDraft(nothing + LEAF, nothing, nothing, nothing, nothing, nothing > 0)
+    spec = table.spec(leaf)
+    assert with_clock(spec, leaf, table, rows, SCHEMA, asks(0, DAYS), np.ones(80)) == spec

@@ -44,3 +44,16 @@ def test_the_rows_of_a_heavy_hitter_are_dealt_out() -> None:
     table = SampledTable.build(columns, {"a": "int"}, ["a"], np.zeros(1000, dtype=np.int32), 10)
     sizes = np.bincount(files_under(table.spec(Draft((0,) * 6)), columns, 100.0))
     assert (len(sizes), sizes.max()) == (10, pytest.approx(100, abs=30))
+
+
+def test_the_rows_of_a_heavy_hitter_are_dealt_out_evenly_wherever_they_lie() -> None:
+    """Every second row of the table, say: by their places in it half of the files would stay empty."""
+    values = np.where(np.arange(4_000) % 4 == 0, np.arange(4_000), 7)
+    values[1::4] += 4_000
+    columns = {"a": (values, np.ones(4_000, dtype=bool))}
+    table = SampledTable.build(columns, {"a": "int"}, ["a"], np.zeros(4_000, dtype=np.int32), 16)
+    file = files_under(table.spec(Draft((0,) * 6)), columns, table.rows_per_file)
+    heavy = np.bincount(file[values == 7])
+    heavy = heavy[heavy > 0]
+    assert len(heavy) == 8
+    assert np.ptp(heavy) <= 4, "its range has some values beside it"

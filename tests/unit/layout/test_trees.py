@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.layout.cells import cut_cells
 from zorder_pipeline.layout.draft import Draft, SampledTable
+from zorder_pipeline.layout.encoding import rank_encoding
 from zorder_pipeline.layout.grow import GrowSettings, grow_by_predicates, grow_tree, range_ends
 from zorder_pipeline.layout.interleave import gray_rank, keys
 from zorder_pipeline.layout.skipping import Estimator
@@ -171,6 +172,30 @@ def test_the_qd_tree_cuts_only_at_predicates_and_has_no_more_leaves_than_files()
     block, number = table.blocks(tree)
     assert (~inner).sum() == number <= FILES
     assert np.bincount(block).min() > 1
+
+
+@pytest.mark.parametrize(
+    ("kind", "values", "cuts"),
+    [
+        ("int", np.arange(10), {"<": [4], "<=": [5], ">": [5], ">=": [4], "=": [4, 5]}),
+        ("double", np.arange(10.0), {"<": [4], "<=": [5], ">": [5], ">=": [4], "=": [4, 5]}),
+    ],
+)
+def test_ranges_end_before_or_after_their_bounds(kind: str, values: np.ndarray, cuts: dict[str, list[int]]) -> None:
+    schema, valid = TableSchema((Column("a", kind),)), np.ones(10, dtype=bool)
+    encoding = rank_encoding("a", kind, values, valid)
+    for op, places in cuts.items():
+        asked = to_boxes(Comparison("a", op, (Literal("number", "4"),)), schema)
+        assert range_ends([asked], [encoding])[0].tolist() == encoding.codes[places].tolist(), op
+
+
+def test_literals_beyond_64_bits_are_no_others_among_doubles() -> None:
+    values, far = np.array([1.0, 1e18, 1e19, 1e30, np.inf, np.nan]), "10000000000000000000000000"
+    encoding = rank_encoding("a", "double", values, np.ones(6, dtype=bool))
+    for kind, expected in (("double", encoding.codes[3:4].tolist()), ("bigint", [])):
+        asked = to_boxes(Comparison("a", ">", (Literal("number", far),)), TableSchema((Column("a", kind),)))
+        own = encoding if kind == "double" else rank_encoding("a", kind, np.arange(6), np.ones(6, dtype=bool))
+        assert range_ends([asked], [own])[0].tolist() == expected
 
 
 def test_without_queries_or_values_to_cut_by_nothing_breaks() -> None:
