@@ -4,6 +4,7 @@ import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -18,7 +19,7 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.judging.judgements import Rules
 from zorder_pipeline.pipeline.rewriting.proof import prove
-from zorder_pipeline.relayout import rewrite
+from zorder_pipeline.relayout import restoring, rewrite
 from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.rollback import rollback
@@ -209,6 +210,24 @@ def test_rollback_refuses_a_run_that_others_committed_into(
 
 
 @pytest.mark.slow
+def test_a_restore_by_others_right_after_ours_is_theirs(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, done, real = str(tmp_path / "t"), list[bool](), restoring.history_of
+    for i in range(3):
+        spark.range(5 * i, 5 * i + 5).coalesce(1).write.format("delta").mode("append").save(path)
+
+    def after_them(*asked: Any) -> list[Any]:
+        if not done:
+            done.append(True)
+            spark.sql(f"RESTORE TABLE delta.`{path}` TO VERSION AS OF 1")
+        return real(*asked)
+
+    monkeypatch.setattr(restoring, "history_of", after_them)
+    assert restoring.restore(open_table(spark, path), 0, 2) == ""
+    assert (version(spark, path), spark.read.format("delta").load(path).count()) == (4, 10)
+
+
 def test_rollback_after_vacuum_is_one_sentence_and_loses_no_row(spark: SparkSession, tmp_path: Path) -> None:
     path = plain(spark, tmp_path / "t")
     relayout(spark, path, SPEC)

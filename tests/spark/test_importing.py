@@ -13,6 +13,7 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.pipeline.rewriting.importing import table_from_parquet
+from zorder_pipeline.relayout.session_conf import set_for_a_while
 from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = [pytest.mark.spark, pytest.mark.matrix]
@@ -95,3 +96,31 @@ def test_a_wide_table_has_statistics_of_all_its_columns_and_learning_tells_of_th
     (note,) = plan.notes
     assert note.startswith("ordinary readers skip no file by c39 (100% of the queries)")
     assert "set delta.dataSkippingStatsColumns to all that are filtered by (`c39`)" in note
+
+
+def test_instants_that_spark_wrote_as_int96_are_instants_of_any_year(spark: SparkSession, tmp_path: Path) -> None:
+    """Nanoseconds, as which pyarrow reads them, end in 2262."""
+    times = ["0001-01-03 00:00:00", "1500-01-01 12:00:00", "2024-05-06 07:08:09.123456", "9999-12-31 00:00:00", None]
+    frame = spark.createDataFrame([(i, text) for i, text in enumerate(times)], "id INT, text STRING").selectExpr(
+        "id", "CAST(text AS TIMESTAMP) AS ts",
+        "named_struct('a', id, 'ts', CAST(text AS TIMESTAMP), 'm', map(id, CAST(text AS TIMESTAMP))) AS s",
+        "array(CAST(text AS TIMESTAMP)) AS l", "CAST(text AS TIMESTAMP_NTZ) AS ntz",
+    )  # fmt: skip
+    modes = {f"spark.sql.parquet.{kind}RebaseModeInWrite": "CORRECTED" for kind in ("datetime", "int96")}
+    with set_for_a_while(spark, modes | {"spark.sql.parquet.outputTimestampType": "INT96"}):
+        frame.coalesce(1).write.parquet(str(tmp_path / "source"))
+    table_from_parquet([tmp_path / "source"], tmp_path / "table")
+    ours = spark.read.format("delta").load(str(tmp_path / "table"))
+    theirs = spark.read.parquet(str(tmp_path / "source"))
+    assert ours.schema.simpleString() == theirs.schema.simpleString()
+    shown = "CAST(struct(*) AS STRING)"
+    assert Counter(ours.selectExpr(shown).collect()) == Counter(theirs.selectExpr(shown).collect())
+
+
+def test_a_file_that_is_named_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "source" / "more").mkdir(parents=True)
+    for place in ("a.parquet", "more/b.parquet"):
+        pq.write_table(pa.table({"id": [1, 2]}), tmp_path / "source" / place)
+    (tmp_path / "link").symlink_to(tmp_path / "source" / "more")
+    sources = [tmp_path / "source", tmp_path / "source" / "more", tmp_path / "link", tmp_path / "source" / "a.parquet"]
+    assert table_from_parquet(sources, tmp_path / "table").rows == 4

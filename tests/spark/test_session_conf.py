@@ -11,11 +11,17 @@ import zorder_pipeline
 from tests.spark.gathering import gathered
 from zorder_pipeline import pipeline
 from zorder_pipeline.java import class_name
+from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.pipeline import layout_by_hand
 from zorder_pipeline.pipeline.reading import known_files, scanning
+from zorder_pipeline.pipeline.reading.statistics import gather_statistics
 from zorder_pipeline.reading.relations import analysed, optimized, scans
 from zorder_pipeline.reading.unprepared import unprepared
+from zorder_pipeline.relayout.compaction import Compaction
+from zorder_pipeline.relayout.job import Safety
+from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.session_conf import set_for_a_while
+from zorder_pipeline.relayout.snapshot import open_table
 
 pytestmark = pytest.mark.matrix
 
@@ -114,3 +120,27 @@ def test_plans_are_optimized_by_the_settings_that_their_session_has_now(spark: S
     assert other.conf().get(NAME) == "7"
     assert other.conf().get("spark.databricks.delta.stats.skipping") == "false"
     assert session.conf.get("spark.databricks.delta.stats.skipping", "true") == "true"
+
+
+def test_columns_that_files_spell_otherwise_keep_their_values_in_sessions_that_mind_the_case(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Such a session reads nulls there: a rewrite made them last, and statistics hid the rows from everybody."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    spark.range(5).selectExpr("id AS ID", "id AS v").coalesce(1).write.parquet(path)
+    spark.range(5, 10).selectExpr("id", "id AS v").coalesce(1).write.mode("append").parquet(path)
+    spark.sql(f"CONVERT TO DELTA parquet.`{path}`")
+    minding = spark.newSession()
+    minding.conf.set("spark.sql.caseSensitive", "true")
+    table = open_table(minding, path)
+    name = next(column.name for column in table.schema.columns if column.name.lower() == "id")
+    feature = Feature(name, "column", "bigint", name, (name,), True)
+    gather_statistics(minding, table, [feature], state)
+    for session in (spark, minding):
+        found = zorder_pipeline.scan(session, path, "id IS NOT NULL", state=state)
+        assert found.count() == session.read.format("delta").load(path).where(f"{name} IS NOT NULL").count()
+    assert zorder_pipeline.scan(spark, path, "id = 3", state=state).count() == 1
+    assert rewrite(table, Compaction(1000), safety=Safety("hash")).committed
+    for session in (spark, minding):
+        rows = session.read.format("delta").load(path).collect()
+        assert sorted((row[0], row[1]) for row in rows) == [(i, i) for i in range(10)]

@@ -97,7 +97,7 @@ class Transaction:
         return DataFrame(rows, self.spark)
 
     def replace(self, rows: DataFrame, how: Replacement) -> Written:
-        """Write, verify, tag and commit; what fails before the commit leaves nothing behind."""
+        """Write, verify, tag and commit; what fails before the commit changes nothing (see `discard` for its files)."""
         visible = [column_sql((name,)) for name in self.current.struct.names]
         expected, size = self.replaced
         before = content_hash(self.input_rows().select(*visible)) if how.verify == "hash" else None
@@ -261,7 +261,8 @@ class Transaction:
             raise LostRaceError(f"{self.current.location} was replaced or dropped during the relayout; plan it again")
 
     def discard(self) -> None:
-        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest.
+        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest, such as those
+        of the tasks that had ended when one failed: nobody knows their names.
 
         Once the commit was asked for, they may be part of the table, or become it, whatever Python was told: an
         interruption leaves the JVM at work, and a log entry whose writing failed may still come. Only a conflict with

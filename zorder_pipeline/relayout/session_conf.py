@@ -40,6 +40,10 @@ _MEANT = {
 }
 _REBASED = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
 _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
+_BY_CASE = "spark.sql.caseSensitive"
+AS_NAMED = {_BY_CASE: "false"}
+"""Find a column also in files that spell it otherwise, as Hive and others wrote them before a table was made of them: a
+session that minds the case reads nulls there, and would write them. No two columns of Delta differ by case alone."""
 
 _held: dict[tuple[str, str], tuple[int, str | None]] = {}
 """Of a session and a setting: who uses it, and what it was before."""
@@ -92,17 +96,17 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    return ALL_ROWS | AS_STORED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_STORED | AS_NAMED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:
     """Settings under which all rows are read, no value otherwise than other sessions read it: that fails instead."""
-    return ALL_ROWS | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_NAMED | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def reads_otherwise(spark: SparkSession) -> bool:
-    """Whether the session reads old days, or instants of other engines, otherwise than sessions usually do."""
-    return bool(_legacy(spark)) or str(spark.conf.get(_SHIFTED, None)).lower() == "true"
+    """Whether the session reads old days, instants of other engines, or names, otherwise than sessions usually do."""
+    return bool(_legacy(spark)) or any(str(spark.conf.get(key, None)).lower() == "true" for key in (_SHIFTED, _BY_CASE))
 
 
 def _legacy(spark: SparkSession) -> list[str]:

@@ -17,7 +17,7 @@ from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.state.begun import Beginnings, Begun
 from zorder_pipeline.state.ledger import Ledger
 
-from .history import history_of, moment_of, rewrote, run_of
+from .history import commits_after, moment_of, rewrote, run_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Row
@@ -56,8 +56,7 @@ def record_late(snapshot: TableSnapshot, state: str, say: Progress = silent) -> 
 
 def _relayouts_since(snapshot: TableSnapshot, version: int) -> list[Row]:
     """Commits of our relayouts after a version, newest first."""
-    newer = snapshot.version - version
-    return [row for row in history_of(snapshot, newer) if rewrote(row)] if newer > 0 else []
+    return [row for row in commits_after(snapshot, version) if rewrote(row)]
 
 
 def _look_for(snapshot: TableSnapshot, state: str, begun: Begun, commits: Sequence[Row], say: Progress) -> float:

@@ -129,7 +129,7 @@ def _copy(snapshot: TableSnapshot, path: str, size: float, say: Progress) -> Non
     chosen = np.sort(order[:count])
     say(f"copying {count} of {len(files)} files, {int(files.bytes[chosen].sum()):,} bytes")
     writer = snapshot.read_files(files.path[chosen].tolist()).write.format("delta")
-    if "columnMapping" in snapshot.features:  # names that Parquet alone would not take
+    if snapshot.properties.get("delta.columnMapping.mode", "none") != "none":  # names that Parquet alone would not take
         writer = writer.option("delta.columnMapping.mode", "name")
     writer.save(path)
 

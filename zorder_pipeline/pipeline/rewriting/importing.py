@@ -87,12 +87,14 @@ def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
     import pyarrow.dataset as ds
     from pyarrow.fs import LocalFileSystem
 
-    from .parquet_files import columns_together, parquet_files, path_columns
+    from .parquet_files import as_spark_reads, columns_together, parquet_files, path_columns
 
     files = parquet_files([Path(source) for source in sources])
     if not files:
         raise TableError(f"no Parquet file in {', '.join(map(str, sources))}; name files that end in .parquet")
-    parts, form, disk, fragments = path_columns(files), ds.ParquetFileFormat(), LocalFileSystem(), []
+    parts, disk, fragments = path_columns(files), LocalFileSystem(), []
+    # INT96 as nanoseconds would end in 2262, and begin again in 1677
+    form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))
     for place, file in enumerate(files):
         said = [
             pc.field(name) == values[place] if values[place].is_valid else pc.field(name).is_null()
@@ -101,7 +103,7 @@ def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
         expression = reduce(and_, said) if said else None
         fragments.append(form.make_fragment(str(file.path), disk, partition_expression=expression))
     schema = columns_together(
-        [(file.path, each.physical_schema) for file, each in zip(files, fragments, strict=True)], besides=parts
+        [(file.path, as_spark_reads(each)) for file, each in zip(files, fragments, strict=True)], besides=parts
     )
     for name, values in parts.items():
         schema = schema.append(pa.field(name, values.type))

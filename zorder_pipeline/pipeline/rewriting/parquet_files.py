@@ -15,7 +15,7 @@ import pyarrow as pa
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import NULL
 
-__all__ = ["ParquetFile", "columns_together", "parquet_files", "path_columns"]
+__all__ = ["ParquetFile", "as_spark_reads", "columns_together", "parquet_files", "path_columns"]
 
 TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What lies in the folder of a table that keeps a list of its files: not every file in it is one of its."""
@@ -54,11 +54,14 @@ def parquet_files(sources: Iterable[Path]) -> list[ParquetFile]:
             columns in their paths, or a folder cannot be read.
     """
     found: list[ParquetFile] = []
+    known = set[Path]()
     for source in sources:
         base = source if source.is_dir() else source.parent
         for folder in (base.absolute(), *base.absolute().parents):
             _refuse_tables(folder)
         paths = sorted(_below(source)) if source.is_dir() else [source]
+        paths = [path for path in paths if path.resolve() not in known]  # a file that is named twice counts once
+        known.update(path.resolve() for path in paths)
         found += [ParquetFile(path, _keys(path.absolute(), base.absolute())) for path in paths]
     for file in found:
         if list(file.keys) != list(found[0].keys):
@@ -104,6 +107,38 @@ def columns_together(files: Sequence[tuple[Path, pa.Schema]], besides: Iterable[
             plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             types.setdefault(name, {}).setdefault(plain, path)
     return pa.schema([pa.field(name, _together(name, seen)) for name, seen in types.items()])
+
+
+def as_spark_reads(fragment: Any) -> pa.Schema:
+    """The schema of a file as Spark has it: times as INT96, as which it writes TIMESTAMP, are instants, and all may be
+    null (delta-rs names a feature that what may not be null takes only in tables without any other).
+
+    Args:
+        fragment: of a pyarrow dataset.
+    """
+    schema, leaves = fragment.physical_schema, fragment.metadata.schema
+    kinds = iter([leaves.column(place).physical_type for place in range(len(leaves))])
+    return pa.schema([_nullable(field, kinds) for field in schema])
+
+
+def _nullable(field: pa.Field, physical: Iterator[str]) -> pa.Field:
+    return field.with_type(_instants(field.type, physical)).with_nullable(True)
+
+
+def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
+    """The type with instants where its leaves, which are in the order of the file's columns, are INT96."""
+    if pa.types.is_struct(kind):
+        return pa.struct([_nullable(field, physical) for field in kind])
+    if pa.types.is_map(kind):
+        key = _instants(kind.key_type, physical)
+        return pa.map_(key, _instants(kind.item_type, physical))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_nullable(kind.value_field, physical))
+    if pa.types.is_list(kind):
+        return pa.list_(_nullable(kind.value_field, physical))
+    if pa.types.is_fixed_size_list(kind):
+        return pa.list_(_nullable(kind.value_field, physical), kind.list_size)
+    return pa.timestamp("us", "UTC") if next(physical, "") == "INT96" else kind
 
 
 def _refuse_tables(folder: Path) -> None:
