@@ -16,7 +16,7 @@ from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.pipeline import redact_key
 from zorder_pipeline.query_log.intake import store as stores
-from zorder_pipeline.query_log.intake.known import KnownLogs, current
+from zorder_pipeline.query_log.intake.known import current
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.intake.without_spark import current_runs
 from zorder_pipeline.query_log.statements.catalog import Catalog
@@ -120,17 +120,55 @@ def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     assert len(_values(store)) == 5
 
 
-@pytest.mark.matrix
-def test_of_two_ingestions_at_once_one_wins(store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "log.jsonl").write_text(_lines(0, 5))
+def test_of_two_ingestions_of_a_log_at_once_each_line_counts_once(store: LogStore, tmp_path: Path) -> None:
+    log, told = tmp_path / "log.jsonl", list[str]()
+    log.write_text(_lines(0, 5))
     other = LogStore(store.spark, store.state)
-    original = LogStore._next_batch
-    monkeypatch.setattr(LogStore, "_next_batch", lambda self: 1 if self is store else original(self))
-    other.ingest(str(tmp_path / "log.jsonl"), CATALOG)
-    monkeypatch.setattr(LogStore, "_known", lambda *_: KnownLogs())
+
+    def reading(sentence: str) -> None:
+        told.append(sentence)
+        if len(told) == 1:  # the other one begins later and is through earlier
+            assert other.ingest(str(log), CATALOG).log.used == 5
+            log.write_text(_lines(0, 7))
+
+    found = store.ingest(str(log), CATALOG, progress=reading)
+    assert (found.log.used, found.files, len(told)) == (2, 1, 3), "what the other one left"
+    assert len(_values(store)) == 7
+
+
+@pytest.mark.matrix
+def test_an_ingestion_of_other_logs_at_once_costs_no_second_reading(store: LogStore, tmp_path: Path) -> None:
+    told = list[str]()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(_lines(0, 5))
+    other = LogStore(store.spark, store.state)
+
+    def reading(sentence: str) -> None:
+        told.append(sentence)
+        other.ingest(str(tmp_path / "b.jsonl"), CATALOG)
+
+    assert store.ingest(str(tmp_path / "a.jsonl"), CATALOG, progress=reading).log.used == 5
+    assert (len(told), len(_values(store))) == (1, 10)
+
+
+@pytest.mark.matrix
+def test_who_is_always_too_late_says_so(store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stores, "TRIES", 2)
+    log = tmp_path / "log.jsonl"
+    log.write_text(_lines(0, 5))
+    other = LogStore(store.spark, store.state)
+
+    def reading(sentence: str) -> None:
+        if sentence.startswith("reading"):
+            other.ingest(str(log), CATALOG)
+            with log.open("a") as stream:
+                stream.write(_lines(90, 1))
+
     with pytest.raises(LostRaceError, match="at the same time"):
-        store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
-    assert len(_values(store)) == 5
+        store.ingest(str(log), CATALOG, progress=reading)
+    assert len(_values(store)) == 6
+    store.ingest(str(log), CATALOG)
+    assert len(_values(store)) == 7
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from zorder_pipeline.errors import LostRaceError, ZorderError
 from zorder_pipeline.java import beside
 from zorder_pipeline.model.plan import Plan, Promise
+from zorder_pipeline.query_log.intake import log_tables
 from zorder_pipeline.query_log.intake import store as stores
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.statements.catalog import Catalog
@@ -39,7 +40,8 @@ def test_a_log_that_a_later_version_wrote_is_not_touched(
 ) -> None:
     state = str(tmp_path / "state")
     with monkeypatch.context() as later:
-        later.setattr(stores, "SCHEMA_VERSION", 2)
+        for module in (stores, log_tables):
+            later.setattr(module, "SCHEMA_VERSION", 2)
         LogStore(spark, state).ingest(log(tmp_path, "a.jsonl"), CATALOG)
     told = r"was written by a newer version of zorder \(schema 2, this one knows 1\)"
     for use in (lambda: LogStore(spark, state).load(), lambda: LogStore(spark, state).purge(90)):

@@ -2,7 +2,8 @@
 
 Exactly once: an ingestion writes its rows under a batch number, and the batch counts from the moment in which its row
 appears in ``log_files``, one atomic commit with a transaction number of its own. A crash before that leaves rows that
-nobody reads and `purge` removes; the files are read again by the next run. Two ingestions at once cannot both win.
+nobody reads and `purge` removes; the files are read again by the next run. Of two ingestions of the same logs at once
+one wins, and the other looks again for what is left.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
@@ -20,24 +21,24 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
-from zorder_pipeline.state.conflicts import lost_races
-from zorder_pipeline.state.delta_tables import is_delta_table
-from zorder_pipeline.state.state_table import newer_version
 
-from .intake import batches, find_new, refuse_to_replace
+from .intake import Intake, batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
+from .log_tables import SCHEMA_VERSION, LogTables, log_conflicts, lost
 from .parts import SCHEMA, Part, worker
 from .stored import RECORD, Record, StoredLog, is_moved, query_of, record_of, version_of
 from .tally import Tally
+from .turns import TOLD, Turn
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame
 
 __all__ = ["LogStore"]
 
-SCHEMA_VERSION = 1
 APP = "zorder-ingest"
 MAX_TASKS = 256
+TRIES = 5
+"""Times that an ingestion looks again for what others have left of its logs, and that it asks for a number."""
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
 EVER = 1_000_000  # days, beyond any query: times of more have no number
@@ -50,20 +51,12 @@ QUERIES = (
 QUARANTINE = (*PLACE, "user", "reason", "text")
 
 
-class LogStore:
+class LogStore(LogTables):
     """The state's tables about query logs.
 
     Args:
         state: folder of the state, on any Hadoop filesystem.
     """
-
-    def __init__(self, spark: SparkSession, state: str) -> None:
-        self.spark, self.state = spark, state.rstrip("/")
-        self._newest: int | None = None
-
-    def path(self, table: str) -> str:
-        """Folder of one of the tables."""
-        return f"{self.state}/{table}"
 
     def ingest(
         self,
@@ -84,27 +77,46 @@ class LogStore:
 
         Raises:
             LogError: there is no log, or what is there could only be replaced.
-            LostRaceError: another ingestion into this state ran at the same time; nothing was doubled.
+            LostRaceError: others read the same logs at the same time, again and again; nothing was doubled.
         """
-        generation = generation_of(catalog, zone)
-        known = self._known(generation)
-        intake = find_new(path, log_format, zone, known, without)
-        if adding:
-            refuse_to_replace(path, self.state, intake, known)
-        added = [StoredLog(QueryLog((), 0, 0), unchanged=intake.unchanged)]
+        generation, added = generation_of(catalog, zone), list[StoredLog]()
+        for tried in range(1, TRIES + 1):
+            turn = Turn(path, self._newest_batch())  # before what is known is read: a batch in between is another's
+            known = self._known(generation)
+            intake = find_new(path, log_format, zone, known, without)
+            if adding:
+                refuse_to_replace(path, self.state, intake, known)
+            try:
+                self._add_all(intake, turn, catalog, generation, progress, added)
+                break
+            except LostRaceError:
+                if tried == TRIES:
+                    raise
+                progress(f"another run read {path} at the same time; looking again for what it left")
+        unchanged = max(0, intake.unchanged - sum(one.files for one in added))
+        return StoredLog.merged([StoredLog(QueryLog((), 0, 0), unchanged=unchanged), *added])
+
+    def _add_all(
+        self, intake: Intake, turn: Turn, catalog: Catalog, generation: str, progress: Progress, added: list[StoredLog]
+    ) -> None:
+        """Add what is new, batch by batch, and append to ``added`` what each brought.
+
+        Raises:
+            LostRaceError: another ingestion of these logs was faster; what was added by then counts.
+        """
+        path = turn.path
         left = [list(intake.parts)] if intake.at_once and intake.parts else list(batches(intake.parts))
         version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
         for i, batch in enumerate(left, 1):
             size = sum(part.log.size for part in batch)
             progress(f"reading {counted(len(batch), 'log file')} of {path}, {size / 1e6:,.1f} MB")
-            added.append(self._add(batch, catalog, generation, version if i == len(left) else [], progress))
+            added.append(self._add(batch, turn, catalog, generation, version if i == len(left) else [], progress))
         if not left:
-            self._commit(uuid.uuid4().hex, generation, catalog, version)
-        return StoredLog.merged(added)
+            self._commit(turn, uuid.uuid4().hex, generation, catalog, version)
 
     def places(self) -> dict[str, str]:
         """Where each table lay when a log was last read with it, as URI by the table's name."""
-        return places_of(self._read("log_files")) if self._exists("log_files") else {}
+        return places_of(self.read("log_files")) if self.exists("log_files") else {}
 
     def load(self, tables: Sequence[str] | None = None, days: float | None = None) -> QueryLog:
         """The stored queries.
@@ -116,12 +128,12 @@ class LogStore:
         from pyspark.sql import functions as F
         from pyspark.sql.window import Window
 
-        if not self._exists("log_files"):
+        if not self.exists("log_files"):
             return QueryLog((), 0, 0)
         files = self._current_files()
         first = F.max(F.when(F.col("replaces").isNull(), F.col("batch")))  # what is read again came in before
         came = files.groupBy("run", "source").agg(first.alias("batch"))
-        rows = self._read("query_log").join(came, ["run", "source"])
+        rows = self.read("query_log").join(came, ["run", "source"])
         limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
         rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
         everything = rows
@@ -159,11 +171,11 @@ class LogStore:
         from pyspark.sql import functions as F
 
         deleted: dict[str, int] = {}
-        names = [name for name in ("query_log", "quarantine") if self._exists(name)]
+        names = [name for name in ("query_log", "quarantine") if self.exists(name)]
         if not names:
             return deleted
         oldest = F.date_sub(F.current_date(), min(days, EVER))
-        done = self._read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
+        done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
         valid = {row["run"] for row in self._current_files().select("run").distinct().collect()}
@@ -177,16 +189,22 @@ class LogStore:
             else:  # quarantine as it was written before its lines had users
                 condition = F.lit(False)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
-            written = self._read(name).groupBy("run").agg(newest.alias("late")).collect()
+            written = self.read(name).groupBy("run").agg(newest.alias("late")).collect()
             dead = [row["run"] for row in written if row["run"] not in valid and (row["run"] in runs or row["late"])]
             condition |= F.col("run").isin(dead)
             deleted[name] = table.toDF().where(condition).count()
-            with _conflicts(self.state):
+            with log_conflicts(self.state):
                 table.delete(condition)
         return deleted
 
     def _add(
-        self, parts: list[Part], catalog: Catalog, generation: str, version: list[Record], progress: Progress
+        self,
+        parts: list[Part],
+        turn: Turn,
+        catalog: Catalog,
+        generation: str,
+        version: list[Record],
+        progress: Progress,
     ) -> StoredLog:
         """Read one batch on Spark and commit it, the last one of a Delta table with its version."""
         from pyspark import StorageLevel
@@ -199,7 +217,7 @@ class LogStore:
         rows = rows.persist(StorageLevel.DISK_ONLY)
         try:
             for name, kind, columns in (("query_log", "query", QUERIES), ("quarantine", "quarantine", QUARANTINE)):
-                self._append(name, rows.where(F.col("kind") == kind).select(*columns))
+                self.append(name, rows.where(F.col("kind") == kind).select(*columns))
             done = rows.where(F.col("kind") == "file").select("source", "position", "query_timestamp", "counts", "text")
             counted = [row.asDict() | {"counts": json.loads(row["counts"])} for row in done.collect()]
             shares: dict[str, list[dict[str, Any]]] = {}
@@ -208,7 +226,7 @@ class LogStore:
             moved = {source for source, each in shares.items() if is_moved(each)}
             found = [part for part in parts if part.share[0] == 0 and part.log.source not in moved]
             records = [record_of(part, shares[part.log.source]) for part in found]
-            self._commit(run, generation, catalog, [*records, *version])
+            self._commit(turn, run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
         told = [share for share in counted if share["source"] not in moved or "moved" in share["counts"]]
@@ -220,81 +238,55 @@ class LogStore:
         total = Tally.of(share["counts"] for share in told)
         return StoredLog(total.log(), dict(total.tables), len(found))
 
-    def _commit(self, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
-        """Make a run count: one row per log in ``log_files``, under the next batch number."""
+    def _commit(self, turn: Turn, run: str, generation: str, catalog: Catalog, records: list[Record]) -> None:
+        """Make a run count: one row per log in ``log_files``, under the next batch number.
+
+        Raises:
+            LostRaceError: another ingestion has read logs of this place since it began.
+        """
         from pyspark.sql import functions as F
 
         if not records:
             return
-        number = self._next_batch()
         places = json.dumps(dict(catalog.places), sort_keys=True) if catalog.places else None
         named = [record | {"name": name_of(record["source"]), "places": places} for record in records]
         schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
-        frame = self.spark.createDataFrame(named, schema).select(
-            F.lit(number).cast("bigint").alias("batch"),
-            F.lit(run).alias("run"),
-            F.lit(generation).alias("generation"),
-            "*",
-            F.lit(SCHEMA_VERSION).alias("schema_version"),
-            F.current_timestamp().alias("ingested_at"),
-        )
-        self._append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
-        if not self._read("log_files").where(F.col("run") == run).head(1):
-            raise _lost(self.state)
+        for _ in range(TRIES):
+            if (number := turn.number(self._since(turn.seen))) is None:
+                break
+            frame = self.spark.createDataFrame(named, schema).select(
+                F.lit(number).cast("bigint").alias("batch"),
+                F.lit(run).alias("run"),
+                F.lit(generation).alias("generation"),
+                "*",
+                F.lit(SCHEMA_VERSION).alias("schema_version"),
+                F.current_timestamp().alias("ingested_at"),
+            )
+            with contextlib.suppress(LostRaceError):  # an ingestion of other logs may have taken the number
+                self.append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
+            if self.exists("log_files") and self.read("log_files").where(F.col("run") == run).head(1):
+                turn.runs.add(run)
+                return
+        raise lost(self.state)
 
-    def _append(self, name: str, frame: DataFrame, options: dict[str, str] | None = None) -> None:
-        new = not self._exists(name)
-        writer = frame.write.format("delta").mode("append").options(**(options or {}))
-        if new:
-            writer = writer.option("delta.appendOnly", "false")
-            if name == "query_log":
-                writer = writer.partitionBy("table_name")
-        elif name != "query_log":  # an older quarantine has no users, older files no marks
-            writer = writer.option("mergeSchema", "true")
-        with _conflicts(self.state):
-            writer.save(self.path(name))
-
-    def _next_batch(self) -> int:
+    def _since(self, batch: int) -> list[dict[str, Any]]:
+        """What `Turn.number` has to know of later batches."""
         from pyspark.sql import functions as F
 
-        if not self._exists("log_files"):
-            return 1
-        return int(self._read("log_files").agg(F.max("batch")).collect()[0][0] or 0) + 1
+        if not self.exists("log_files"):
+            return []
+        files = self.read("log_files").where(F.col("batch") > batch)
+        return [row.asDict() for row in files.select(*(name for name in TOLD if name in files.columns)).collect()]
+
+    def _newest_batch(self) -> int:
+        from pyspark.sql import functions as F
+
+        if not self.exists("log_files"):
+            return 0
+        return int(self.read("log_files").agg(F.max("batch")).collect()[0][0] or 0)
 
     def _known(self, generation: str) -> KnownLogs:
-        return known_logs(self._read("log_files"), generation) if self._exists("log_files") else KnownLogs()
+        return known_logs(self.read("log_files"), generation) if self.exists("log_files") else KnownLogs()
 
     def _current_files(self) -> DataFrame:
-        return current(self._read("log_files"))
-
-    def _exists(self, name: str) -> bool:
-        return is_delta_table(self.spark, self.path(name))
-
-    def _read(self, name: str) -> DataFrame:
-        frame = self.spark.read.format("delta").load(self.path(name))
-        if name == "log_files" and self._version(frame) > SCHEMA_VERSION:
-            raise newer_version(self.state, self._version(frame), SCHEMA_VERSION)
-        return frame
-
-    def _version(self, files: DataFrame) -> int:
-        """Of the schema that the state was written with; asked once, as each time takes a job."""
-        from pyspark.sql import functions as F
-
-        if self._newest is None:
-            known = "schema_version" in files.columns  # which it has since there was no other
-            self._newest = (files.agg(F.max("schema_version")).collect()[0][0] if known else None) or 1
-        return self._newest
-
-
-@contextlib.contextmanager
-def _conflicts(state: str) -> Iterator[None]:
-    """Delta's conflicts as `LostRaceError`."""
-    try:
-        with lost_races(state):
-            yield
-    except LostRaceError as error:
-        raise _lost(state) from error
-
-
-def _lost(state: str) -> LostRaceError:
-    return LostRaceError(f"another run wrote into {state} at the same time; nothing was lost or doubled, run it again")
+        return current(self.read("log_files"))
