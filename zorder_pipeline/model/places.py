@@ -9,8 +9,18 @@ from urllib.parse import unquote
 import pyarrow as pa
 from pyarrow import fs
 
-__all__ = ["ROOT", "filesystem_of", "is_same_place", "is_uri", "known_as", "local_path", "real_path", "uri_of"]
-__all__ += ["without_root"]
+__all__ = [
+    "ROOT",
+    "filesystem_of",
+    "is_same_place",
+    "is_uri",
+    "known_as",
+    "local_path",
+    "named_below",
+    "real_path",
+    "uri_of",
+]
+__all__ += ["without_query", "without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
@@ -59,8 +69,38 @@ def known_as(place: str) -> str:
     path = local_path(place)
     if path is not None:
         return os.path.realpath(path)
-    scheme, rest = place.split(":", 1)
+    scheme, rest = without_query(place).split(":", 1)
     return f"{SAME_STORE.get(scheme.lower(), scheme.lower())}:{rest.rstrip('/')}"
+
+
+def without_query(place: str) -> str:
+    """A URI without the options behind its path, as object stores are given them; anything else as it is.
+
+    >>> without_query("s3a://lake/t?region=eu-west-1"), without_query("/data/what?"), without_query("file:/what?")
+    ('s3a://lake/t', '/data/what?', 'file:/what?')
+    """
+    return place.partition("?")[0] if local_path(place) is None else place
+
+
+def named_below(place: str, path: str, inside: str) -> str:
+    """What a file or folder that lies in a place is called from outside.
+
+    Args:
+        place: path or URI.
+        path: of the place in its filesystem (`filesystem_of`), which need not be the end of the URI.
+        inside: path of what lies in it, or elsewhere in the filesystem.
+
+    >>> named_below("s3a://lake/t", "lake/t", "lake/t/a.sql"), named_below("/t/", "/t", "/t/a.sql")
+    ('s3a://lake/t/a.sql', '/t/a.sql')
+    >>> named_below("abfss://c@account.dfs.core.windows.net/t", "c/t", "c/t/a.sql")
+    'abfss://c@account.dfs.core.windows.net/t/a.sql'
+    """
+    if "://" not in place:
+        return inside
+    called, path = without_query(place).rstrip("/"), path.rstrip("/")
+    if inside == path or inside.startswith(f"{path}/"):
+        return called + inside[len(path) :]
+    return called.removesuffix(path) + inside
 
 
 def uri_of(place: str) -> str:

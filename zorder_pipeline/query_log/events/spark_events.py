@@ -6,13 +6,16 @@ that have begun but not ended.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from zorder_pipeline.model.json_text import json_of
 from zorder_pipeline.model.moments import asked_at
+from zorder_pipeline.model.plain import MALFORMED
 
 from .plan_scans import CHOSEN_FILES, PlanScan, counters_of, scans_of
 
@@ -28,6 +31,7 @@ HEAD = 160
 """The event's name stands at the beginning of its line."""
 ZONE = "spark.sql.session.timeZone"
 MAX_OPEN = 10_000
+_COUNT = re.compile(r"[0-9]{1,18}")
 UPKEEP = re.compile(
     r"""(?:\s|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(?i:VACUUM)\b   # a statement, as Thrift servers hand it on
     |(?:[\w.+-]*:?/.*<br/>)?Optimizing\ \d+\ files              # behind the table's folder
@@ -92,11 +96,6 @@ def executions(lines: Iterable[bytes]) -> Iterator[Execution]:
     yield from reader.rest()
 
 
-def _unfinished(item: _Open) -> Execution:
-    """Under the line of its beginning: it comes under that of its end when the log goes on."""
-    return Execution(item.number, damage="unfinished", description=str(item.start.get("description") or ""))
-
-
 class _Reader:
     def __init__(self) -> None:
         self.open: dict[int, _Open] = {}
@@ -110,19 +109,30 @@ class _Reader:
             if not raw.strip():
                 return
             if not raw.lstrip().startswith(b"{"):
-                yield Execution(number, damage="malformed_json", description=raw[:HEAD].decode("utf-8", "replace"))
+                yield self._damaged(number, "malformed_json", raw)
             elif EVENT not in head and EVENT not in raw:
-                yield Execution(number, damage="no_event", description=raw[:HEAD].decode("utf-8", "replace"))
+                yield self._damaged(number, "no_event", raw)
             return
         try:
-            event = json.loads(raw)
+            event = json_of(raw)
         except (ValueError, RecursionError):
-            reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
-            yield Execution(number, damage=reason, description=raw[:HEAD].decode("utf-8", "replace"))
+            yield self._damaged(number, "malformed_json" if raw.endswith(b"\n") else "truncated", raw)
             return
         if not isinstance(event, Mapping):
             return
-        yield from self._event(number, str(event.get("Event", "")).rsplit(".", 1)[-1], event)
+        try:
+            found = list(self._event(number, str(event.get("Event", "")).rsplit(".", 1)[-1], event))
+        except MALFORMED:  # JSON, and yet no event of a form that is known
+            found = [self._damaged(number, "malformed_json", raw)]
+        yield from found
+
+    def _damaged(self, number: int, reason: str, raw: bytes) -> Execution:
+        return Execution(number, damage=reason, description=raw[:HEAD].decode("utf-8", "replace"), user=self.user)
+
+    def _unfinished(self, item: _Open) -> Execution:
+        """Under the line of its beginning: it comes under that of its end when the log goes on."""
+        description = str(item.start.get("description") or "")
+        return Execution(item.number, damage="unfinished", description=description, user=self.user)
 
     def _event(self, number: int, name: str, event: Mapping[str, Any]) -> Iterator[Execution]:
         if name == "SparkListenerEnvironmentUpdate":
@@ -133,15 +143,17 @@ class _Reader:
         elif name == "SparkListenerApplicationStart":
             self.user = str(event.get("User") or "") or None
         elif name == "SparkListenerStageCompleted" and isinstance(stage := event.get("Stage Info"), Mapping):
-            self._count((item.get("ID"), item.get("Value")) for item in stage.get("Accumulables") or [])
+            items = (item for item in _list(stage.get("Accumulables")) if isinstance(item, Mapping))
+            self._count((item.get("ID"), item.get("Value")) for item in items)
         elif name == "SparkListenerDriverAccumUpdates":
-            self._count(tuple(pair) for pair in event.get("accumUpdates") or [] if len(pair) == 2)
+            pairs = (pair for pair in _list(event.get("accumUpdates")) if isinstance(pair, list) and len(pair) == 2)
+            self._count((counter, value) for counter, value in pairs)
         key = event.get("executionId")
         if not isinstance(key, int):
             return
         if name == "SparkListenerSQLExecutionStart":
             if len(self.open) >= MAX_OPEN:
-                yield _unfinished(self.open.pop(next(iter(self.open))))
+                yield self._unfinished(self.open.pop(next(iter(self.open))))
             self.open[key] = _Open(number, event)
             self._expect(event)
         elif name == "SparkListenerSQLAdaptiveExecutionUpdate" and key in self.open:
@@ -154,16 +166,17 @@ class _Reader:
     def _expect(self, event: Mapping[str, Any]) -> None:
         """Note which accumulators count what this plan's scans read."""
         if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
-            self.counts |= dict.fromkeys(counters_of(plan) - self.counts.keys(), 0)
+            with contextlib.suppress(*MALFORMED):  # what is wrong with it is told once, at its end
+                self.counts |= dict.fromkeys(counters_of(plan) - self.counts.keys(), 0)
 
     def _count(self, values: Iterable[tuple[Any, Any]]) -> None:
         for counter, value in values:
-            if counter in self.counts and str(value).isdecimal():
+            if isinstance(counter, int) and counter in self.counts and _COUNT.fullmatch(str(value)):
                 self.counts[counter] = max(self.counts[counter], int(value))
 
     def rest(self) -> Iterator[Execution]:
         """Executions without an end: the log is in progress, or was cut off."""
-        yield from map(_unfinished, self.open.values())
+        yield from map(self._unfinished, self.open.values())
         self.open.clear()
 
     def _closed(self, number: int, item: _Open, end: Mapping[str, Any]) -> Execution:
@@ -180,8 +193,9 @@ class _Reader:
             known = {scan.names for scan in scans}
             try:
                 found = dict.fromkeys(scans_of(each, timestamp, str(zone or "UTC")))  # a reused exchange is read once
-            except (ValueError, TypeError, AttributeError, RuntimeError) as error:  # a plan of a shape not known here
-                return Execution(number, damage="unreadable_plan", description=f"{description}: {error}")
+            except (*MALFORMED, RuntimeError) as error:  # a plan of a shape not known here
+                text = f"{description}: {error}"
+                return Execution(number, damage="unreadable_plan", description=text, user=self.user)
             scans += [scan for scan in found if scan.names not in known]
         rows, size = [[self.counts.pop(c, 0) for s in scans if (c := s.counters[i]) is not None] for i in (0, 1)]
         text = json.dumps(plan) if not scans else ""
@@ -200,3 +214,7 @@ class _Reader:
             bytes_read=sum(size) if any(size) else None,
             scans=tuple(scans),
         )
+
+
+def _list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -20,6 +20,8 @@ __all__ = ["READ", "Chunks", "opened"]
 
 LZ4_MAGIC, SNAPPY_MAGIC = b"LZ4Block", b"\x82SNAPPY\x00"
 LZ4_RAW, LZ4_PACKED = 0x10, 0x20
+SKIPPED = b"\x2a\x4d\x18"
+"""Behind a byte from 0x50 to 0x5f, begins a frame that holds nothing of the text."""
 MAX_BLOCK = 1 << 27
 READ = 1 << 20
 SMALL = 1 << 13
@@ -33,6 +35,11 @@ def opened(stream: Any) -> BinaryIO:
         stream: a binary file-like object, compressed by gzip, zstd, lz4, snappy, lzf or bz2, or plain.
     """
     head = bytes(stream.read(HEAD))
+    while len(head) == HEAD and head[1:4] == SKIPPED and head[0] >> 4 == 5:  # of zstd and lz4: notes to themselves
+        left = int.from_bytes(head[4:], "little")
+        while left > 0 and (noted := stream.read(min(READ, left))):
+            left -= len(noted)
+        head = bytes(stream.read(HEAD))
     whole = cast("BinaryIO", _Joined(head, stream))
     for magic, read in _CODECS:
         if head.startswith(magic):

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import filesystem_of, is_uri
+from zorder_pipeline.model.places import filesystem_of, is_uri, without_query
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -131,8 +131,7 @@ class _Table:
         with self._told():
             self.filesystem, place = filesystem_of(path)
             self.place = place.rstrip("/")
-            prefix = path.rstrip("/").removesuffix(self.place) if "://" in path else ""
-            self.table: DeltaTable = DeltaTable(prefix + self.place)
+            self.table: DeltaTable = DeltaTable(without_query(path).rstrip("/") if "://" in path else self.place)
             self.names = _names(json.loads(self.table.schema().to_json()))
         self.version = Version(str(self.table.metadata().id), self.table.version())
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.events.spark_events import Execution
@@ -19,7 +20,9 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
+from .known import name_of
 from .marks import without_packed_copies
+from .opening import unexpected
 from .reader import lines_of
 from .records import LogLine
 from .tally import Tally
@@ -135,17 +138,20 @@ def ingest(
     views: Mapping[str, str] | None = None,
     dialect: str = "spark",
     zone: str = "UTC",
+    without: Sequence[str] = (),
+    progress: Progress = silent,
 ) -> QueryLog:
     """Read logs into memory and take every line apart.
 
     Args:
-        paths: files or folders.
+        paths: files or folders; a file that several lead to is read once.
         log_format: auto, sql, spark-events or query-history.
         schemas: schema by table.
         aliases: table by the names that statements may call it.
         views: query text by view name.
         dialect: sqlglot dialect of the statements.
         zone: session time zone of the statements.
+        without: places below the folders that are logs of their own.
 
     Raises:
         LogError: a log cannot be read at all, or a view cannot be parsed.
@@ -154,14 +160,21 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    listed = ((path, log) for path in paths for log in without_packed_copies(list_logs(path, log_format)))
-    for place, log in listed:
-        try:
-            for _, found in interpreter.log(log):
-                tally.add(found)
-                queries += [] if isinstance(found, Unusable) else found
-        except LogError:
-            if log.source == place:  # of a folder, one file costs no other one
-                raise
-            tally.add(Unusable("unreadable_file", ignored=False))
+    within, seen = tuple(name_of(place) + "/" for place in without), set[str]()
+    for place in paths:
+        listed = list_logs(place, log_format, lambda one: f"{name_of(one)}/".startswith(within), progress)
+        for log in without_packed_copies(listed):
+            if (name := name_of(log.source)) in seen:
+                continue
+            seen.add(name)
+            try:
+                for _, found in interpreter.log(log):
+                    tally.add(found)
+                    queries += [] if isinstance(found, Unusable) else found
+            except Exception as error:
+                why = error if isinstance(error, LogError) else unexpected(log.source, error)
+                if name == name_of(place):  # of a folder, one file costs no other one
+                    raise why from error
+                progress(str(why))
+                tally.add(Unusable("unreadable_file", ignored=False))
     return tally.log(tuple(queries))

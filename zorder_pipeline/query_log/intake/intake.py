@@ -2,8 +2,8 @@
 
 A log is told by its content. One that was renamed, also compressed, goes on where it ended under its old name; what has
 come in its place is a log of its own. Where what was there has no other name now, the file was written over, as exports
-are that hold old lines among new ones: then nothing counts that is as old as what was read before, and statements
-without times (a .sql file) count instead of those that were read.
+are that hold old lines among new ones: then nothing counts that is as old as what was read before, and lines without
+times, as those of a .sql file, count instead of those that were read.
 """
 
 from __future__ import annotations
@@ -12,13 +12,17 @@ import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import pyarrow as pa
+
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, list_logs
 from .known import Known, KnownLogs, name_of
 from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
+from .opening import open_anywhere
 from .parts import Part
 
 __all__ = ["Intake", "batches", "find_new", "refuse_to_replace"]
@@ -27,6 +31,8 @@ BATCH_BYTES = 512 << 20
 BATCH_FILES = 2_000
 SHARE_BYTES = 8 << 20
 MAX_SHARES = 16
+END = 256
+"""Bytes of a script's end that tell whether its last statement has one; of a compressed one they do not."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +53,19 @@ class Intake:
     at_once: bool = False
 
 
-def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: Sequence[str] = ()) -> Intake:
+def find_new(
+    path: str,
+    log_format: str,
+    zone: str,
+    known: KnownLogs,
+    without: Sequence[str] = (),
+    progress: Progress = silent,
+) -> Intake:
     """What of the logs at ``path`` is not in ``known``.
 
     Args:
         without: places below it that are logs of their own.
+        progress: told of what is no log.
 
     Raises:
         LogError: there is no log, or a Delta table's history does not reach back to what is known.
@@ -62,7 +76,7 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
     within = tuple(name_of(place) + "/" for place in without)
-    listed = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within))
+    listed = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within), progress)
     logs = without_packed_copies(listed)
     parts, unchanged, changed = [], 0, []
     for log in logs:
@@ -85,8 +99,7 @@ def find_new(path: str, log_format: str, zone: str, known: KnownLogs, without: S
         elif before.log in still:
             parts += _shares(Part(log, zone, _anew(name)))
         else:
-            timeless = log.kind == "sql" and before.latest is None
-            replaces = before.log if timeless else None
+            replaces = before.log if before.latest is None else None  # without times nothing tells old lines from new
             parts += _shares(Part(log, zone, _anew(name), since=before.latest, replaces=replaces))
     return Intake(tuple(parts), unchanged)
 
@@ -179,9 +192,21 @@ def _anew(name: str) -> str:
 
 def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
-    if before.current:
+    if before.current and not _ends_open(log, before):
         return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
+
+
+def _ends_open(log: LogFile, before: Known) -> bool:
+    """Whether what was read of a script ended in a statement that may have been part of a longer one."""
+    if log.kind != "sql" or not before.position or log.size == before.size:
+        return False
+    try:
+        with open_anywhere(log, log.parts[0]) as stream:
+            size = min(END, before.size)
+            return not stream.read_at(size, before.size - size).strip(b"\0 \t\r\n").endswith(b";")
+    except (OSError, LogError, pa.ArrowException):
+        return False
 
 
 def _shares(part: Part) -> list[Part]:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import known_as, local_path
 
 from .marks import Mark
 from .stored import RECORD
@@ -18,17 +19,21 @@ if TYPE_CHECKING:
 
 __all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of", "places_of"]
 
+_AZURE = re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))\2/\3(/.*)?", re.IGNORECASE)
+"""A file below a folder of Azure's as older states have it: the folder's URI, and then its path in the container."""
+
 
 def name_of(source: str) -> str:
     """What identifies a log: wherever it is named from, and an event log keeps its name when its application ends.
 
-    >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/")
-    ('/logs/app-1', 's3a://logs/app-1')
+    >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/"), name_of("S3://logs/app-1?region=x")
+    ('/logs/app-1', 's3://logs/app-1', 's3://logs/app-1')
     >>> name_of("logs/a.sql") == name_of(f"{os.getcwd()}/logs/a.sql")
     True
     """
     local = local_path(source)
-    return (source if local is None else os.path.abspath(local)).rstrip("/").removesuffix(".inprogress")
+    named = known_as(source) if local is None else os.path.abspath(local)
+    return named.rstrip("/").removesuffix(".inprogress")
 
 
 @dataclass(frozen=True)
@@ -140,7 +145,7 @@ def known_of(row: Row, generation: str) -> Known:
     """A row of ``log_files``."""
     return Known(
         log=row["log"],
-        name=name_of(row["name"]),
+        name=name_of(_AZURE.sub(r"\1\4", row["name"])),
         size=row["size"],
         position=row["position"],
         current=row["generation"] == generation,

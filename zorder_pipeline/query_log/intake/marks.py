@@ -12,7 +12,9 @@ import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
 
-from .files import CODECS, LogFile, open_anywhere, open_log
+from .files import LogFile
+from .kinds import CODECS
+from .opening import open_anywhere, open_log
 
 __all__ = ["MARKED", "Mark", "Marks", "found_among", "goes_on", "mark_of", "without_packed_copies"]
 

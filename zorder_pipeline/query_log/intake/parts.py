@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.json_text import whole_text
 from zorder_pipeline.model.predicate import predicate_to_json
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.query_log.insight import query_level
@@ -20,6 +21,7 @@ from zorder_pipeline.query_log.statements.sql import Unusable
 from .files import LogFile
 from .ingest import Interpreter
 from .marks import Mark, goes_on, mark_of
+from .opening import unexpected
 from .stored import NOTHING
 from .tally import Tally
 
@@ -122,11 +124,11 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
     mark = mark_of(part.log)
     try:
         read = yield from _read(part, interpreter)
-    except LogError as error:
-        tally = Tally()
+    except Exception as error:  # also what nobody thought of costs this file alone
+        why, tally = error if isinstance(error, LogError) else unexpected(part.log.source, error), Tally()
         if part.share[0] == 0 and not isinstance(error.__cause__, FileNotFoundError):
             tally.add(Unusable("unreadable_file", ignored=False))
-        yield moved | {"text": str(error)[:TEXT], "counts": json.dumps(MOVED | tally.to_json())}
+        yield moved | {"text": whole_text(str(why))[:TEXT], "counts": json.dumps(MOVED | tally.to_json())}
         return
     if mark_of(part.log) != mark:  # emptied or renamed while it was read: what came of it may be another's
         yield moved

@@ -5,7 +5,6 @@ from __future__ import annotations
 import bisect
 import csv
 import io
-import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -15,10 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from zorder_pipeline.model.json_text import json_of
 from zorder_pipeline.query_log.events.spark_events import executions
 
 from .delta_table import DeltaFile, Names
-from .files import LogFile, open_anywhere, open_log, rolled_number, unread
+from .files import LogFile
+from .kinds import rolled_number
+from .opening import open_anywhere, open_log, unread
 from .records import RAW, LogLine, line_of
 from .texts import Fed, as_utf8, statements_of
 
@@ -70,24 +72,26 @@ def lines_of(
 def _json_lines(
     log: LogFile, wanted: Callable[[int], bool], having: re.Pattern[bytes] | None = None
 ) -> Iterator[LogLine]:
-    number = 0
+    number, begun = 0, False
     with open_log(log, log.parts[0]) as stored:
         try:
             stream = as_utf8(stored)
             while raw := stream.readline(MAX_LINE):
                 while (left := raw.lstrip(NUL)) != raw:  # what a file that was emptied has before the writer's place
-                    raw = left or stream.readline(MAX_LINE)
+                    is_cut = len(raw) >= MAX_LINE and not raw.endswith(b"\n")
+                    raw = left + stream.readline(MAX_LINE) if is_cut or not left else left
                 number += 1
                 whole = len(raw) < MAX_LINE or raw.endswith(b"\n")
                 while not whole:
                     rest = stream.readline(MAX_LINE)
                     whole = not rest or rest.endswith(b"\n")
-                if number == 1 and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
+                if not begun and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
                     yield from (line for line in found if wanted(line.position))
                     return
+                begun = begun or bool(raw.strip())
                 if not wanted(number) or (having is not None and not having.search(raw)):
                     continue
-                if len(raw) == MAX_LINE:
+                if len(raw) >= MAX_LINE:
                     yield LogLine(log.source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
                 elif raw.strip():
                     yield _json_line(log.source, number, raw)
@@ -102,9 +106,9 @@ def _document(log: LogFile) -> list[LogLine] | None:
     None where its lines are JSON by themselves. A document that is cut off is a line with a reason.
     """
     with open_log(log, log.parts[0]) as stream:
-        data = as_utf8(stream).read(MAX_SCRIPT + 1).lstrip(NUL)
+        data = as_utf8(stream).read(MAX_SCRIPT + 1).lstrip(b"\0 \t\r\n")
     try:
-        told = json.loads(data.decode("utf-8-sig"))
+        told = json_of(data.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         if _is_json(data.split(b"\n", 2)[1:2]):
             return None
@@ -113,8 +117,8 @@ def _document(log: LogFile) -> list[LogLine] | None:
         reason = "too_long" if len(data) > MAX_SCRIPT else reason
         return [LogLine(log.source, 1, reason=reason, raw=data[:RAW].decode("utf-8", "replace"))]
     if isinstance(told, Mapping):
-        if line_of(log.source, 1, told).reason is None:
-            return None  # a record
+        if line_of(log.source, 1, told).reason is None:  # a record, in one line or in several
+            return None if _is_json(data.split(b"\n", 1)[:1]) else [_record_line(log.source, 1, told)]
         lists = (value for value in told.values() if isinstance(value, list))
         told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])
     return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
@@ -122,7 +126,7 @@ def _document(log: LogFile) -> list[LogLine] | None:
 
 def _is_json(lines: Sequence[bytes]) -> bool:
     try:
-        return bool(lines) and json.loads(lines[0]) is not None
+        return bool(lines) and json_of(lines[0]) is not None
     except (ValueError, RecursionError):
         return False
 
@@ -138,11 +142,10 @@ def _damaged(log: LogFile, number: int, error: Exception) -> LogLine:
 
 def _json_line(source: str, number: int, raw: bytes) -> LogLine:
     try:
-        record = json.loads(raw.decode("utf-8-sig"))
-    except UnicodeDecodeError:
-        return LogLine(source, number, reason="invalid_utf8", raw=raw[:RAW].decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        reason = "malformed_json" if raw.endswith(b"\n") else "truncated"
+        record = json_of(raw.decode("utf-8-sig"))
+    except (ValueError, RecursionError) as error:  # the end of a file may be that of half a character
+        reason = "invalid_utf8" if isinstance(error, UnicodeDecodeError) else "malformed_json"
+        reason = reason if raw.endswith(b"\n") else "truncated"
         return LogLine(source, number, reason=reason, raw=raw[:RAW].decode("utf-8", "replace"))
     return _record_line(source, number, record)
 
@@ -168,6 +171,9 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
                 ended = fed.record[-1].endswith(("\n", "\r"))
                 if fed.is_over or (not ended and None in record.values()):  # it ends within quotes, or misses columns
                     yield LogLine(log.source, number, reason="truncated", raw="".join(fed.record)[:RAW])
+                elif any(record.get(None) or ()):  # more than the header names, as of a statement without quotes
+                    raw, user = "".join(fed.record)[:RAW], line_of(log.source, number, record).user
+                    yield LogLine(log.source, number, user=user, reason="malformed_csv", raw=raw)
                 else:
                     yield replace(line_of(log.source, number, record), ended=ended)
         except (OSError, EOFError, pa.ArrowException) as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from zorder_pipeline.model.json_text import json_of
 from zorder_pipeline.model.moments import asked_at
 from zorder_pipeline.model.zones import zone_of
 from zorder_pipeline.query_log.events.spark_events import Execution
@@ -56,6 +56,8 @@ NOTHING = {"", "null", "none", "nan", "\\n", "-", "0", "{}", "[]"}
 """How an export writes that there is nothing."""
 NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
 _COUNTED = re.compile(r"-?\d{1,25}(\.\d+)?(e[+-]?\d{1,3})?", re.IGNORECASE)
+_DAY = re.compile(r"((19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\.0)?")
+"""A day as one number, which would be a second of 1970."""
 _WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
 """With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
 _REGION = re.compile(r"(.*\d)\s+([A-Za-z_]+/[A-Za-z0-9_/+-]+)")
@@ -104,10 +106,11 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
     def value(field: str) -> Any:
         return next((lowered[name] for name in FIELDS[field] if lowered.get(name) not in (None, "")), None)
 
-    statement = value("statement")
+    statement, user = value("statement"), value("user")
+    user = None if user is None else str(user)
     if not isinstance(statement, str) or not statement.strip():
-        return LogLine(source, number, reason="no_statement", raw=str(dict(record))[:RAW])
-    user, status, duration = value("user"), value("status"), _number(value("duration_ms"))
+        return LogLine(source, number, user=user, reason="no_statement", raw=str(dict(record))[:RAW])
+    status, duration = value("status"), _number(value("duration_ms"))
     rows, size = _number(value("rows_read")), _number(value("bytes_read"))
     return LogLine(
         source,
@@ -115,7 +118,7 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
         statement.lstrip("\ufeff"),
         timestamp=_microseconds(value("timestamp")),
         duration_ms=duration,
-        user=None if user is None else str(user),
+        user=user,
         rows_read=None if rows is None else int(rows),
         bytes_read=None if size is None else int(size),
         failed=_failed(status, value("state"), value("error")),
@@ -143,7 +146,7 @@ def _parameters(value: Any) -> Mapping[str, Any] | tuple[Any, ...] | None:
     """
     if isinstance(value, str):
         try:
-            value = json.loads(value)
+            value = json_of(value)
         except (ValueError, RecursionError):
             return None
     if isinstance(value, Mapping) and {"named_parameters", "pos_parameters"} & value.keys():
@@ -209,7 +212,12 @@ def _written(text: str) -> datetime | None:
 
 
 def _microseconds(value: Any) -> int | None:
-    """A moment as microseconds since 1970 UTC: a day's or ISO text, or seconds to nanoseconds as a number, by size."""
+    """A moment as microseconds since 1970 UTC: a day's or ISO text, a day as a number of eight digits, or seconds to
+    nanoseconds as a number, by size.
+    """
+    if not isinstance(value, bool) and isinstance(value, str | int | float | Decimal):
+        text = str(value).strip()
+        value = _written(text.removesuffix(".0")) if _DAY.fullmatch(text) else value
     if isinstance(value, str):
         text = value.strip()
         value = float(text) if _COUNTED.fullmatch(text) else _written(text)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
+from zorder_pipeline.model.moments import FIRST
 from zorder_pipeline.model.moments import latest as latest_moment
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
@@ -83,7 +84,7 @@ class LogStore(LogTables):
         for tried in range(1, TRIES + 1):
             turn = Turn(path, self._newest_batch())  # before what is known is read: a batch in between is another's
             known = self._known(generation)
-            intake = find_new(path, log_format, zone, known, without)
+            intake = find_new(path, log_format, zone, known, without, progress)
             if adding:
                 refuse_to_replace(path, self.state, intake, known)
             try:
@@ -134,8 +135,9 @@ class LogStore(LogTables):
         first = F.max(F.when(F.col("replaces").isNull(), F.col("batch")))  # what is read again came in before
         came = files.groupBy("run", "source").agg(first.alias("batch"))
         rows = self.read("query_log").join(came, ["run", "source"])
-        limit = latest_moment()  # states may hold later ones, from before such times were unknown ones
-        rows = rows.withColumn("query_timestamp", F.when(F.col("query_timestamp") <= limit, F.col("query_timestamp")))
+        limit = latest_moment()  # states may hold other ones, from before such times were unknown ones
+        asked = F.col("query_timestamp")
+        rows = rows.withColumn("query_timestamp", F.when(asked.between(FIRST, limit), asked))
         everything = rows
         if tables is not None:
             # statements that name their tables themselves are stored in lower case

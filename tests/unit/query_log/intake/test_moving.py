@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.query_log.intake import files, reader
+from zorder_pipeline.query_log.intake import files, opening, reader
 from zorder_pipeline.query_log.intake.files import LogFile, list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.intake import find_new
@@ -115,18 +115,18 @@ def test_a_file_that_vanishes_or_cannot_be_read_costs_no_other_one(
 ) -> None:
     for name in "abc":
         (tmp_path / f"{name}.jsonl").write_text(lines(0, 3))
-    opened = files.opened
+    opened = opening.opened
 
     class Forbidden:
         def read(self, size: int = -1) -> bytes:
             raise PermissionError(13, "Permission denied")
 
-    def refused(stream: files._Stored) -> BinaryIO:
+    def refused(stream: opening._Stored) -> BinaryIO:
         if stream.part.endswith("b.jsonl"):
             stream.stream = Forbidden()
         return opened(stream)
 
-    monkeypatch.setattr(files, "opened", refused)
+    monkeypatch.setattr(opening, "opened", refused)
     parts = find_new(str(tmp_path), "auto", "UTC", KnownLogs()).parts
     (tmp_path / "c.jsonl").unlink()
     a, b, c = told(*parts)
@@ -145,7 +145,7 @@ def test_a_folder_that_vanishes_while_its_neighbours_are_listed_is_gone(
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "x.jsonl").write_text(lines(0, 3))
-    made = files._file
+    made = files._Walk.file
 
     def vanishing(*given: Any) -> LogFile:
         (tmp_path / "b" / "x.jsonl").unlink(missing_ok=True)
@@ -153,7 +153,7 @@ def test_a_folder_that_vanishes_while_its_neighbours_are_listed_is_gone(
             (tmp_path / "b").rmdir()
         return made(*given)
 
-    monkeypatch.setattr(files, "_file", vanishing)
+    monkeypatch.setattr(files._Walk, "file", vanishing)
     assert names(tmp_path) == ["a/x.jsonl"]
 
 
@@ -189,7 +189,7 @@ def test_a_filesystem_that_fails_is_no_end_of_a_file(tmp_path: Path) -> None:
                 return self.left.pop()
             raise OSError(5, "Input/output error")
 
-    stream = files._Stored(Failing(), "/logs/a.jsonl", None)
+    stream = opening._Stored(Failing(), "/logs/a.jsonl", None)
     assert stream.read(10)
     with pytest.raises(LogError, match=r"query log /logs/a\.jsonl cannot be read: .*Input/output error"):
         stream.read(10)

@@ -225,7 +225,10 @@ def test_rows_of_parquet_that_python_cannot_hold_cost_no_others(tmp_path: Path) 
     assert [query.timestamp for query in log.queries] == [None, 0]
 
 
-@pytest.mark.parametrize("moment", ["9999-12-31T23:59:59Z", 1e21, "1" * 22, -9.9e13, 32_503_680_000_000, "soon"])
+@pytest.mark.parametrize(
+    "moment",
+    ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "1900-01-01", 1e21, "1" * 22, -9.9e13, 32_503_680_000_000, "soon"],
+)
 def test_a_time_at_which_no_query_can_have_run_is_an_unknown_one(tmp_path: Path, moment: object) -> None:
     records = [*RECORDS, {"statement": "SELECT a FROM t WHERE a = 3", "timestamp": moment}]
     (tmp_path / "log.jsonl").write_text("".join(json.dumps(record) + "\n" for record in records))
