@@ -18,8 +18,9 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+import zorder_pipeline.report
 from zorder_pipeline import pipeline
-from zorder_pipeline.cli import common, costs, logs, operators, runs, start, tables, triage
+from zorder_pipeline.cli import common, costs, logs, operators, report, runs, start, tables, triage
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.cli.states import existing
 from zorder_pipeline.config import config_file, load_config
@@ -568,3 +569,91 @@ def test_an_interface_that_a_script_began_ends_by_sigterm(tmp_path: Path, monkey
     finally:
         signal.signal(signal.SIGINT, before)
     assert seen == [signal.SIG_DFL]
+
+
+CONFIGURED = """state: state
+retention_days: 30
+tables:
+  - {name: a, location: a, gate: {price_per_core_hour: 0.5, scan_core_seconds_per_gb: 7}}
+  - {name: b, location: b, gate: {price_per_core_hour: 0.25, scan_core_seconds_per_gb: 7}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "price", "scan"),
+    [
+        (("--table", "{}/a"), 0.5, 7.0),
+        (("--table", "{}/b/"), 0.25, 7.0),
+        (("--table", "{}/c"), 0.0, 14.0),
+        ((), 0.0, 14.0),
+        (("--table", "{}/a", "--price-per-core-hour", "0"), 0.0, 7.0),
+        (("--table", "{}/a", "--price-per-core-hour", "2"), 2.0, 7.0),
+    ],
+)
+def test_savings_are_told_at_the_costs_of_the_configuration(
+    words: tuple[str, ...],
+    price: float,
+    scan: float,
+    tmp_path: Path,
+    page: io.StringIO,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(pipeline, "savings", lambda *_, assumed, **__: asked.append(assumed) or Savings((), ()))
+    (tmp_path / "state").mkdir()
+    (tmp_path / "tables.yaml").write_text(CONFIGURED)
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    costs.savings.main([word.format(tmp_path) for word in words], standalone_mode=False)
+    assert (asked[0].price_per_core_hour, asked[0].scan) == (price, scan)
+    (tmp_path / "other").mkdir()
+    costs.savings.main(["--state", str(tmp_path / "other"), "--table", f"{tmp_path}/a"], standalone_mode=False)
+    assert asked[1].price_per_core_hour == 0.0, "a state of another configuration"
+
+
+def test_a_report_and_triage_count_as_far_back_as_the_configuration(
+    tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(zorder_pipeline.report, "collect", lambda *_, **given: asked.append(given) or 1 / 0)
+    monkeypatch.setattr(pipeline, "triage", lambda *_, **given: asked.append(given) or ())
+    monkeypatch.setattr(report, "start_spark", lambda *_, **__: None)
+    (tmp_path / "state").mkdir()
+    (tmp_path / "tables.yaml").write_text(CONFIGURED)
+    monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
+    words = ["--state", str(tmp_path / "state")]
+    with pytest.raises(ZeroDivisionError):
+        report.report.main(
+            [*words, "--table", f"{tmp_path}/a", "--out", str(tmp_path / "a.html")], standalone_mode=False
+        )
+    triage.triage.main(words, standalone_mode=False)
+    assert (asked[0]["days"], asked[0]["assumed"].price_per_core_hour, asked[1]["days"]) == (30, 0.5, 30)
+
+
+def test_a_picture_of_no_table_is_none(tmp_path: Path, page: io.StringIO, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipeline, "triage", lambda *_, **__: ())
+    words = ["--log", log(tmp_path), "--picture", str(tmp_path / "p.png")]
+    with pytest.raises(ZorderError, match=r"p\.png was not written: there is no table to draw"):
+        triage.triage.main(words, standalone_mode=False)
+    assert "the log names no table" in page.getvalue()
+
+
+@pytest.mark.parametrize("option", [("--dialect", "trino"), ("--time-zone", "UTC"), ("--log-format", "sql")])
+@pytest.mark.parametrize("command", ["report", "triage", "stats"])
+def test_how_a_log_is_read_means_nothing_without_one(option: tuple[str, str], command: str, tmp_path: Path) -> None:
+    words = {"report": ("--table", "t", "--out", str(tmp_path / "t.html")), "stats": ("--table", "t")}.get(command, ())
+    told = refused(command, *words, "--state", str(tmp_path), *option)
+    assert told == f"{option[0]} means nothing without --log; name a log, or leave it out"
+
+
+def test_a_note_means_nothing_where_a_stop_is_lifted(tmp_path: Path) -> None:
+    told = refused("stop", "--state", str(tmp_path), "--lift", "--note", "x")
+    assert told == "--note means nothing with --lift; leave one of them out"
+
+
+def test_a_dry_run_with_a_state_that_is_not_there_is_refused(tmp_path: Path) -> None:
+    write_plan(Plan("t", "id", "hash", 0, None, "learned", 1000), tmp_path / "plan.json")
+    told = refused(
+        *("apply", "--table", "t", "--plan", str(tmp_path / "plan.json"), "--dry-run"),
+        *("--state", str(tmp_path / "typo")),
+    )
+    assert told.startswith(f"the state {tmp_path}/typo does not exist")

@@ -2,6 +2,7 @@
 
 import errno
 import io
+import os
 import shlex
 import signal
 import subprocess
@@ -218,3 +219,11 @@ def test_commands_load_no_library_that_draws() -> None:
     """It takes a second of each, also of those that draw nothing."""
     code = "import sys, zorder_pipeline.pipeline, zorder_pipeline.cli; print('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_a_character_that_a_terminal_has_not_ends_no_command(tmp_path: Path) -> None:
+    (tmp_path / "log.sql").write_text("SELECT * FROM `kühe` WHERE a = 1;\n", encoding="utf-8")
+    words = [sys.executable, "-m", "zorder_pipeline", "ingest", "--log", str(tmp_path / "log.sql")]
+    done = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
+    assert rb"k\xfche" in done.stdout

@@ -100,3 +100,10 @@ def test_small_sums_are_no_thousandths_of_hours(
     facts = Facts(None, None, (), (), None, (), None, None, None, books=books)  # type: ignore[arg-type]
     (table,) = (part for part in nights(facts)[1].parts if isinstance(part, Table))
     assert (table.header[2], tuple(table.rows[0][2:4])) == (heads, pytest.approx(cells))
+
+
+def test_figures_are_no_powers_of_ten() -> None:
+    rows = [[999.6], [999.4], [-999.9], [0.00001234], [123456.7], [0.0]]
+    shown = page(Report("t", "lead", "about", sections=[Section("s", (), [Table(["x"], rows)])]))
+    cells = ("1,000", "999", "-1,000", "0.0000123", "123,457", "0")
+    assert [f'<td class="number">{cell}</td>' in shown for cell in cells] == [True] * len(cells)

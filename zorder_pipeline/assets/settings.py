@@ -6,7 +6,7 @@ from datetime import time
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.config import BlackoutConfig, PipelineConfig, TableConfig
-from zorder_pipeline.gate.cost import CostModel
+from zorder_pipeline.config.costs import assumed_costs
 from zorder_pipeline.gate.holds import Blackout
 from zorder_pipeline.gate.settings import GateSettings
 
@@ -79,12 +79,7 @@ def gate_settings(table: TableConfig) -> GateSettings:
         enriched_share=gate.enriched_reader_share,
         page_skipping=gate.page_skipping,
         broken_promise_factor=gate.broken_promise_factor,
-        costs=CostModel(
-            base=gate.rewrite_core_seconds_per_gb,
-            per_feature=gate.rewrite_core_seconds_per_gb_and_column,
-            scan=gate.scan_core_seconds_per_gb,
-            price_per_core_hour=gate.price_per_core_hour,
-        ),
+        costs=assumed_costs(gate),
     )
 
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIALECTS",
+    "LOG_OPTIONS",
     "Payload",
     "Progress",
     "UnfinishedError",
@@ -54,6 +55,8 @@ __all__ = [
 Payload = dict[str, Any]
 """What a command found, as the JSON object that it prints."""
 
+LOG_OPTIONS = {"log_format": "--log-format", "dialect": "--dialect", "zone": "--time-zone"}
+"""How a log is read."""
 DIALECTS = click.Choice(get_args(Dialect))
 
 
@@ -204,9 +207,17 @@ def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Call
 
 
 def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) -> list[LogSource]:
-    """The logs that `log_options` name."""
+    """The logs that `log_options` name.
+
+    Raises:
+        ZorderError: none is named, and yet it is said how to read it.
+    """
     from zorder_pipeline.pipeline import LogSource
 
+    paths, context = list(paths), click.get_current_context(silent=True)
+    for name, option in LOG_OPTIONS.items() if not paths and context is not None else ():
+        if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise ZorderError(f"{option} means nothing without --log; name a log, or leave it out")
     return [LogSource(path, log_format, dialect, zone) for path in paths]
 
 

@@ -15,7 +15,15 @@ if TYPE_CHECKING:
     from zorder_pipeline.config import PipelineConfig
     from zorder_pipeline.pipeline import Rules
 
-__all__ = ["by_hand", "configuration_of", "kill_switch", "settings_at_hand", "state_of", "state_or_at_hand"]
+__all__ = [
+    "by_hand",
+    "configuration_at_hand",
+    "configuration_of",
+    "kill_switch",
+    "settings_at_hand",
+    "state_of",
+    "state_or_at_hand",
+]
 
 MASTER = "spark.master"
 
@@ -93,6 +101,16 @@ def state_or_at_hand(state: str | None) -> str:
         return state
     config = _at_hand()
     return "state" if config is None else config.state
+
+
+def configuration_at_hand(state: str | None) -> PipelineConfig | None:
+    """The configuration at hand if this is its state, for what can be said without it; a wrong one is not used.
+
+    Starting Spark tells of a wrong one.
+    """
+    with contextlib.suppress(ConfigError):
+        return configuration_of(state, None)
+    return None
 
 
 def configuration_of(state: str | None, config_path: str | None) -> PipelineConfig | None:

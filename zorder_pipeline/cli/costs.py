@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -12,16 +13,17 @@ from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 
 from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
-from .configured import state_or_at_hand
+from .configured import configuration_at_hand, state_or_at_hand
 from .numbers import FiniteRange
 from .states import existing, written
 from .targets import writable, write_file
 
 if TYPE_CHECKING:
+    from zorder_pipeline.gate.cost import CostModel
     from zorder_pipeline.gate.settings import GateSettings
     from zorder_pipeline.pipeline import PromiseCheck
 
-__all__ = ["calibrate", "gate_options", "gate_settings", "savings"]
+__all__ = ["assumed_at_hand", "calibrate", "gate_options", "gate_settings", "savings"]
 
 UNITS = {
     "per_job": "a relayout, however small",
@@ -71,6 +73,20 @@ def gate_settings(horizon_days: float, queries_per_day: float | None, price: flo
     return GateSettings(horizon_days=horizon_days, queries_per_day=queries_per_day, costs=costs)
 
 
+def assumed_at_hand(state: str | None, table: str | None, price: float | None = None) -> CostModel:
+    """What is assumed of costs: by the configuration at hand if this is its state, and of a price that is given.
+
+    Args:
+        table: name, path or catalog name; None for what holds for all tables.
+    """
+    from zorder_pipeline.config.costs import costs_of
+    from zorder_pipeline.gate.cost import CostModel
+
+    config = configuration_at_hand(state)
+    costs = (costs_of(config, table) if config is not None else None) or CostModel()
+    return costs if price is None else replace(costs, price_per_core_hour=price)
+
+
 @command
 @table_option
 @state_option
@@ -113,18 +129,23 @@ def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
 @command
 @state_option
 @click.option("--table", help="Only this table: path or catalog name.")
-@price_option
+@click.option(
+    "--price-per-core-hour",
+    "price",
+    type=FiniteRange(min=0),
+    help="To state costs and savings in money, too; by default that of the configuration at hand, if --state is its.",
+)
 @click.option(
     "--out", "target", type=click.Path(), callback=writable, help="Also draw promised against measured, as PNG."
 )
-def savings(state: str | None, table: str | None, price: float, target: str | None) -> Payload:
+def savings(state: str | None, table: str | None, price: float | None, target: str | None) -> Payload:
     """What relayouts promised and cost, what became of it, and what they saved by table and month."""
     from zorder_pipeline import pictures, pipeline
-    from zorder_pipeline.gate.cost import CostModel
 
     folder = existing(state_or_at_hand(state), named=state is not None)
     spark = start_spark("savings", brief=True)
-    books = pipeline.savings(spark, folder, table=table, assumed=CostModel(price_per_core_hour=price))
+    books = pipeline.savings(spark, folder, table=table, assumed=assumed_at_hand(folder, table, price))
+    price = books.price_per_core_hour
     of = "" if table is None else f" of {table}"
     if target is not None and not books.checks:
         raise ZorderError(f"{folder} holds no relayout{of} to draw; relayouts with --state {folder} are noted there")

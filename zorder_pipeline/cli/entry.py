@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import io
 import os
 import signal
 import sys
@@ -106,6 +107,9 @@ def _terminable() -> Iterator[Callable[[], bool]]:
 
 def main() -> None:
     """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="backslashreplace")  # a character that a terminal has not ends no command
     with _terminable() as terminated:
         _run(terminated)
 

@@ -13,6 +13,7 @@ from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.wording import counted
 
 from .common import (
+    LOG_OPTIONS,
     Payload,
     Progress,
     command,
@@ -34,7 +35,6 @@ __all__ = ["ingest", "purge"]
 
 MOST_TABLES = 5
 """Tables whose conditions are printed."""
-OPTIONS = {"log_format": "--log-format", "dialect": "--dialect", "zone": "--time-zone"}
 
 
 @command
@@ -63,7 +63,7 @@ def ingest(
         state = state or written(config.state)
         sources = _as_configured(config, sources)
     if state is None:
-        log = pipeline.ingest(sources)
+        log = pipeline.ingest(sources, progress=Progress())
         payload = log.to_json()
     else:
         spark = start_spark("ingest", None if config_path is None else by_hand(config))
@@ -111,7 +111,7 @@ def _as_configured(config: PipelineConfig, sources: Sequence[LogSource]) -> list
     found = []
     for source in sources:
         first, *others = pipeline.configured_sources(config, source)
-        for name, option in OPTIONS.items():
+        for name, option in LOG_OPTIONS.items():
             given, told = getattr(source, name), getattr(first, name)
             if given != told and _is_said(name):
                 raise ZorderError(

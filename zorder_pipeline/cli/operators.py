@@ -67,6 +67,8 @@ def stop(state: str | None, config_path: str | None, note: str, lift: bool) -> P
     """Stop all relayouts at once, also one that is running (before its next bin of partitions); --lift goes on."""
     from zorder_pipeline import pipeline
 
+    if lift and note:
+        raise ZorderError("--note means nothing with --lift; leave one of them out")
     folder, settings = state_of(state, config_path)
     spark = start_spark("stop", settings | {"spark.master": "local[1]"}, brief=True)  # no cluster is waited for
     if lift:

@@ -15,6 +15,8 @@ from .common import (
     start_spark,
     table_option,
 )
+from .configured import configuration_at_hand
+from .costs import assumed_at_hand
 from .states import existing_state_option
 from .targets import writable, write_file
 
@@ -45,6 +47,7 @@ def report(
     from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
+    config = configuration_at_hand(state)
     found = collect(
         start_spark("report"),
         table,
@@ -53,6 +56,8 @@ def report(
         aliases=aliases,
         settings=LearnSettings(trials=trials),
         literals=literals,
+        assumed=assumed_at_hand(state, table),
+        days=None if config is None else config.retention_days,
         progress=Progress(),
     )
     content = page(found).encode()

@@ -30,7 +30,7 @@ from .common import (
 )
 from .configured import kill_switch
 from .costs import gate_options, gate_settings
-from .states import existing_state_option, writable_state, written
+from .states import existing, existing_state_option, writable_state, written
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
@@ -74,8 +74,8 @@ def apply(
     from zorder_pipeline.model.plan import read_plan
 
     plan = read_plan(plan_path)
-    if options["state"] is not None and not options["dry_run"]:
-        written(options["state"])
+    if options["state"] is not None:
+        (existing if options["dry_run"] else written)(options["state"])
     gate = gate_settings(horizon_days, queries_per_day, price)
     rules, settings = kill_switch()
     spark = start_spark("apply", settings)

@@ -11,6 +11,7 @@ from zorder_pipeline.model.wording import counted
 from .common import (
     Payload,
     Progress,
+    UnfinishedError,
     command,
     log_options,
     log_sources,
@@ -18,6 +19,7 @@ from .common import (
     print_columns,
     start_spark,
 )
+from .configured import configuration_at_hand
 from .states import existing_state_option
 from .targets import writable, write_file
 
@@ -45,7 +47,9 @@ def triage(
     from zorder_pipeline import pipeline
 
     sources = log_sources(logs, log_format, dialect, zone)
-    found = pipeline.triage(start_spark("triage"), sources, tables, state=state, progress=Progress())
+    config = configuration_at_hand(state)
+    days = None if config is None else config.retention_days
+    found = pipeline.triage(start_spark("triage"), sources, tables, state=state, days=days, progress=Progress())
     known = [item for item in found if item.problem is None]
     columns = ("table", "queries", "MB", "files", "read now", "learned", "at best", "saves MB a day", "cluster by")
     if known:
@@ -62,10 +66,13 @@ def triage(
         out.print("\nNothing to say of" if known else "Nothing to say of", style="bold")
         for item in unknown:
             out.print(f"- {item.table} ({counted(item.queries, 'query')}): {item.problem}", soft_wrap=True)
-    if picture is not None and known:
+    payload = {"tables": [item.to_json() for item in found]}
+    if picture is not None and not known:
+        raise UnfinishedError(f"{picture} was not written: there is no table to draw", payload)
+    if picture is not None:
         write_file(picture, _drawn(known), "--picture")
         out.print(f"\npicture written to {picture}", soft_wrap=True)
-    return {"tables": [item.to_json() for item in found]}
+    return payload
 
 
 def _cells(item: TableTriage) -> tuple[str, ...]:

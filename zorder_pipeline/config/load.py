@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zorder_pipeline.errors import ConfigError
-from zorder_pipeline.model.places import is_uri, local_path
+from zorder_pipeline.model.places import is_uri, known_as, local_path
 
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
@@ -131,15 +131,15 @@ def _duplicates(config: PipelineConfig) -> list[Problem]:
     owner: dict[str, tuple[int, str]] = {}
     for i, table in enumerate(config.tables):
         for key, value in _own(table):
-            first, of_whom = owner.setdefault(value, (i, table.name))
+            first, of_whom = owner.setdefault(known_as(value) if key == "location" else value, (i, table.name))
             if first != i:
                 what = f"is {value}, as for table {of_whom}; each table needs its own"
                 problems.append((("tables", i, key), what))
     seen: set[str] = set()
     for i, log in enumerate(config.query_logs):
-        if log.path in seen:
+        if known_as(log.path) in seen:
             problems.append((("query_logs", i, "path"), f"names {log.path} a second time; keep one"))
-        seen.add(log.path)
+        seen.add(known_as(log.path))
     if not config.tables:
         problems.append((("tables",), "is empty; name at least one table"))
     return problems

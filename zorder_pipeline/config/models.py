@@ -49,7 +49,8 @@ class LogConfig(Model):
     path: Given
     """File or folder; a relative one starts at the folder of tables.yaml."""
     format: LogFormat = "auto"
-    """SQL statements (JSON Lines, CSV, Parquet, .sql), a warehouse's query history, or Spark event logs."""
+    """auto goes by names and first bytes; query-history takes no file for an event log, sql neither, and for a script
+    what is neither JSON nor called otherwise; spark-events takes every file for one."""
     dialect: Dialect = "spark"
     """SQL dialect of the statements."""
     time_zone: TimeZone = "UTC"

@@ -123,6 +123,8 @@ def sentence(detail: ErrorDetails) -> Problem:
             return where, f"must {'be' if _scalar(given) else 'have'} {context['error']}" + (
                 f", not {given!r}" if _scalar(given) else ""
             )
+        case "invalid_key":
+            return where, "is no text; put it in quotes, or take it out"
         case "literal_error":
             options = [str(option) for option in get_args(_literal_at(model, where))]
             return where, f"must be one of {', '.join(options)}, not {given!r}{did_you_mean(str(given), options)}"

@@ -101,9 +101,12 @@ def _is_below(place: str, folder: str) -> bool:
 
 
 def ingest(
-    sources: Sequence[LogSource | str], tables: Tables | None = None, views: Mapping[str, str] | None = None
+    sources: Sequence[LogSource | str],
+    tables: Tables | None = None,
+    views: Mapping[str, str] | None = None,
+    progress: Progress = silent,
 ) -> QueryLog:
-    """Read query logs into memory.
+    """Read query logs into memory; of what is named twice, also as part of a folder, each line once.
 
     Args:
         sources: the logs; a plain path is taken for a `LogSource` with nothing else said.
@@ -114,6 +117,8 @@ def ingest(
         LogError: a log does not exist or is of no known format.
     """
     aliases, schemas = names_and_schemas(tables)
+    named = {name_of(source.path): source for source in reversed([_source(source) for source in sources])}
+    logs = list(reversed(named.values()))
     parts = [
         ingest_logs(
             [source.path],
@@ -123,8 +128,10 @@ def ingest(
             views=views,
             dialect=source.dialect,
             zone=source.zone,
+            without=[other.path for other in logs if _is_below(other.path, source.path)],
+            progress=progress,
         )
-        for source in map(_source, sources)
+        for source in logs
     ]
     return QueryLog.merged(parts)
 

@@ -27,6 +27,8 @@ from .page import Card, Picture, Report, Section, Table
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.gate.cost import CostModel
+
 __all__ = ["collect"]
 
 MOST_FORMS = 12
@@ -49,6 +51,8 @@ def collect(
     aliases: Sequence[str] = (),
     settings: LearnSettings | None = None,
     literals: bool = False,
+    assumed: CostModel | None = None,
+    days: float | None = None,
     progress: pipeline.Progress | None = None,
 ) -> Report:
     """All there is to say about a table; nothing is written.
@@ -60,6 +64,8 @@ def collect(
         aliases: further names that statements, or the configuration, call the table by.
         settings: of the search, which is made anew.
         literals: show values of queries and of the table; they can be personal data.
+        assumed: what is believed of costs before any were measured, and the price of savings in money.
+        days: only stored queries of so many days before the newest.
 
     Raises:
         TableError: there is no such table.
@@ -70,14 +76,14 @@ def collect(
     kept = [*aliases, *(pipeline.names_in_state(spark, state, table, snapshot) if state is not None else [])]
     names = pipeline.names_of(table, snapshot, kept)
     say("reading the queries")
-    stored = pipeline.stored_log(spark, state, kept) if state is not None else QueryLog((), 0, 0)
+    stored = pipeline.stored_log(spark, state, kept, days) if state is not None else QueryLog((), 0, 0)
     fresh = pipeline.ingest(sources, {snapshot.location: (snapshot, names)}) if sources else QueryLog((), 0, 0)
     mine = replace(stored, queries=tuple(replace(query, table=snapshot.location) for query in stored.queries))
     log = QueryLog.merged([mine.besides(fresh), fresh])
     every = [*names, snapshot.location]
     key = None if literals else pipeline.redact_key(spark, state)
     settings = replace(settings or LearnSettings(), redact_key=key)
-    facts = gather(spark, snapshot, log, every, state, settings, say)
+    facts = gather(spark, snapshot, log, every, state, settings, say, assumed)
     say("drawing")
     read, then = facts.read_now(), facts.read_before()
     sections = [

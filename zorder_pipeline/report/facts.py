@@ -25,6 +25,8 @@ from zorder_pipeline.state.ledger import Ledger
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.gate.cost import CostModel
+
 __all__ = ["Facts", "gather"]
 
 
@@ -78,12 +80,14 @@ def gather(
     state: str | None,
     settings: LearnSettings,
     say: pipeline.Progress,
+    assumed: CostModel | None = None,
 ) -> Facts:
     """Look at a table and search for a layout anew.
 
     Args:
         names: what the log calls the table.
         state: folder of the state; None when there is none.
+        assumed: see `zorder_pipeline.pipeline.savings`.
     """
     queries = queries_of(log, names, snapshot)
     boxes = boxes_of(queries, snapshot.schema)
@@ -98,7 +102,7 @@ def gather(
         except TableError:
             say("the version before the last relayout is no longer in the table's log")
     applied = applied.as_called(snapshot.asked_schema) if applied is not None else None
-    books = pipeline.savings(spark, state, table=snapshot.location) if state is not None else None
+    books = pipeline.savings(spark, state, table=snapshot.location, assumed=assumed) if state is not None else None
     found = Facts(snapshot, before, queries, boxes, applied, entries, None, None, None, books)
     try:
         analysis = pipeline.analyse(spark, snapshot, log, names, settings, read_only=True)

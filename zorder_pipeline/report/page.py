@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import html
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from zorder_pipeline.pictures import data_uri
 
@@ -149,8 +151,17 @@ def _cell(value: object) -> str:
     if isinstance(value, int) and not isinstance(value, bool):
         return f"{value:,}"
     if isinstance(value, float):
-        return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+        return f"{value:,.0f}" if abs(value) >= 999.5 else _three_figures(value)
     return str(value)
+
+
+def _three_figures(value: float) -> str:
+    """A small number by its first three figures, none of them a power of ten.
+
+    >>> _three_figures(999.4), _three_figures(0.00001234), _three_figures(-0.5)
+    ('999', '0.0000123', '-0.5')
+    """
+    return f"{Decimal(f'{value:.3g}'):f}" if math.isfinite(value) else ""
 
 
 def _text(text: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError, ZorderError
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["Approvals"]
 
 SCHEMA_VERSION = 1
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_name STRING", "plan_id STRING", "event STRING"),
     *("event_at TIMESTAMP", "event_date DATE", "by STRING", "table_version BIGINT", "reasons STRING", "plan STRING"),
@@ -44,7 +45,7 @@ class Approvals:
     def settle(self, request: Request, event: str, by: str = "") -> None:
         """Note what became of a request."""
         key = {"table_id": request.table_id, "table_name": request.table, "plan_id": request.plan_id}
-        self._note(event, {**key, "by": by})
+        self._note(event, {**key, "by": by}, after=max(request.asked_at, request.settled_at or 0))
 
     def newest(self, table_id: str) -> Request | None:
         """A table's newest request; None when there never was one, or an older version of the code wrote it."""
@@ -105,8 +106,10 @@ class Approvals:
                 found[key] = Request(**{**vars(old), **settled})
         return sorted(found.values(), key=lambda request: request.asked_at)
 
-    def _note(self, event: str, values: dict[str, Any]) -> None:
-        now = datetime.now(UTC)
+    def _note(self, event: str, values: dict[str, Any], after: int = 0) -> None:
+        """Add an event; it comes after a moment (microseconds since 1970), whatever the writers' clocks say."""
+        least = EPOCH + timedelta(microseconds=after + 1)
+        now = max(datetime.now(UTC), least)
         row = {"schema_version": SCHEMA_VERSION, "event": event, "event_at": now.isoformat(), **values}
         self.table.append([row | {"event_date": now.date().isoformat()}])
 

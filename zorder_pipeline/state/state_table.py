@@ -95,12 +95,16 @@ class StateTable:
 
     def update(self, key: Mapping[str, Any], values: Mapping[str, Any]) -> None:
         """Set ``values`` in the rows whose columns equal ``key``; by None those are meant that have no value there."""
-        self._upgrade()
         changes = [f"{name} = {self._sql(name, value)}" for name, value in values.items()]
         changes.append(f"schema_version = {self.version}")
         condition = " AND ".join(f"{name} <=> {self._sql(name, value)}" for name, value in key.items())
         statement = f"UPDATE {sql_name(self.path)} SET {', '.join(changes)} WHERE {condition}"
-        insist(self.path, lambda: self.spark.sql(statement).collect())  # another row of the same file may be changed
+
+        def change() -> None:
+            self._upgrade()
+            self.spark.sql(statement).collect()
+
+        insist(self.path, change)  # another row of the same file may be changed, or the table upgraded by another
 
     def _sql(self, name: str, value: Any) -> str:
         """A value of a column as SQL text."""

@@ -54,6 +54,7 @@ def triage(
     *,
     state: str | None = None,
     settings: LearnSettings = QUICK,
+    days: float | None = None,
     progress: Progress = silent,
 ) -> tuple[TableTriage, ...]:
     """Look at tables without writing anything; the one with most to gain first.
@@ -62,6 +63,7 @@ def triage(
         sources: query logs.
         tables: paths or catalog names; without any, every table that the log names and that can be opened.
         state: folder of the state, whose stored queries count, too.
+        days: only stored queries of so many days before the newest.
 
     Raises:
         LogError: a log cannot be read.
@@ -70,7 +72,7 @@ def triage(
     if not sources and state is None:
         raise ZorderError("nothing to look at: name a query log with --log, or a state with --state")
     found = ingest(sources)
-    stored = stored_log(spark, state) if state is not None else QueryLog((), 0, 0)
+    stored = stored_log(spark, state, days=days) if state is not None else QueryLog((), 0, 0)
     everything = QueryLog.merged([found, stored])
     places = places_in_state(spark, state) if state is not None else {}
     named = [name for name, _ in Counter(q.table for q in everything.queries).most_common()]
