@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from zorder_pipeline.features.predicates import implies
+from zorder_pipeline.features.implication import implies
 from zorder_pipeline.features.sop import Sop, Vectors, chosen_bits, vectors_of
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.file_stats import Feature

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from zorder_pipeline.features import predicates
+from zorder_pipeline.features import implication
 from zorder_pipeline.features.candidates import Candidate, column_candidates, query_weights
-from zorder_pipeline.features.predicates import implies, predicate_candidates
+from zorder_pipeline.features.implication import implies
+from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis, analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
@@ -220,10 +221,10 @@ def test_lists_are_held_against_each_other_by_what_is_made_ready_once(monkeypatc
     def counted(value: Any) -> tuple[Any, ...]:
         nonlocal made
         made += 1
-        return place(value)
+        return sort_key(value)
 
-    place = predicates._place
-    monkeypatch.setattr(predicates, "_place", counted)
+    sort_key = implication.sort_key
+    monkeypatch.setattr(implication, "sort_key", counted)
     lists = [[Literal("number", str(7 * i + j)) for j in range(50)] for i in range(20)]
     either = [Or((Comparison("shipped", "in", tuple(each)), Comparison("day", "in", tuple(each)))) for each in lists]
     either.append(Or(tuple(Comparison(name, "in", tuple(lists[3][5:25])) for name in ("shipped", "day"))))
