@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import sys
-import threading
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -31,7 +30,7 @@ from zorder_pipeline.versions import supported_text
 from .actions import actions_frame, actions_summary, removals, tagged, typed_actions
 from .committer import Replacement, Written
 from .failures import of_constraints
-from .history import USER_METADATA, history_of, made_as, told_with
+from .history import USER_METADATA, history_of, labelling, made_as, told_with
 from .restoring import COMMITS_SEARCHED
 from .session_conf import set_for_a_while
 from .sessions import encoders
@@ -43,9 +42,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 __all__ = ["Transaction"]
-
-_labelling = threading.Lock()
-"""Two relayouts of a session would take each other's label for the session's own."""
 
 
 class Transaction:
@@ -175,7 +171,7 @@ class Transaction:
             tags_of_commit = preserving(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
         note = ""
-        with lost_races(self.current.location), _labelling:
+        with lost_races(self.current.location), labelling:
             told = {USER_METADATA: told_with(self.spark, label)}
             self._refuse_another_log()
             self._committing = True

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,11 +17,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 __all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
-__all__ += ["bytes_removed", "commits_after", "history_of", "is_ours", "labelled_by_us", "layout_given"]
+__all__ += ["bytes_removed", "commits_after", "history_of", "is_ours", "labelled_by_us", "labelling", "layout_given"]
 __all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
 __all__ += ["taken_back", "told_with", "undone_by"]
 
 USER_METADATA = "spark.databricks.delta.commitInfo.userMetadata"
+
+labelling = threading.Lock()
+"""Two commits of a session at once would take each other's label for the session's own."""
 
 OURS = "zorder layout "
 """What the user metadata of our commits begins with; the layout's id and a word of the run follow, by public API one of

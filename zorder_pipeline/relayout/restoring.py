@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from zorder_pipeline.state.delta_tables import sql_name
 
-from .history import USER_METADATA, history_of, made_as, told_with
+from .history import USER_METADATA, history_of, labelling, made_as, told_with
 from .session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
 
 if TYPE_CHECKING:
@@ -62,9 +62,10 @@ def restore(snapshot: TableSnapshot, to_version: int, seen: int) -> str:
 def _restored(snapshot: TableSnapshot, version: int) -> tuple[int, int]:
     """RESTORE a table; the version that this made, and the one that it replaced. Others may restore it right after."""
     label = f"{RESTORED} {uuid4().hex[:12]}"
-    named = {USER_METADATA: told_with(snapshot.spark, label)}
-    with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS | ANY_TYPE | named):
-        snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
+    with labelling:
+        named = {USER_METADATA: told_with(snapshot.spark, label)}
+        with set_for_a_while(snapshot.spark, ANY_AGE | ALL_ROWS | ANY_TYPE | named):
+            snapshot.spark.sql(restore_sql(snapshot.location, version)).collect()
     restores = [row for row in history_of(snapshot, COMMITS_SEARCHED) if row["operation"] == "RESTORE"]
     row = next((row for row in restores if made_as(row, label)), restores[0])
     return int(row["version"]), int(row["readVersion"])
