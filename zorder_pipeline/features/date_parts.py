@@ -158,12 +158,13 @@ def date_parts(schema: TableSchema, partitions: Iterable[Sequence[str | None]]) 
     years, months, days = ([name for name, word in words.items() if form.fullmatch(word)] for form in NAMES)
     distinct, place = set(map(tuple, partitions)), {name: i for i, name in enumerate(words)}
     texts = {name: {text for each in distinct if (text := each[i]) is not None} for name, i in place.items()}
+    named = bool(days)
     days = days or [name for name in words if name not in (*years, *months) and _are_days(texts[name])]
     names = [*years, *months, *(name for name in days if not _are_dates(texts[name]))]
     if len(years) != 1 or len(months) != 1 or len(names) > len(LIMITS):
         return None
     values = {tuple(each[place[name]] for name in names) for each in distinct}
-    if any(map(_never_was, values)):
+    if not named and any(map(_never_was, values)):
         return None
     told = {value: day for value in values if (day := _date(value)) is not None}
     columns = [column for name in names if (column := schema.find(name)) is not None]

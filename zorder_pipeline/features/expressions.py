@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from sqlglot import exp, parse_one
 from sqlglot.errors import SqlglotError
@@ -21,6 +21,9 @@ __all__ = ["LOOKED_UP", "ExpressionCandidate", "compared_with", "expression_cand
 
 COMPARED = (exp.EQ, exp.NullSafeEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 OPERATORS = {exp.EQ: "=", exp.NullSafeEQ: "<=>", exp.LT: "<", exp.LTE: "<=", exp.GT: ">", exp.GTE: ">="}
+_Compared: TypeAlias = tuple[str, str, tuple[str, ...], tuple[Literal, ...] | None]
+LONG = 200
+"""Letters of a condition from which on it is not remembered what it compares, as it may be with very many constants."""
 LOOKED_UP = frozenset({"=", "<=>", "in"})
 """Operators that a Bloom filter answers."""
 
@@ -132,12 +135,15 @@ def compared_with(text: str) -> tuple[str, str, tuple[Literal, ...]] | None:
     return None if found is None or found[3] is None else (found[0], found[1], found[3])
 
 
-@lru_cache(maxsize=1 << 16)  # candidates, features and every query that is told by them ask of the same conditions
-def _taken_apart(text: str) -> tuple[str, str, tuple[str, ...], tuple[Literal, ...] | None] | None:
+def _taken_apart(text: str) -> _Compared | None:
     """Expression, operator, constants, and these as literals where they are plain ones; None where nothing is compared.
 
     Conditions that are denied are none: nothing would be told of them.
     """
+    return (_remembered if len(text) <= LONG else _parted)(text)
+
+
+def _parted(text: str) -> _Compared | None:
     found = _sides(_parsed(text))
     if found is None:
         return None
@@ -146,6 +152,10 @@ def _taken_apart(text: str) -> tuple[str, str, tuple[str, ...], tuple[Literal, .
     known = tuple(literal for literal in literals if literal is not None)
     texts = tuple(constant.sql("spark") for constant in constants)
     return subject, op, texts, known if len(known) == len(literals) else None
+
+
+# candidates, features and every query that is told by them ask of the same conditions
+_remembered = lru_cache(maxsize=1 << 14)(_parted)
 
 
 def _parsed(text: str) -> exp.Expr | None:

@@ -16,8 +16,9 @@ MISSED_SCANNED = 16 * MAX_SCANNED
 """Bytes of these, a file of each: columns are read, not whole files."""
 MIN_FILES = 200
 """Files that a sample reads at least, where the table has them: rows of one file are alike."""
-STEEPEST = 16.0
-"""A row of a file is taken at most so many times as often as one is on average."""
+STEEPEST = 4.0
+"""A row of a file is taken at most so many times as often as one is on average: the driver gets as many of all files
+before it leaves out what is too much of the others."""
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -39,6 +40,10 @@ class Files(Protocol):
         """Live rows."""
 
     @property
+    def modified(self) -> Ints:
+        """When each was written."""
+
+    @property
     def partition_codes(self) -> npt.NDArray[Any]:
         """Number of each file's partition, from 0."""
 
@@ -46,8 +51,9 @@ class Files(Protocol):
 def chosen_files(files: Files, seed: int) -> Ints:
     """Indices of the files to sample from, ascending: all, or as many at random as `MAX_SCANNED` bytes hold.
 
-    At least `MIN_FILES` are chosen, of each partition in proportion. Those whose part is less than a file have one, the
-    partitions of most rows first, as far as `MISSED_SCANNED` bytes go. The choice depends on paths and seed only.
+    Of each partition in proportion, and about `MIN_FILES` at least. Those whose part is less than a file have one, the
+    partitions that were written last first, as far as `MISSED_SCANNED` bytes go: they are asked for most. The choice
+    depends on the list of files and the seed only, not on its order.
     """
     count, whole = len(files.path), int(files.bytes.sum())
     if count <= MIN_FILES or whole <= MAX_SCANNED:
@@ -66,7 +72,9 @@ def chosen_files(files: Files, seed: int) -> Ints:
     fits |= np.arange(count) - begin[mine] < np.floor(MIN_FILES / count * held[mine] + 0.5)
     missed = np.flatnonzero(np.bincount(mine[fits], minlength=len(held)) == 0)
     first = order[begin[missed]]
-    first = first[np.lexsort((drawn[first], -np.bincount(part, weights=files.rows)[missed]))]
+    written = np.zeros(len(held), dtype=np.int64)
+    np.maximum.at(written, part, files.modified)
+    first = first[np.lexsort((drawn[first], -written[missed]))]
     lacking = max(0, MIN_FILES - int(fits.sum()))
     first = first[(np.cumsum(files.bytes[first]) <= MISSED_SCANNED) | (np.arange(len(first)) < lacking)]
     return np.sort(np.concatenate([order[fits], first]))
@@ -76,7 +84,7 @@ def row_shares(files: Files, chosen: Ints, rows: int) -> Floats:
     """Share of its rows to take from each chosen file, so that about ``rows`` come from all, shape (chosen,).
 
     Each partition has its share of them, although more of the files of one are read than of another; but of a partition
-    of which only a few rows are read no more than `STEEPEST` times the mean.
+    of which only a few rows are read no more than `STEEPEST` times the mean, and none of one of which none are.
 
     Args:
         chosen: from `chosen_files`.
@@ -88,4 +96,5 @@ def row_shares(files: Files, chosen: Ints, rows: int) -> Floats:
     whole = np.bincount(part, weights=files.rows)
     read = np.bincount(part[chosen], weights=files.rows[chosen], minlength=len(whole))
     wanted = rows * whole / max(1.0, float(whole[read > 0].sum()))
-    return np.minimum(1.0, np.minimum(STEEPEST * mean, wanted / np.maximum(1.0, read)))[part[chosen]]
+    share = np.minimum(1.0, np.minimum(STEEPEST * mean, wanted / np.maximum(1.0, read)))
+    return np.where(read > 0, share, 0.0)[part[chosen]]

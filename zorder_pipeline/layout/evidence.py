@@ -16,6 +16,7 @@ from zorder_pipeline.model.schema import TableSchema
 
 from .blocks import LogBlocks
 from .draft import SampledTable
+from .promise import unsampled
 from .skipping import Estimator
 
 __all__ = ["BlockQueries", "KnownTable", "WeighedLog"]
@@ -53,15 +54,11 @@ class KnownTable:
     def told(self, shares: Floats, asked: BlockQueries) -> Floats:
         """What each statement reads under a layout, from what the sample tells of it, shape (statements,) each.
 
-        Where `lies` is known and the sample has nothing between whose bounds a statement asks, in no partition, every
-        layout would read nothing of it, and seem to save all that it reads now: it stays as it lies.
+        Where `lies` is known, what asks beyond all that the sample holds stays as it lies.
         """
         if self.lies is None or not self.sample.rows:
             return shares
-        partition = self.sample.partition
-        whole = np.zeros(self.sample.rows, dtype=np.int32) if partition is None else partition
-        unknown = asked.estimator.rows_read(whole, int(whole.max()) + 1) == 0
-        return np.where(unknown, self.lies[asked.asked.statements], shares)
+        return np.where(unsampled(asked.estimator, self.sample.partition), self.lies[asked.asked.statements], shares)
 
 
 @dataclass(frozen=True, eq=False)

@@ -126,7 +126,7 @@ def learn_layout(
     return Learned(
         spec=spec,
         name=name,
-        train=train.mean(sample.rows_read(winner, train.estimator)),
+        train=train.mean(table.told(sample.rows_read(winner, train.estimator), train)),
         select=select.mean(found.shares.get(name, standing)),
         stored_select=select.mean(stored),
         baselines={key: select.mean(read) for key, read in {STORED: stored, **found.baselines}.items()},

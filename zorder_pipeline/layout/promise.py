@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .skipping import Estimator
 
-__all__ = ["whole_table_shares"]
+__all__ = ["unsampled", "whole_table_shares"]
 
 LEAST, MOST = 0.1, 0.7
 """Bounds of the ratio of successive differences: beyond them it is mostly noise (0.7 erred least of 0.5 to 0.9)."""
@@ -45,6 +45,21 @@ def whole_table_shares(
     further = ratio * (1 - ratio**doublings) / (1 - ratio)
     told: npt.NDArray[np.float64] = np.clip(whole + last * further, 0.0, 1.0)
     return told
+
+
+def unsampled(estimator: Estimator, partition: npt.NDArray[np.int32] | None) -> npt.NDArray[np.bool_]:
+    """Which queries ask beyond all that the sample holds of each partition, shape (queries,).
+
+    By the sample every layout would read nothing for them, and seem to save all that they read now.
+
+    Args:
+        partition: table partition of each sampled row; None for a table without partitions.
+    """
+    rows = estimator.low.shape[0]
+    if not rows:
+        return np.ones(estimator.queries, dtype=np.bool_)
+    whole = np.zeros(rows, dtype=np.int32) if partition is None else partition
+    return np.asarray(estimator.rows_read(whole, int(whole.max()) + 1) == 0)
 
 
 def _share(

@@ -257,8 +257,8 @@ class Transaction:
             raise LostRaceError(f"{self.current.location} was replaced or dropped during the relayout; plan it again")
 
     def discard(self) -> None:
-        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest, such as those
-        of the tasks that had ended when one failed: nobody knows their names.
+        """Delete files that were written but not committed, as far as that works; VACUUM takes the rest (those of tasks
+        that had ended when one failed).
 
         Once the commit was asked for, they may be part of the table, or become it, whatever Python was told: an
         interruption leaves the JVM at work, and a log entry whose writing failed may still come. Only a conflict with

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 
-from zorder_pipeline.features.sampling import MAX_SCANNED, MIN_FILES, MISSED_SCANNED, chosen_files, row_shares
+from zorder_pipeline.features.sampling import MAX_SCANNED, MIN_FILES, MISSED_SCANNED, STEEPEST, chosen_files, row_shares
 
 MB = 1 << 20
 
@@ -21,13 +21,14 @@ class Made:
     bytes: npt.NDArray[np.int64]
     rows: npt.NDArray[np.int64]
     partition_codes: npt.NDArray[np.int64]
+    modified: npt.NDArray[np.int64]
 
 
 def made(counts: list[int], size: int = 100 * MB, rows: int = 1_000_000) -> Made:
     """So many files of each partition."""
     part = np.repeat(np.arange(len(counts)), counts)
     path = np.array([f"p={p}/{i}.parquet" for i, p in enumerate(part)], dtype=object)
-    return Made(path, np.full(len(part), size), np.full(len(part), rows), part)
+    return Made(path, np.full(len(part), size), np.full(len(part), rows), part, np.zeros(len(part), dtype=np.int64))
 
 
 def shares_of_rows(files: Made, rows: int, seed: int = 0) -> npt.NDArray[np.float64]:
@@ -36,6 +37,8 @@ def shares_of_rows(files: Made, rows: int, seed: int = 0) -> npt.NDArray[np.floa
     taken = row_shares(files, chosen, rows) * files.rows[chosen]
     found = np.bincount(files.partition_codes[chosen], weights=taken, minlength=files.partition_codes.max() + 1)
     assert taken.sum() == pytest.approx(rows, rel=0.02)
+    collected = row_shares(files, chosen, rows).max() * files.rows[chosen].sum()
+    assert collected <= STEEPEST * rows * 1.001, "the driver gets as many of each file before it leaves out some"
     return np.asarray(found / found.sum())
 
 
@@ -52,11 +55,9 @@ def test_partitions_that_would_be_missed_are_read_as_far_as_bytes_go() -> None:
     files = made([1] * 10_000)
     chosen = chosen_files(files, 0)
     assert MIN_FILES < len(chosen) <= MISSED_SCANNED // (100 * MB)
-    larger = Made(
-        files.path, files.bytes, np.where(files.partition_codes % 100 == 7, 10, 1) * files.rows, files.partition_codes
-    )
-    assert set(range(7, 10_000, 100)) <= set(chosen_files(larger, 0).tolist())
-    huge = Made(files.path, np.full(10_000, MISSED_SCANNED), files.rows, files.partition_codes)
+    late = replace(files, modified=np.where(files.partition_codes % 100 == 7, 10, 1))
+    assert set(range(7, 10_000, 100)) <= set(chosen_files(late, 0).tolist()), "what was written last is asked for most"
+    huge = replace(files, bytes=np.full(10_000, MISSED_SCANNED))
     assert len(chosen_files(huge, 0)) == MIN_FILES
 
 
@@ -69,7 +70,7 @@ def test_some_of_each_partition_in_proportion_and_all_of_a_small_table(counts: l
     assert files.bytes[chosen].sum() < 64 * MAX_SCANNED
     assert shares_of_rows(files, 100_000, 3) == pytest.approx(np.array(counts) / sum(counts), rel=0.01)
     shuffled = np.random.default_rng(1).permutation(len(files.path))
-    again = Made(*(getattr(files, name)[shuffled] for name in ("path", "bytes", "rows", "partition_codes")))
+    again = Made(*(getattr(files, name)[shuffled] for name in ("path", "bytes", "rows", "partition_codes", "modified")))
     assert set(again.path[chosen_files(again, 3)]) == set(files.path[chosen])
     assert set(files.path[chosen_files(files, 4)]) != set(files.path[chosen])
     small = made(counts, size=MAX_SCANNED // 10_000)
@@ -79,7 +80,11 @@ def test_some_of_each_partition_in_proportion_and_all_of_a_small_table(counts: l
 
 def test_of_the_few_rows_of_a_partition_none_stand_for_too_many() -> None:
     files = made([9_000] + [1] * 300)
-    lone = Made(files.path, files.bytes, np.where(files.partition_codes == 0, 10, 1_000_000), files.partition_codes)
-    chosen = chosen_files(lone, 0)
-    found = row_shares(lone, chosen, 1_000)
-    assert found.max() <= 16 * 1_000 / lone.rows[chosen].sum() + 1e-12
+    few = replace(files, rows=np.where(files.partition_codes == 0, 10, 1_000_000))
+    chosen = chosen_files(few, 0)
+    assert row_shares(few, chosen, 1_000).max() <= STEEPEST * 1_000 / few.rows[chosen].sum() + 1e-12
+    hidden = chosen[files.partition_codes[chosen] == 0]
+    rows = files.rows.copy()
+    rows[hidden] = 0
+    shares = row_shares(replace(files, rows=rows), chosen, 1_000)
+    assert not shares[np.isin(chosen, hidden)].any(), "of a partition of which no row is read none is to be read"

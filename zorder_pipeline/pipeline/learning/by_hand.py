@@ -79,7 +79,9 @@ def layout_by_hand(
             raw_encoding(c.name, c.type, count, _bounds(snapshot, c)) for c, count in zip(columns, counts, strict=True)
         ]
         known = present.spec.base if present is not None and present.spec is not None else None
-        known = known if known is not None and _same_raw(known, features) else None
+        if known is not None and list(known.features) == features:
+            learned_as = known.learned_as  # the same key, be a column renamed since
+        known = known if known is not None and _same_raw(known, features, order, kind) else None
     else:
         known = _same_bits(present, columns, counts, order, kind)
         features = _ranked(snapshot, columns, counts, settings) if known is None else ()
@@ -139,10 +141,11 @@ def _fields(snapshot: TableSnapshot, name: str) -> list[str]:
     ]
 
 
-def _same_raw(key: KeySpec, features: Sequence[FeatureCodes]) -> bool:
-    """Whether a key's raw bits are these, however far the column's values went when it was made."""
-    pairs = zip(key.features, features, strict=False)
-    return len(key.features) == len(features) and all(replace(now, high=was.high) == was for was, now in pairs)
+def _same_raw(key: KeySpec, features: Sequence[FeatureCodes], order: tuple[int, ...], curve: str) -> bool:
+    """Whether a key's raw bits are these in this order, however far the columns' values went when it was made."""
+    if (key.curve, key.order, len(key.features)) != (curve, order, len(features)):
+        return False
+    return all(replace(now, high=was.high) == was for was, now in zip(key.features, features, strict=True))
 
 
 def _columns(snapshot: TableSnapshot, names: Iterable[str]) -> list[Column]:

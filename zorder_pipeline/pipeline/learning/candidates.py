@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.gate.benefit import promise
-from zorder_pipeline.layout.promise import whole_table_shares
+from zorder_pipeline.layout.promise import unsampled, whole_table_shares
 from zorder_pipeline.layout.skipping import Estimator
 from zorder_pipeline.model.asked import Asked
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION, FULL, INCREMENTAL, Candidate
@@ -23,7 +23,7 @@ from .confirming import Shares
 from .drifting import block_of
 from .keeping import compacted_files
 from .memory import Memory, Rival, since_then
-from .sizes import compact_rows, other_targets, query_bytes, target_rows
+from .sizes import compact_rows, other_targets, partitions_of, query_bytes, target_rows
 from .volumes import FileVolumes, read_volumes
 
 __all__ = ["Unseen", "candidates_at_first", "candidates_of"]
@@ -69,8 +69,10 @@ class Unseen:
         return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
 
     def shares(self, block: Blocks) -> Floats:
-        """Share of the rows that each query reads when the sampled rows lie in these files."""
-        return whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
+        """Share of the rows that each query reads when the sampled rows lie in these files; of one that asks beyond the
+        sample what it reads now."""
+        told = whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
+        return np.where(self._unsampled, self.before, told)
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, see `Apportioning`."""
@@ -84,6 +86,11 @@ class Unseen:
     def _estimator(self) -> Estimator:
         sample = self.analysis.sample
         return Estimator.build(sample.arrays, self.analysis.snapshot.schema, self.boxes, sample.rows)
+
+    @cached_property
+    def _unsampled(self) -> npt.NDArray[np.bool_]:
+        sample = self.analysis.sample
+        return unsampled(self._estimator, partitions_of(sample, self.analysis.snapshot.partition_columns))
 
     @cached_property
     def _whole(self) -> Floats:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 
+from zorder_pipeline.model.moments import latest
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
@@ -39,9 +39,10 @@ def new_queries(analysis: TableAnalysis, memory: Memory, present: Plan) -> list[
 
 
 def later_one(since: int | None, newest: int | None) -> int | None:
-    """The watermark goes back for no log that is missing for a night, but from a moment that has not come yet."""
-    now = int(time.time() * 1e6)
-    return max((moment for moment in (since, newest) if moment is not None and moment <= now), default=newest)
+    """The watermark goes back for no log that is missing for a night, but from a moment at which no query can be."""
+    if since is None or newest is None or since > latest():
+        return newest if newest is not None else since
+    return max(since, newest)
 
 
 def learned_until(memory: Memory, present: Plan) -> int | None:

@@ -88,7 +88,7 @@ def sampled_pages(
     outer = Estimator.build(sample.arrays, analysis.snapshot.schema, boxes, sample.rows)
     opened = whole_table_shares(outer, file.astype(np.int32), files, sample.stands_for)
     in_pages = whole_table_shares(page_estimator(analysis, boxes), page, int(page.max()) + 1, sample.stands_for)
-    return np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12))
+    return np.where(opened > 0, np.minimum(1.0, in_pages / np.maximum(opened * in_groups, 1e-12)), 1.0)
 
 
 def as_stored(analysis: TableAnalysis) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:

@@ -33,7 +33,7 @@ MOST_FOOTERS = 2_000
 """Files whose footers are all read; of more, a file's bytes are shared out as in a sample of them."""
 ROW_GROUP = 128 << 20
 AT_ONCE = 1 << 22
-"""Pairs of a statement and a file that are looked at together."""
+"""Pairs of a statement and a file that are reckoned with together; which are read is a byte for each pair."""
 
 
 @dataclass(frozen=True)
@@ -171,14 +171,13 @@ def read_volumes(
         file, within, by_key = kept.astype(np.int64), unordered, unordered
         if plan.spec is not None and all(name in sample.arrays for name in plan.spec.columns):
             by_key = sample_keys(analysis, plan.spec)
-    told = _virtual(analysis, queries, boxes, file, within, shares, row_group_bytes, codec)
+    lies = now.rows / max(1, sample.total_rows)
+    told = _virtual(analysis, queries, boxes, file, within, (shares, lies), row_group_bytes, codec)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         stored, _ = as_stored(analysis)
-        before = _virtual(
-            analysis, queries, boxes, stored, within, now.rows / sample.total_rows, row_group_bytes, codec
-        )
+        before = _virtual(analysis, queries, boxes, stored, within, (lies, lies), row_group_bytes, codec)
         then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
         pages = then * pages / np.maximum(told.bytes_after, 1.0)
         told = replace(
@@ -201,11 +200,16 @@ def _virtual(
     boxes: Sequence[Boxes],
     file: npt.NDArray[np.int64],
     within: npt.NDArray[np.int64],
-    shares: Floats,
+    shares: tuple[Floats, Floats],
     row_group_bytes: int | None,
     codec: str,
 ) -> ReadVolumes:
-    """`ReadVolumes` of virtual files; what it says of before is to be replaced."""
+    """`ReadVolumes` of virtual files; what it says of before is to be replaced.
+
+    Args:
+        shares: of the rows that each query reads then, and now. Of one that no virtual file serves they tell all: what
+            it reads then, or where that is nothing, as the sample lacks what it asks for, what it reads now.
+    """
     snapshot, sample = analysis.snapshot, analysis.sample
     files, columns = int(file.max()) + 1, sample.arrays
     order = np.lexsort((np.arange(len(file)), within, file))
@@ -223,18 +227,22 @@ def _virtual(
     enriched = hits & files_read(inner, file.astype(np.int32), files) if exact != snapshot.schema else hits
 
     def told(some: slice) -> tuple[Floats, ...]:
-        opened = hits[some]
-        weighed = opened.astype(np.float64)
-        groups = weighed @ per_file / sample.rows
+        opened, then = hits[some], shares[0][some]
+        served = np.asarray(opened.any(axis=1))[:, None]
+        lacking = np.where(then > 0, then, shares[1][some])[:, None]
+        files_of = np.where(served, opened, lacking)
         # more rows than were sampled make zone maps wider: bytes and files grow as the rows did
-        wider = np.where(opened.any(axis=1), shares[some] / np.maximum(groups, 1e-12), 1.0)
+        wider = np.where(served[:, 0], then / np.maximum(files_of @ per_file / sample.rows, 1e-12), 1.0)
         wider = np.clip(wider, 0.0, files / np.maximum(1, opened.sum(axis=1)))
+        parts_of = files_of
         if inside is not None:
-            weighed = (inside[some].reshape(len(opened), files, number) & opened[:, :, None]).mean(axis=2)
-            groups = weighed @ per_file / sample.rows
-        volume = _bytes(weighed, sizes, read[some]) * wider
-        less = volume if enriched is hits else _bytes(weighed * enriched[some], sizes, read[some]) * wider
-        return volume, *(each[some].sum(axis=1) * wider for each in (hits, enriched)), groups * wider, less
+            read_of = (inside[some].reshape(len(opened), files, number) & opened[:, :, None]).mean(axis=2)
+            parts_of = np.where(served, read_of, lacking)
+        volume = _bytes(parts_of, sizes, read[some]) * wider
+        helped = enriched[some] | ~served
+        less = volume if enriched is hits else _bytes(parts_of * helped, sizes, read[some]) * wider
+        fewer = (files_of * helped).sum(axis=1) * wider
+        return volume, files_of.sum(axis=1) * wider, fewer, parts_of @ per_file / sample.rows * wider, less
 
     parts = zip(*(told(some) for some in batches(len(boxes), max(files, files * number))), strict=True)
     volume, opened, fewer, groups, less = (np.concatenate(each) for each in parts)

@@ -215,11 +215,23 @@ def test_a_log_that_is_missing_for_a_night_is_not_counted_again() -> None:
     assert spent == [pytest.approx(5.0 * days) for days in (3, 3, 3, 4, 4)]
 
 
-def test_a_moment_that_has_not_come_yet_stops_no_counting_once_it_is_gone() -> None:
-    future = replace(asked("a", 0, 1)[0], timestamp=int(time.time() * 1e6) + 900 * DAY)
-    memory, watermarks = Memory(), list[int | None]()
-    for held in ([*asked("a", 1), future], asked("a", 1), [*asked("a", 1), *asked("a", 2)]):
-        analysis = analysis_of(held)
+def test_a_clock_that_is_ahead_counts_no_query_twice() -> None:
+    """Times of up to a day ahead are taken as they are: local times that are read as UTC."""
+    ahead = [
+        replace(query, timestamp=int(time.time() * 1e6) + (i - 18) * DAY // 24) for i, query in enumerate(asked("a", 0))
+    ]
+    memory, spent = Memory(), []
+    for _ in range(3):
+        analysis = analysis_of(ahead)
         memory = missed(analysis, memory, PLAN, block_of(analysis, Rival(A, ROWS // FILES)), PLAN, [], COSTS)
-        watermarks.append(memory.watermark)
-    assert watermarks == [future.timestamp, DAY + 19, 2 * DAY + 19]
+        assert memory.drift is not None
+        spent.append(memory.drift.real.spent)
+    assert spent == pytest.approx([5.0] * 3)
+    assert memory.watermark == ahead[-1].timestamp
+
+
+def test_a_watermark_at_which_no_query_can_be_goes_back() -> None:
+    impossible = Memory(Drift.begin(A.layout_id), watermark=int(time.time() * 1e6) + 900 * DAY)
+    analysis = analysis_of(asked("a", 1))
+    block = block_of(analysis, Rival(A, ROWS // FILES))
+    assert missed(analysis, impossible, PLAN, block, PLAN, [], COSTS).watermark == DAY + 19

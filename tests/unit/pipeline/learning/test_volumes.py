@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any
+
 import numpy as np
 import pytest
 
-from zorder_pipeline.model.ranges import Boxes, Interval, Range
+from zorder_pipeline.features.sample import Sample, SampleColumn
+from zorder_pipeline.gate.benefit import ReadVolumes
+from zorder_pipeline.model.predicate import And, Comparison, Literal
+from zorder_pipeline.model.ranges import Boxes, Interval, Range, to_boxes
+from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
-from zorder_pipeline.pipeline.learning.volumes import _shares_read
+from zorder_pipeline.pipeline.learning.volumes import _shares_read, _virtual
 
 
 def _box(low: int, high: int) -> Boxes:
@@ -41,3 +49,37 @@ def test_no_row_group_and_no_query() -> None:
     none = ZoneMap(nothing, nothing, {})
     assert _shares_read(none, nothing, [((),)], np.ones((1, 2), dtype=bool)).tolist() == [[0.0, 0.0]]
     assert _shares_read(none, nothing, [], np.ones((0, 2), dtype=bool)).shape == (0, 2)
+
+
+def _promised(shares: tuple[float, float], lies: float) -> ReadVolumes:
+    """What two queries read of a table of 15 days, of which ten are sampled: of such a one, and another."""
+    schema = TableSchema((Column("ds", "int", partition=True), Column("x", "int")))
+    rows, day = 10_000, np.arange(10_000) % 10
+    values, known = np.random.default_rng(0).integers(0, 1000, rows), np.ones(rows, dtype=np.bool_)
+    columns = {"ds": SampleColumn(day, known), "x": SampleColumn(values, known)}
+    sample = Sample(columns, day.astype(np.int32), rows, 1_500_000, 0, 0, 10)
+    leaves = [SimpleNamespace(path=(column.name,), column=column) for column in schema.columns]
+    files = SimpleNamespace(bytes=np.full(15, 10**8))
+    snapshot = SimpleNamespace(schema=schema, leaves=leaves, partition_columns=("ds",), files=lambda: files)
+    analysis: Any = SimpleNamespace(snapshot=snapshot, sample=sample)
+    asked = [And((_is("ds", number), _is("x", 5))) for number in (3, 12)]
+    queries = [LoggedQuery("t", each, columns=("ds", "x")) for each in asked]
+    boxes = [to_boxes(each, schema) for each in asked]
+    unordered = np.zeros(rows, dtype=np.int64)
+    told = np.array(shares), np.full(2, lies)
+    return _virtual(analysis, queries, boxes, day.astype(np.int64), unordered, told, None, "snappy")
+
+
+def _is(column: str, number: int) -> Comparison:
+    return Comparison(column, "=", (Literal("number", str(number)),))
+
+
+def test_what_the_sample_lacks_is_not_saved_whole() -> None:
+    sampled, lacking = _promised((1 / 15, 1 / 15), 1 / 15).bytes_after.tolist()
+    assert lacking == pytest.approx(sampled, rel=0.5)
+    told = _promised((1 / 15, 0.0), 1 / 15)
+    assert told.bytes_after[1] == pytest.approx(lacking)
+    assert told.files_after[1] == pytest.approx(10 / 15)
+    assert told.groups_after[1] == pytest.approx(1 / 15)
+    assert _promised((1 / 15, 1 / 150), 1 / 15).bytes_after[1] == pytest.approx(lacking / 10), "where it is known"
+    assert _promised((1 / 15, 0.0), 0.0).bytes_after[1] == 0.0
