@@ -28,26 +28,32 @@ def aligned(
     under every vector: rows only become fewer, so that bounds stay bounds.
     """
     rows = gathered.rows
-    place = {path: i for i, path in enumerate(paths)}
-    file = np.array([place.get(path, -1) for path in rows["path"].to_pylist()], dtype=np.int64)
-    vector = np.array(rows["vector"].to_pylist(), dtype=object)
-    now = np.array([*vectors, ""], dtype=object)[file] if len(file) else vector
-    usable = (file >= 0) & ((vector == "") | (vector == now))
-    sessions = np.array(rows["session"].to_pylist(), dtype=object)
-    usable &= (sessions == "") | (sessions == session)
-    names, kinds, types, texts = (
-        np.array(rows[name].to_pylist(), dtype=object) for name in ("feature", "kind", "type", "sql")
-    )
+    places = pc.index_in(rows["path"], value_set=pa.array(list(paths), pa.string()))
+    file = pc.fill_null(places, -1).to_numpy().astype(np.int64)
+    now = pa.array([*vectors, None], pa.string()).take(pa.array(file % (len(paths) + 1)))  # -1 is the last one
+    bare = _mask(pc.equal(rows["vector"], ""))
+    usable = (file >= 0) & (bare | _mask(pc.equal(rows["vector"], pa.chunked_array([now]))))
+    usable &= _mask(pc.is_in(rows["session"], value_set=pa.array(["", session], pa.string())))
+    told = ("feature", "kind", "type", "sql")
+    coded = {name: pc.dictionary_encode(rows[name]).combine_chunks() for name in told}
+    codes = {name: pc.fill_null(each.indices, -1).to_numpy(zero_copy_only=False) for name, each in coded.items()}
+    numbers = {name: {text: i for i, text in enumerate(each.dictionary.to_pylist())} for name, each in coded.items()}
     found = []
     for feature in features:
-        mine = usable & (names == feature.name) & (kinds == feature.kind) & (types == feature.type)
-        if feature.kind != "column":
-            mine &= texts == feature.sql
+        asked = {"feature": feature.name, "kind": feature.kind, "type": feature.type}
+        asked |= {} if feature.kind == "column" else {"sql": feature.sql}
+        mine = usable.copy()
+        for name, text in asked.items():
+            mine &= codes[name] == numbers[name].get(text, len(numbers[name]))
         if mine.any():
             chosen = np.flatnonzero(mine)
-            chosen = chosen[np.argsort(vector[chosen] != "", kind="stable")]  # an exact vector's statistics come last
+            chosen = chosen[np.argsort(~bare[chosen], kind="stable")]  # an exact vector's statistics come last
             found.append(_of_files(feature, rows.take(pa.array(chosen)), file[chosen], len(paths)))
     return tuple(found)
+
+
+def _mask(told: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+    return np.asarray(pc.fill_null(told, False).to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
 def _of_files(feature: Feature, rows: pa.Table, file: npt.NDArray[np.int64], count: int) -> FeatureStats:
