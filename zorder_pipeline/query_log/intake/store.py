@@ -83,7 +83,7 @@ class LogStore(LogTables):
         generation, added = generation_of(catalog, zone), list[StoredLog]()
         for tried in range(1, TRIES + 1):
             turn = Turn(path, self._newest_batch())  # before what is known is read: a batch in between is another's
-            known = self._known(generation)
+            known, earlier = self._known(generation), len(added)
             intake = find_new(path, log_format, zone, known, without, progress)
             if adding:
                 refuse_to_replace(path, self.state, intake, known)
@@ -94,7 +94,7 @@ class LogStore(LogTables):
                 if tried == TRIES:
                     raise
                 progress(f"another run read {path} at the same time; looking again for what it left")
-        unchanged = max(0, intake.unchanged - sum(one.files for one in added))
+        unchanged = max(0, intake.unchanged - sum(one.files for one in added[:earlier]))  # which found them new
         return StoredLog.merged([StoredLog(QueryLog((), 0, 0), unchanged=unchanged), *added])
 
     def _add_all(
