@@ -20,7 +20,7 @@ __all__ = [
     "real_path",
     "uri_of",
 ]
-__all__ += ["without_query", "without_root"]
+__all__ += ["store_named", "without_query", "without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
@@ -67,9 +67,16 @@ def is_same_place(one: str, other: str) -> bool:
 def known_as(place: str) -> str:
     """One name for all those of a folder, see `is_same_place`; no URI to open it by."""
     path = local_path(place)
-    if path is not None:
-        return os.path.realpath(path)
-    scheme, rest = without_query(place).split(":", 1)
+    return store_named(without_query(place)) if path is None else os.path.realpath(path)
+
+
+def store_named(uri: str) -> str:
+    """A URI by the one of its store's names that stands for all; a ``?`` in it is one of a file's name.
+
+    >>> store_named("S3A://lake/what?1.sql"), store_named("abfss://c@a/t/")
+    ('s3://lake/what?1.sql', 'abfs://c@a/t')
+    """
+    scheme, rest = uri.split(":", 1)
     return f"{SAME_STORE.get(scheme.lower(), scheme.lower())}:{rest.rstrip('/')}"
 
 

@@ -15,7 +15,7 @@ from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.intake.ingest import ingest as ingest_logs
-from zorder_pipeline.query_log.intake.known import name_of
+from zorder_pipeline.query_log.intake.known import place_of
 from zorder_pipeline.query_log.intake.store import LogStore
 from zorder_pipeline.query_log.intake.stored import StoredLog
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
@@ -91,13 +91,13 @@ def configured_tables(spark: SparkSession, config: PipelineConfig, warn: Progres
 def configured_sources(config: PipelineConfig, given: LogSource) -> list[LogSource]:
     """A log as the configuration reads it: as the configured one that it is or lies in; and those that lie in it."""
     listed = [LogSource(log.path, log.format, log.dialect, log.time_zone) for log in config.query_logs]
-    around = [log for log in listed if name_of(log.path) == name_of(given.path) or _is_below(given.path, log.path)]
-    nearest = max(around, key=lambda log: len(name_of(log.path)), default=given)
+    around = [log for log in listed if place_of(log.path) == place_of(given.path) or _is_below(given.path, log.path)]
+    nearest = max(around, key=lambda log: len(place_of(log.path)), default=given)
     return [replace(nearest, path=given.path), *(log for log in listed if _is_below(log.path, given.path))]
 
 
 def _is_below(place: str, folder: str) -> bool:
-    return name_of(place).startswith(f"{name_of(folder)}/")
+    return place_of(place).startswith(f"{place_of(folder)}/")
 
 
 def ingest(
@@ -117,7 +117,7 @@ def ingest(
         LogError: a log does not exist or is of no known format.
     """
     aliases, schemas = names_and_schemas(tables)
-    named = {name_of(source.path): source for source in reversed([_source(source) for source in sources])}
+    named = {place_of(source.path): source for source in reversed([_source(source) for source in sources])}
     logs = list(reversed(named.values()))
     parts = [
         ingest_logs(

@@ -11,14 +11,14 @@ from pathlib import Path
 from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import filesystem_of, is_uri, local_path, named_below
+from zorder_pipeline.model.places import filesystem_of, local_path, named_below
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 
 from .delta_table import DeltaFile, Version, files_at
 from .kinds import ARCHIVES, COMPACT, ROLLED, ROLLING, kind_of, suffixes_of
 
-__all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "list_logs"]
+__all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "list_logs", "siblings_of"]
 
 EXPECTED = ".jsonl, .csv, .parquet or .sql files (also compressed), Spark event logs, or a Delta table"
 
@@ -222,9 +222,26 @@ class _Walk:
                 self._unknown.append(info.base_name)
 
 
+def siblings_of(path: str, log: LogFile) -> Iterator[LogFile]:
+    """Files beside a log that is named alone which begin with its name up to the first dot, as rotated ones do.
+
+    None where their folder may not be listed.
+    """
+    folder, _, name = log.parts[0].rpartition("/")
+    stem = name.partition(".")[0]
+    walk = _Walk(log.filesystem, path, log.parts[0], "auto", lambda _: False)
+    try:
+        listed = walk._listed(folder or ("/" if log.parts[0].startswith("/") else "."))
+    except LogError:
+        return
+    for info in listed:
+        if info.type == fs.FileType.File and info.base_name != name and info.base_name.startswith(stem):
+            yield walk.file(info, log.kind)
+
+
 def _root(path: str) -> str:
     """What a log keeps of the name of its folder to be reached by: a URI may have its options behind its path."""
-    return path if is_uri(path) and local_path(path) is None else ""
+    return path if local_path(path) is None else ""
 
 
 def delta_logs(path: str) -> tuple[Version, list[LogFile]]:

@@ -20,7 +20,7 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
-from .known import name_of
+from .known import name_of, place_of
 from .marks import without_packed_copies
 from .opening import unexpected
 from .reader import lines_of
@@ -160,7 +160,7 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    within, seen = tuple(name_of(place) + "/" for place in without), set[str]()
+    within, seen = tuple(place_of(place) + "/" for place in without), set[str]()
     for place in paths:
         listed = list_logs(place, log_format, lambda one: f"{name_of(one)}/".startswith(within), progress)
         for log in without_packed_copies(listed):
@@ -172,8 +172,11 @@ def ingest(
                     tally.add(found)
                     queries += [] if isinstance(found, Unusable) else found
             except Exception as error:
-                why = error if isinstance(error, LogError) else unexpected(log.source, error)
-                if name == name_of(place):  # of a folder, one file costs no other one
+                is_told, alone = isinstance(error, LogError), name == place_of(place)
+                if is_told and alone:
+                    raise
+                why = error if is_told else unexpected(log.source, error)
+                if alone:  # of a folder, one file costs no other one
                     raise why from error
                 progress(str(why))
                 tally.add(Unusable("unreadable_file", ignored=False))

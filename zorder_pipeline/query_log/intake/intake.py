@@ -19,8 +19,9 @@ from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
-from .files import LogFile, delta_log, delta_logs, is_delta, list_logs
-from .known import Known, KnownLogs, name_of
+from .files import LogFile, delta_log, delta_logs, is_delta, list_logs, siblings_of
+from .kinds import suffixes_of
+from .known import Known, KnownLogs, name_of, place_of
 from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
 from .opening import open_anywhere
 from .parts import Part
@@ -71,11 +72,11 @@ def find_new(
         LogError: there is no log, or a Delta table's history does not reach back to what is known.
     """
     if is_delta(path):
-        before = known.by_name.get(name_of(path))
+        before = known.by_name.get(place_of(path))
         if before is None or not before.current or before.delta_version is None:
             return _whole_table(path, zone, known)
         return _grown(path, zone, before, Version(before.table_id, before.delta_version), known)
-    within = tuple(name_of(place) + "/" for place in without)
+    within = tuple(place_of(place) + "/" for place in without)
     listed = list_logs(path, log_format, lambda place: f"{name_of(place)}/".startswith(within), progress)
     logs = without_packed_copies(listed)
     parts, unchanged, changed = [], 0, []
@@ -83,7 +84,7 @@ def find_new(
         before = known.by_name.get(name_of(log.source))
         if before is None or not _is_same(log, before):
             changed.append(log)
-        elif before.current and before.size == log.size:
+        elif before.current and before.size == log.size and not _is_of_another_kind(log, before):
             unchanged += 1
         else:
             parts += _further(log, zone, before)
@@ -99,7 +100,8 @@ def find_new(
         elif before.log in still:
             parts += _shares(Part(log, zone, _anew(name)))
         else:
-            replaces = before.log if before.latest is None else None  # without times nothing tells old lines from new
+            # without times nothing tells old lines from new
+            replaces = before.log if before.latest is None and not _is_rotated(path, log, before) else None
             parts += _shares(Part(log, zone, _anew(name), since=before.latest, replaces=replaces))
     return Intake(tuple(parts), unchanged)
 
@@ -110,7 +112,7 @@ def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -
     Raises:
         LogError: that is so.
     """
-    recorded = f"{name_of(state)}/{RECORDED}/"
+    recorded = f"{place_of(state)}/{RECORDED}/"
     logs = [one for one in known.by_log.values() if not one.name.startswith(recorded)]
     if tables := sorted({table for one in logs for table in one.tables}):
         others = f" and {len(tables) - 1} more" if len(tables) > 1 else ""
@@ -149,10 +151,10 @@ def _whole_table(path: str, zone: str, known: KnownLogs, *, anew: bool = False) 
     """
     version, logs = delta_logs(path)
     names = {name_of(log.source) for log in logs}
-    before, name, replaces = known.below(name_of(path)), name_of(path), None
+    before, name, replaces = known.below(place_of(path)), place_of(path), None
     if before is not None:
         read = {one.name for one in known.by_name.values() if one.current and one.log == before.log}
-        anew |= not before.current or bool(read - names - {name_of(path)})  # cut off, and rows have moved since
+        anew |= not before.current or bool(read - names - {place_of(path)})  # cut off, and rows have moved since
         name, replaces = (_anew(name), before.log) if anew else (before.log, None)
     left = [log for log in logs if anew or (one := known.by_name.get(name_of(log.source))) is None or not one.current]
     parts = tuple(Part(log, zone, name, replaces=replaces) for log in left)
@@ -172,7 +174,7 @@ def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known
     Each log is found once; nothing is told by one of which no line was read, as by the header of a CSV file.
     """
     names = {name_of(log.source) for log in logs} - {name_of(log.source) for log in changed}
-    folder = name_of(path) + "/"
+    folder = place_of(path) + "/"
     below = (one for one in known.by_log.values() if one.name.startswith(folder))
     left = (one for one in below if one.name not in names or known.by_name[one.name] is not one)
     gone = {one.mark: one for one in left if one.mark is not None and one.position > 0}
@@ -185,6 +187,13 @@ def _moved(path: str, logs: Sequence[LogFile], changed: Sequence[LogFile], known
     return found
 
 
+def _is_rotated(path: str, log: LogFile, before: Known) -> bool:
+    """Whether what was read of a log that is named alone lies beside it now; below a folder `_moved` has found it."""
+    if name_of(log.source) != place_of(path) or before.mark is None or not before.position:
+        return False
+    return any(goes_on(one, before.mark) for one in siblings_of(path, log))
+
+
 def _anew(name: str) -> str:
     """What a log is called in the store where another one has the name of its file."""
     return f"{name}#{uuid.uuid4().hex[:8]}"
@@ -192,9 +201,17 @@ def _anew(name: str) -> str:
 
 def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
-    if before.current and not _ends_open(log, before):
+    if before.current and not _is_of_another_kind(log, before) and not _ends_open(log, before):
         return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
+
+
+def _is_of_another_kind(log: LogFile, before: Known) -> bool:
+    """Whether a log was read as something else, so that its positions were other ones.
+
+    Older states do not tell; theirs read no ``.log`` as a script.
+    """
+    return log.kind != before.kind if before.kind else log.kind == "sql" and ".log" in suffixes_of(log.source)
 
 
 def _ends_open(log: LogFile, before: Known) -> bool:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.places import known_as, local_path
+from zorder_pipeline.model.places import local_path, store_named, without_query
 
 from .marks import Mark
 from .stored import RECORD
@@ -17,23 +17,36 @@ from .stored import RECORD
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
-__all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of", "places_of"]
+__all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of"]
+__all__ += ["place_of", "places_of"]
 
-_AZURE = re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))\2/\3(/.*)?", re.IGNORECASE)
-"""A file below a folder of Azure's as older states have it: the folder's URI, and then its path in the container."""
+_OLDER = (
+    re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))(?:\?.*?)?\2/\3(/.*)?", re.IGNORECASE),
+    re.compile(r"([^:/]+://(.+?))\?.*?\2(/.*)?"),
+)
+"""Files as older states have them, in Azure and where the folder has options: its URI, and the path in its store."""
 
 
 def name_of(source: str) -> str:
     """What identifies a log: wherever it is named from, and an event log keeps its name when its application ends.
 
-    >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/"), name_of("S3://logs/app-1?region=x")
-    ('/logs/app-1', 's3://logs/app-1', 's3://logs/app-1')
+    >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/"), name_of("S3://logs/what?1.sql")
+    ('/logs/app-1', 's3://logs/app-1', 's3://logs/what?1.sql')
     >>> name_of("logs/a.sql") == name_of(f"{os.getcwd()}/logs/a.sql")
     True
     """
     local = local_path(source)
-    named = known_as(source) if local is None else os.path.abspath(local)
+    named = store_named(source) if local is None else os.path.abspath(local)
     return named.rstrip("/").removesuffix(".inprogress")
+
+
+def place_of(path: str) -> str:
+    """What identifies a place that was given, which may have its options behind it, as `name_of` does what lies there.
+
+    >>> place_of("s3a://logs/app-1?region=x"), place_of("/logs/what?1.sql")
+    ('s3://logs/app-1', '/logs/what?1.sql')
+    """
+    return name_of(without_query(path))
 
 
 @dataclass(frozen=True)
@@ -53,6 +66,7 @@ class Known:
         modified: when the file was changed last, microseconds since 1970 UTC.
         table_id: of a log that is a Delta table; "" where it is not known.
         tables: those that it was read for; none where statements' own names count.
+        kind: what it was read as; "" where an older state does not tell.
     """
 
     log: str
@@ -67,6 +81,7 @@ class Known:
     modified: int | None = None
     table_id: str = ""
     tables: tuple[str, ...] = ()
+    kind: str = ""
 
     @property
     def latest(self) -> int | None:
@@ -142,10 +157,13 @@ def places_of(files: DataFrame) -> dict[str, str]:
 
 
 def known_of(row: Row, generation: str) -> Known:
-    """A row of ``log_files``."""
+    """A row of ``log_files``; older states have other names of what lies in Azure or behind options."""
+    name = row["name"]
+    if row["kind"] is None and (wrong := next(filter(None, (one.fullmatch(name) for one in _OLDER)), None)):
+        name = wrong[1] + (wrong[wrong.re.groups] or "")
     return Known(
         log=row["log"],
-        name=name_of(_AZURE.sub(r"\1\4", row["name"])),
+        name=name_of(name),
         size=row["size"],
         position=row["position"],
         current=row["generation"] == generation,
@@ -156,4 +174,5 @@ def known_of(row: Row, generation: str) -> Known:
         modified=row["modified"],
         table_id=row["table_id"] or "",
         tables=tuple(json.loads(row["places"] or "{}")),
+        kind=row["kind"] or "",
     )

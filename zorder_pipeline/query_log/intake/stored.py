@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from zorder_pipeline.model.places import without_query
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -36,8 +37,9 @@ RECORD = {
     "modified": "bigint",
     "table_id": "string",
     "places": "string",
+    "kind": "string",
 }
-"""Its columns and their types."""
+"""Its columns and their types; rows of states older than 0.3 have no ``kind``."""
 NOTHING = Tally().to_json()
 """Counts of a log of which nothing was read."""
 
@@ -86,13 +88,15 @@ def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
         "since": part.since,
         "replaces": part.replaces,
         "modified": part.log.modified,
+        "kind": part.log.kind,
     }
 
 
 def version_of(path: str, log: str, version: Version) -> Record:
     """What ``log_files`` keeps of a log that is a Delta table, beside the records of its files."""
-    told: Record = {"log": log, "source": path.rstrip("/"), "size": 0, "position": 0, "counts": json.dumps(NOTHING)}
-    return told | {"delta_version": version.number, "table_id": version.table_id}
+    source = without_query(path).rstrip("/")  # options may be secrets
+    told: Record = {"log": log, "source": source, "size": 0, "position": 0, "counts": json.dumps(NOTHING)}
+    return told | {"delta_version": version.number, "table_id": version.table_id, "kind": "delta"}
 
 
 def query_of(row: dict[str, Any]) -> LoggedQuery:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from .known import name_of
+from .known import name_of, place_of
 
 __all__ = ["TOLD", "Turn"]
 
@@ -47,6 +47,6 @@ class Turn:
 
     def _touches(self, row: Mapping[str, Any]) -> bool:
         """Whether a record is one of a log here, or of one that was read here before it was renamed or replaced."""
-        place = name_of(self.path)
+        place = place_of(self.path)
         names = (name_of(name) for column in ("name", "log", "replaces") if (name := row.get(column)))
         return any(name == place or name.startswith((f"{place}/", f"{place}#")) for name in names)

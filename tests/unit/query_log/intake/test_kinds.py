@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import lzma
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.intake import find_new
 from zorder_pipeline.query_log.intake.known import Known, KnownLogs, known_of, name_of
 from zorder_pipeline.query_log.intake.marks import mark_of
+from zorder_pipeline.query_log.intake.stored import version_of
 
 STATEMENT = "SELECT * FROM t WHERE a = 1"
 LINE = json.dumps({"statement": STATEMENT}) + "\n"
@@ -131,16 +133,45 @@ def test_logs_in_azure_are_told_apart_and_read(tmp_path: Path, monkeypatch: pyte
     assert (first.name, first.after, second.after) == (name_of(f"{called}/a b.jsonl") + first.name[-9:], 0, 1)
 
 
-def test_a_record_of_an_older_state_is_known_by_its_name_now() -> None:
+def _record(name: str, kind: str | None) -> str:
     row = {"log": "x", "size": 1, "position": 1, "generation": "", "delta_version": None, "watermark": None}
     row |= {"mark": None, "since": None, "modified": None, "table_id": None, "places": None}
+    return known_of({**row, "name": name, "kind": kind}, "").name  # type: ignore[arg-type]
 
+
+def test_a_record_of_an_older_state_is_known_by_its_name_now() -> None:
     def known(name: str) -> str:
-        return known_of({**row, "name": name}, "").name  # type: ignore[arg-type]
+        return _record(name, None)
 
     assert known(f"{AZURE}/logs/mec/logs/me/q.jsonl") == name_of(f"{AZURE}/logs/me/q.jsonl")
+    assert known(f"{AZURE}/logs/q.jsonlc/logs/q.jsonl") == name_of(f"{AZURE}/logs/q.jsonl")
+    assert known(f"{AZURE}/logs?k=xc/logs/q.jsonl") == name_of(f"{AZURE}/logs/q.jsonl")
     assert known(f"{AZURE}/logs/q.jsonl") == name_of(f"{AZURE}/logs/q.jsonl")
     assert known("s3a://b/l/q.jsonl") == known("s3://b/l/q.jsonl") == name_of("s3n://b/l/q.jsonl")
+    assert known("s3a://b/l?region=xb/l/q.jsonl") == name_of("s3://b/l/q.jsonl")
+    assert known("s3a://b/l/what?1.jsonl") == name_of("s3://b/l/what?1.jsonl")
+
+
+@pytest.mark.parametrize("place", ["data@h/rawdata/raw/x", "logs@h/querylogs/query/x", "s@h/logs/sslogs/ss/x"])
+def test_a_name_that_is_right_is_not_mended(place: str) -> None:
+    assert _record(name_of(f"abfss://{place}"), "json") == name_of(f"abfss://{place}")
+
+
+def test_options_are_those_of_the_place_that_was_given_and_none_of_its_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _azure(monkeypatch, tmp_path)
+    (tmp_path / "c" / "logs").mkdir(parents=True)
+    for number in (1, 2):
+        (tmp_path / "c" / "logs" / f"what?{number}.jsonl").write_text(LINE)
+    parts = find_new(f"{AZURE}/logs?account_key=x", "auto", "UTC", KnownLogs()).parts
+    assert {part.name for part in parts} == {name_of(f"{AZURE}/logs/what?{number}.jsonl") for number in (1, 2)}
+    assert ingest([f"{AZURE}/logs?account_key=x"]).lines == 2
+
+
+def test_a_secret_behind_a_place_is_not_kept() -> None:
+    told = version_of(f"{AZURE}/t?account_key=SECRET", "t", delta_table.Version("id", 1))
+    assert told["source"] == f"{AZURE}/t"
 
 
 def test_a_file_that_several_names_lead_to_is_read_once(tmp_path: Path) -> None:
@@ -196,3 +227,31 @@ def test_an_export_without_times_that_is_written_over_counts_instead_of_what_was
     known = _read(list_logs(str(log))[0], 3)
     log.write_text(LINE.replace("1", "2") * 4)
     assert _night(log, known).replaces == known.log
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_log_without_times_that_is_named_alone_keeps_what_was_rotated_away(tmp_path: Path, packed: bool) -> None:
+    log, rotated = tmp_path / "q.jsonl", tmp_path / "q.jsonl.1"
+    log.write_text(LINE * 3)
+    known = _read(list_logs(str(log))[0], 3)
+    log.rename(rotated)
+    if packed:
+        rotated.write_bytes(gzip.compress(rotated.read_bytes()))
+    log.write_text(LINE.replace("1", "2"))
+    part = _night(log, known)
+    assert (part.after, part.replaces) == (0, None)
+    rotated.write_text(LINE.replace("1", "3") * 9)
+    assert _night(log, known).replaces == known.log, "its copy does not lie beside it"
+
+
+@pytest.mark.parametrize(("kind", "again"), [("", True), ("json", True), ("sql", False)])
+def test_what_was_read_as_another_kind_is_read_again(tmp_path: Path, kind: str, again: bool) -> None:
+    log = tmp_path / "p.log"
+    log.write_text(f"{STATEMENT};\n\n{STATEMENT};\n")
+    (listed,) = list_logs(str(log), "sql")
+    known = replace(_read(listed, 3), kind=kind, modified=listed.modified)
+    same = find_new(str(log), "sql", "UTC", KnownLogs.of([known]))
+    assert ([part.replaces for part in same.parts], same.unchanged) == (([known.log], 0) if again else ([], 1))
+    log.write_text(f"{log.read_text()}{STATEMENT};\n")
+    (part,) = find_new(str(log), "sql", "UTC", KnownLogs.of([known])).parts
+    assert (part.after, part.replaces) == ((0, known.log) if again else (3, None))
