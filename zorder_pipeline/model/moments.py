@@ -11,8 +11,8 @@ from .zones import zone_of
 __all__ = ["FIRST", "MONTHS", "SPANS", "asked_at", "instant", "latest", "moved", "truncated"]
 
 DAY_SECONDS = 86_400
-FIRST = 0
-"""No query was asked before 1970; exports write the years 1, 1601 or 1900 where they have no time."""
+FIRST = 86_400_000_000
+"""1970-01-02: no query was asked before; exports write 0, in any zone, or the years 1, 1601 or 1900 for no time."""
 SPANS = {"DAY": DAY_SECONDS, "WEEK": 7 * DAY_SECONDS, "HOUR": 3600, "MINUTE": 60, "SECOND": 1}
 MONTHS = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
 
@@ -29,8 +29,8 @@ def asked_at(timestamp: int) -> int | None:
 
     >>> asked_at(1_705_312_800_000_000)
     1705312800000000
-    >>> asked_at(253_402_300_799_000_000), asked_at(-62_135_596_800_000_000)  # 9999-12-31, 0001-01-01
-    (None, None)
+    >>> asked_at(253_402_300_799_000_000), asked_at(-62_135_596_800_000_000), asked_at(0)  # 9999-12-31, 0001-01-01
+    (None, None, None)
     """
     return timestamp if FIRST <= timestamp <= latest() else None
 

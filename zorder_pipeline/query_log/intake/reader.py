@@ -171,13 +171,24 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
                 ended = fed.record[-1].endswith(("\n", "\r"))
                 if fed.is_over or (not ended and None in record.values()):  # it ends within quotes, or misses columns
                     yield LogLine(log.source, number, reason="truncated", raw="".join(fed.record)[:RAW])
-                elif any(record.get(None) or ()):  # more than the header names, as of a statement without quotes
-                    raw, user = "".join(fed.record)[:RAW], line_of(log.source, number, record).user
-                    yield LogLine(log.source, number, user=user, reason="malformed_csv", raw=raw)
+                    continue
+                line, raw = line_of(log.source, number, record), "".join(fed.record)
+                if any(record.get(None) or ()) and not _is_quoted(line.statement, raw):
+                    # more than the header names: what has no quotes may have been cut at its commas
+                    yield LogLine(log.source, number, user=line.user, reason="malformed_csv", raw=raw[:RAW])
                 else:
-                    yield replace(line_of(log.source, number, record), ended=ended)
+                    yield replace(line, ended=ended)
         except (OSError, EOFError, pa.ArrowException) as error:
             yield _damaged(log, number - 1, error)
+
+
+def _is_quoted(cell: str, raw: str) -> bool:
+    """Whether a CSV record has a cell in quotes, and so whole.
+
+    >>> _is_quoted('SELECT "a", b', '1,"SELECT ""a"", b",ann'), _is_quoted("SELECT a", "1,SELECT a, b,ann")
+    (True, False)
+    """
+    return '"' + cell.replace('"', '""') + '"' in raw
 
 
 def _parquet(log: LogFile) -> Iterator[LogLine]:

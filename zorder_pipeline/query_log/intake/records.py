@@ -56,7 +56,7 @@ NOTHING = {"", "null", "none", "nan", "\\n", "-", "0", "{}", "[]"}
 """How an export writes that there is nothing."""
 NUMERIC = re.compile(r"(tiny|small|big)?int|integer|long|short|byte|float|double|decimal.*|numeric.*|number.*", re.I)
 _COUNTED = re.compile(r"-?\d{1,25}(\.\d+)?(e[+-]?\d{1,3})?", re.IGNORECASE)
-_DAY = re.compile(r"((19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\.0)?")
+_DAY = re.compile(r"((19|20)\d\d)(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])(\.0+)?")
 """A day as one number, which would be a second of 1970."""
 _WRITTEN = re.compile(r"(\d{4}-\d|.*\b\d{1,2} [A-Za-z]{3} \d{4}).*\d:\d\d")
 """With a year first or a month's name, and a time of day: ``06/07/2024`` is a day in June or in July."""
@@ -217,7 +217,7 @@ def _microseconds(value: Any) -> int | None:
     """
     if not isinstance(value, bool) and isinstance(value, str | int | float | Decimal):
         text = str(value).strip()
-        value = _written(text.removesuffix(".0")) if _DAY.fullmatch(text) else value
+        value = _written(text.partition(".")[0]) if _DAY.fullmatch(text) else value
     if isinstance(value, str):
         text = value.strip()
         value = float(text) if _COUNTED.fullmatch(text) else _written(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -123,6 +124,23 @@ def test_a_row_with_more_columns_than_the_header_is_no_shorter_statement(tmp_pat
 
 
 @pytest.mark.parametrize(
+    ("header", "row", "used"),
+    [
+        ("ts,statement", '2026-01-01T00:00:00Z,"SELECT * FROM t WHERE x IN (1, 2)",ann', 1),
+        ("statement,user", '"SELECT * FROM `a ""b"", c` WHERE x = 1",ann,1,2', 1),
+        ("ts,statement", "2026-01-01T00:00:00Z,SELECT * FROM t WHERE x IN (1, 2)", 0),
+        ("user,statement", 'Doe, Ann,"SELECT * FROM t WHERE x = 1"', 0),
+        ("user,ts", "ann,1,2", 0),
+    ],
+)
+def test_a_statement_in_quotes_is_whole_whatever_follows_it(tmp_path: Path, header: str, row: str, used: int) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text(f"{header}\n{row}\n")
+    found = ingest([str(log)])
+    assert (found.used, found.quarantined) == (used, {} if used else {"malformed_csv": 1})
+
+
+@pytest.mark.parametrize(
     "text",
     [
         json.dumps({"statement": "SELECT * FROM t WHERE a = 1", "user": "x"}, indent=1),
@@ -144,7 +162,7 @@ def test_nuls_that_end_anywhere_in_what_is_read_at_once_cost_no_line(tmp_path: P
 
 
 def test_a_day_as_a_number_is_no_second_of_1970() -> None:
-    for day in (20260612, "20260612", 20260612.0):
+    for day in (20260612, "20260612", 20260612.0, Decimal("20260612.00"), "20260612.000"):
         assert line_of("log", 1, {"sql": "SELECT 1", "ts": day}).timestamp == 1_781_222_400_000_000
     assert line_of("log", 1, {"sql": "SELECT 1", "ts": 20260232}).timestamp == 20_260_232_000_000
     assert line_of("log", 1, {"sql": "SELECT 1", "ts": 1_781_222_400}).timestamp == 1_781_222_400_000_000

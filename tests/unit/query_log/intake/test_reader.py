@@ -217,17 +217,29 @@ def test_a_form_of_block_that_lz4_java_does_not_have_is_damage(tmp_path: Path) -
 def test_rows_of_parquet_that_python_cannot_hold_cost_no_others(tmp_path: Path) -> None:
     texts = pa.array([b"SELECT a FROM t WHERE a = 1", b"\xff\xfe", b"SELECT a FROM t WHERE a = 2"])
     offsets, data = texts.buffers()[1:]
-    moments = pa.array([2**62, 0, 0], pa.timestamp("us"))
+    moments = pa.array([2**62, 0, 1_705_312_800_000_000], pa.timestamp("us"))
     rows = pa.table({"statement": pa.Array.from_buffers(pa.string(), 3, [None, offsets, data]), "ts": moments})
     pq.write_table(rows, tmp_path / "log.parquet")
     log = ingest([str(tmp_path / "log.parquet")])
     assert (log.lines, log.used, log.quarantined) == (3, 2, {"invalid_utf8": 1})
-    assert [query.timestamp for query in log.queries] == [None, 0]
+    assert [query.timestamp for query in log.queries] == [None, 1_705_312_800_000_000]
 
 
 @pytest.mark.parametrize(
     "moment",
-    ["9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "1900-01-01", 1e21, "1" * 22, -9.9e13, 32_503_680_000_000, "soon"],
+    [
+        "9999-12-31T23:59:59Z",
+        "0001-01-01T00:00:00Z",
+        "1900-01-01",
+        0,
+        "0",
+        "1970-01-01T10:00:00-02:00",
+        1e21,
+        "1" * 22,
+        -9.9e13,
+        32_503_680_000_000,
+        "soon",
+    ],
 )
 def test_a_time_at_which_no_query_can_have_run_is_an_unknown_one(tmp_path: Path, moment: object) -> None:
     records = [*RECORDS, {"statement": "SELECT a FROM t WHERE a = 3", "timestamp": moment}]
