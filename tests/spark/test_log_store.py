@@ -123,6 +123,18 @@ def test_a_crash_between_two_commits_neither_loses_nor_doubles(
     assert len(_values(store)) == 5
 
 
+def test_rows_of_a_file_that_failed_are_purged(
+    store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They were written before it failed, each night, beside those of files that count."""
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.jsonl").write_text(_lines(0, 3))
+    with monkeypatch.context() as patched:
+        patched.setattr(stores, "is_moved", lambda shares: shares[0]["source"].endswith("b.jsonl"))
+        assert store.ingest(str(tmp_path), CATALOG, without=[store.state]).files == 1
+    assert (len(_values(store)), store.purge(days=100_000)["query_log"], len(_values(store))) == (3, 3, 3)
+
+
 def test_of_two_ingestions_of_a_log_at_once_each_line_counts_once(store: LogStore, tmp_path: Path) -> None:
     log, told = tmp_path / "log.jsonl", list[str]()
     log.write_text(_lines(0, 5))

@@ -39,7 +39,9 @@ __all__ = ["LogStore"]
 APP = "zorder-ingest"
 MAX_TASKS = 256
 TRIES = 5
-"""Times that an ingestion looks again for what others have left of its logs, and that it asks for a number."""
+"""Times that an ingestion looks for what others have left of its logs."""
+NUMBERS = 5
+"""Times that it asks for a batch number, which ingestions of other logs may take."""
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
 EVER = 1_000_000  # days, beyond any query: times of more have no number
@@ -84,7 +86,7 @@ class LogStore(LogTables):
         for tried in range(1, TRIES + 1):
             turn = Turn(path, self._newest_batch())  # before what is known is read: a batch in between is another's
             known, earlier = self._known(generation), len(added)
-            intake = find_new(path, log_format, zone, known, without, progress)
+            intake = find_new(path, log_format, zone, known, without, progress if tried == 1 else silent)
             if adding:
                 refuse_to_replace(path, self.state, intake, known)
             try:
@@ -163,8 +165,9 @@ class LogStore(LogTables):
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
 
         A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
-        its ingestion. Rows that count no more are deleted, too: of logs that were read again since, and of ingestions
-        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM.
+        its ingestion. Rows that count no more are deleted, too: of logs that were read again since, or failed
+        while they were read, and of ingestions that were cut off more than a day ago; one may be at work. Files of
+        deleted rows stay until VACUUM.
 
         Raises:
             LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
@@ -180,7 +183,7 @@ class LogStore(LogTables):
         done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
-        valid = {row["run"] for row in self._current_files().select("run").distinct().collect()}
+        valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
             if user is None:
@@ -191,9 +194,13 @@ class LogStore(LogTables):
             else:  # quarantine as it was written before its lines had users
                 condition = F.lit(False)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
-            written = self.read(name).groupBy("run").agg(newest.alias("late")).collect()
-            dead = [row["run"] for row in written if row["run"] not in valid and (row["run"] in runs or row["late"])]
-            condition |= F.col("run").isin(dead)
+            written = self.read(name).groupBy("run", "source").agg(newest.alias("late")).collect()
+            dead: dict[str, list[str]] = {}
+            for row in written:
+                if (row["run"], row["source"]) not in valid and (row["run"] in runs or row["late"]):
+                    dead.setdefault(row["run"], []).append(row["source"])
+            for run, sources in dead.items():  # a file that failed counts no more than a run that was cut off
+                condition |= (F.col("run") == run) & F.col("source").isin(sources)
             deleted[name] = table.toDF().where(condition).count()
             with log_conflicts(self.state):
                 table.delete(condition)
@@ -253,7 +260,7 @@ class LogStore(LogTables):
         places = json.dumps(dict(catalog.places), sort_keys=True) if catalog.places else None
         named = [record | {"name": name_of(record["source"]), "places": places} for record in records]
         schema = ", ".join(f"{column} {kind}" for column, kind in RECORD.items())
-        for _ in range(TRIES):
+        for _ in range(NUMBERS):
             if (number := turn.number(self._since(turn.seen))) is None:
                 break
             frame = self.spark.createDataFrame(named, schema).select(
@@ -267,7 +274,7 @@ class LogStore(LogTables):
             with contextlib.suppress(LostRaceError):  # an ingestion of other logs may have taken the number
                 self.append("log_files", frame, {"txnAppId": APP, "txnVersion": str(number)})
             if self.exists("log_files") and self.read("log_files").where(F.col("run") == run).head(1):
-                turn.runs.add(run)
+                turn.seen = number  # nobody else's is below it
                 return
         raise lost(self.state)
 

@@ -6,14 +6,14 @@ The number is the only guard: Delta takes each once, and what was read goes by w
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from .known import name_of, place_of
 
 __all__ = ["TOLD", "Turn"]
 
-TOLD = ("batch", "run", "name", "log", "replaces")
+TOLD = ("batch", "name", "log", "replaces")
 """What has to be known of the rows of ``log_files`` that came since."""
 
 
@@ -22,13 +22,11 @@ class Turn:
     """An ingestion of the logs at one place, from its look at ``log_files`` to its last commit.
 
     Attributes:
-        seen: the newest batch before it looked.
-        runs: those of its own that count.
+        seen: the newest batch before it looked, or the last one of its own.
     """
 
     path: str
     seen: int
-    runs: set[str] = field(default_factory=set)
 
     def number(self, since: Iterable[Mapping[str, Any]]) -> int | None:
         """The next batch number; None where another ingestion has read logs of this place.
@@ -36,12 +34,12 @@ class Turn:
         Args:
             since: what ``log_files`` tells (`TOLD`) of the batches after `seen`; an older state lacks some columns.
 
-        >>> other = {"batch": 5, "run": "b", "name": "/logs/a.sql"}
-        >>> Turn("/logs", 4).number([other]), Turn("/logs", 4, {"b"}).number([other]), Turn("/log", 4).number([other])
+        >>> other = {"batch": 5, "name": "/logs/a.sql"}
+        >>> Turn("/logs", 4).number([other]), Turn("/logs", 5).number([]), Turn("/log", 4).number([other])
         (None, 6, 6)
         """
         rows = list(since)
-        if any(row["run"] not in self.runs and self._touches(row) for row in rows):
+        if any(self._touches(row) for row in rows):
             return None
         return max((row["batch"] for row in rows), default=self.seen) + 1
 
