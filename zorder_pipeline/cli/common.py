@@ -215,7 +215,7 @@ def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) 
     from zorder_pipeline.pipeline import LogSource
 
     paths, context = list(paths), click.get_current_context(silent=True)
-    for name, option in LOG_OPTIONS.items() if not paths and context is not None else ():
+    for name, option in LOG_OPTIONS.items() if not paths else ():
         if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise ZorderError(f"{option} means nothing without --log; name a log, or leave it out")
     return [LogSource(path, log_format, dialect, zone) for path in paths]

@@ -49,8 +49,9 @@ class LogConfig(Model):
     path: Given
     """File or folder; a relative one starts at the folder of tables.yaml."""
     format: LogFormat = "auto"
-    """auto goes by names and first bytes; query-history takes no file for an event log, sql neither, and for a script
-    what is neither JSON nor called otherwise; spark-events takes every file for one."""
+    """auto goes by names and first bytes; query-history takes no file for an event log; sql neither, and files without
+    a telling name, `.log` and `.txt` for scripts unless they are JSON; spark-events takes every file for an event log.
+    """
     dialect: Dialect = "spark"
     """SQL dialect of the statements."""
     time_zone: TimeZone = "UTC"

@@ -12,6 +12,8 @@ from zorder_pipeline.pictures import data_uri
 
 __all__ = ["Card", "Picture", "Report", "Section", "Table", "page"]
 
+LEAST = 1e-9
+"""Smaller numbers are printed as 0."""
 STYLE = """
 :root { color-scheme: light dark; --ink: #222; --soft: #5b5b5b; --line: #d9d9d9; --ground: #fff; --card: #f5f7f9;
   --mark: #0072b2; }
@@ -156,11 +158,13 @@ def _cell(value: object) -> str:
 
 
 def _three_figures(value: float) -> str:
-    """A small number by its first three figures, none of them a power of ten.
+    """A small number by its first three figures, none of them a power of ten; one that says nothing any more is 0.
 
-    >>> _three_figures(999.4), _three_figures(0.00001234), _three_figures(-0.5)
-    ('999', '0.0000123', '-0.5')
+    >>> _three_figures(999.4), _three_figures(0.00001234), _three_figures(-0.5), _three_figures(1e-30)
+    ('999', '0.0000123', '-0.5', '0')
     """
+    if abs(value) < LEAST:
+        return "0"
     return f"{Decimal(f'{value:.3g}'):f}" if math.isfinite(value) else ""
 
 

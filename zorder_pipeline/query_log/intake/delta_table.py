@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote
+from urllib.parse import parse_qsl, unquote
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +24,7 @@ from zorder_pipeline.model.places import filesystem_of, is_uri, without_query
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["DeltaFile", "Grown", "Names", "Version", "files_at", "files_since"]
+__all__ = ["DeltaFile", "Grown", "Names", "Version", "files_at", "files_since", "storage_options"]
 
 Names = Mapping[str, tuple[str, "Names"]]
 """Of a table with column mapping, by the names of columns and fields in its files: their own, and those of fields."""
@@ -131,7 +131,8 @@ class _Table:
         with self._told():
             self.filesystem, place = filesystem_of(path)
             self.place = place.rstrip("/")
-            self.table: DeltaTable = DeltaTable(without_query(path).rstrip("/") if "://" in path else self.place)
+            called = without_query(path).rstrip("/") if "://" in path else self.place
+            self.table: DeltaTable = DeltaTable(called, storage_options=storage_options(path) or None)
             self.names = _names(json.loads(self.table.schema().to_json()))
         self.version = Version(str(self.table.metadata().id), self.table.version())
 
@@ -199,6 +200,19 @@ class _Table:
                 ) from error
             except OSError as error:
                 raise LogError(f"query log {self.path} cannot be read: {str(error).splitlines()[0]}") from error
+
+
+def storage_options(path: str) -> dict[str, str]:
+    """The options behind the path of a URI, by the names that delta-rs has for them.
+
+    >>> storage_options("s3://lake/t?region=eu-west-1&endpoint_override=host:9000&scheme=http")
+    {'region': 'eu-west-1', 'endpoint': 'http://host:9000', 'allow_http': 'true'}
+    """
+    options = dict(parse_qsl(path.removeprefix(without_query(path)).removeprefix("?")))
+    endpoint, scheme = options.pop("endpoint_override", None), options.pop("scheme", "https")
+    if endpoint is not None:
+        options["endpoint"] = endpoint if "://" in endpoint else f"{scheme}://{endpoint}"
+    return options | ({"allow_http": "true"} if options.get("endpoint", "").startswith("http:") else {})
 
 
 def _of(kind: str, actions: list[dict[str, Any]]) -> list[dict[str, Any]]:

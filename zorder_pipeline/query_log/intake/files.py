@@ -16,7 +16,7 @@ from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 
 from .delta_table import DeltaFile, Version, files_at
-from .kinds import ARCHIVES, COMPACT, ROLLED, ROLLING, kind_of, suffixes_of
+from .kinds import ARCHIVES, COMPACT, ROLLED, ROLLING, kind_alone, kind_of, suffixes_of
 
 __all__ = ["LogFile", "delta_log", "delta_logs", "is_delta", "list_logs", "siblings_of"]
 
@@ -92,7 +92,7 @@ def list_logs(
     if info.type == fs.FileType.File:
         if (kind := kind_of(filesystem, place, log_format)) is None and ARCHIVES & set(suffixes_of(place)[-1:]):
             raise LogError(f"query log {path} is an archive of a kind that is not read here; unpack it, or use gzip")
-        return [walk.file(info, kind or ("sql" if log_format == "auto" else "json"))]
+        return [walk.file(info, kind or kind_alone(filesystem, place))]
     if is_delta(path):
         return delta_logs(path)[1]
     found = list(walk.logs())

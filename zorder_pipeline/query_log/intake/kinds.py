@@ -10,7 +10,8 @@ from pyarrow import fs
 from .codecs import opened
 from .texts import as_utf8
 
-__all__ = ["ARCHIVES", "CODECS", "COMPACT", "ROLLED", "ROLLING", "kind_of", "rolled_number", "suffixes_of"]
+__all__ = ["ARCHIVES", "CODECS", "COMPACT", "ROLLED", "ROLLING"]
+__all__ += ["kind_alone", "kind_of", "rolled_number", "suffixes_of"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -34,8 +35,8 @@ def kind_of(filesystem: fs.FileSystem, place: str, log_format: str) -> str | Non
     One that may not be read is taken for an event log, so that it is told of when it is to be read.
 
     Args:
-        log_format: ``auto``; ``spark-events``, and everything is one; ``query-history``, and nothing is; ``sql``: what
-            is neither JSON nor called otherwise is a script, and nothing is an event log.
+        log_format: ``auto``; ``spark-events``, and everything is one; ``query-history``, and nothing is; ``sql``: files
+            without a telling name, ``.log`` and ``.txt`` are scripts unless they are JSON, and nothing is an event log.
     """
     if log_format == "spark-events":
         return "events"
@@ -43,8 +44,7 @@ def kind_of(filesystem: fs.FileSystem, place: str, log_format: str) -> str | Non
     if named is not None and not (log_format == "sql" and suffix in VAGUE):
         return named
     try:
-        with opened(filesystem.open_input_stream(place, compression=None)) as stream:
-            head = as_utf8(stream).read(HEAD).lstrip(b"\0\xef\xbb\xbf \t\r\n")
+        head = _head(filesystem, place)
     except OSError:
         return named or "events"
     except (EOFError, pa.ArrowException):
@@ -54,6 +54,19 @@ def kind_of(filesystem: fs.FileSystem, place: str, log_format: str) -> str | Non
         return "json" if not events else "events" if log_format == "auto" else None
     is_script = log_format == "sql" and head and not head.startswith(b"[") and b"\0" not in head
     return "sql" if is_script and not ARCHIVES & set(suffixes_of(place)) else named
+
+
+def kind_alone(filesystem: fs.FileSystem, place: str) -> str:
+    """The kind of a file that is named alone and tells none: JSON by its first bytes, else a script."""
+    try:
+        return "json" if _head(filesystem, place).startswith((b"{", b"[")) else "sql"
+    except (OSError, EOFError, pa.ArrowException):
+        return "sql"
+
+
+def _head(filesystem: fs.FileSystem, place: str) -> bytes:
+    with opened(filesystem.open_input_stream(place, compression=None)) as stream:
+        return as_utf8(stream).read(HEAD).lstrip(b"\0\xef\xbb\xbf \t\r\n")
 
 
 def suffixes_of(path: str) -> list[str]:

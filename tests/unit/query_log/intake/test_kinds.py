@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyarrow import fs
@@ -97,8 +98,30 @@ def test_a_format_says_what_files_are_whose_names_do_not(
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     logs = list_logs(str(tmp_path), log_format)
-    found |= {"r": "json", "q.log": "json", "n.csv": "csv"}
     assert {log.source.rsplit("/", 1)[-1]: log.kind for log in logs} == {k: v for k, v in found.items() if v}
+
+
+@pytest.mark.parametrize(
+    ("log_format", "text", "kind"),
+    [
+        ("query-history", STATEMENT, "sql"),
+        ("query-history", f"[{LINE}]", "json"),
+        ("query-history", EVENT, "json"),
+        ("auto", STATEMENT, "sql"),
+        ("sql", f"[{LINE}]", "json"),
+    ],
+)
+def test_a_file_named_alone_is_a_script_unless_it_is_json(
+    tmp_path: Path, log_format: str, text: str, kind: str
+) -> None:
+    (tmp_path / "plain").write_text(text)
+    assert [log.kind for log in list_logs(str(tmp_path / "plain"), log_format)] == [kind]
+
+
+def test_texts_are_scripts_by_name(tmp_path: Path) -> None:
+    for name, text in (("a.txt", STATEMENT), ("b.txt", LINE)):
+        (tmp_path / name).write_text(text)
+    assert [log.kind for log in list_logs(str(tmp_path), "sql")] == ["sql", "json"]
 
 
 def _azure(monkeypatch: pytest.MonkeyPatch, root: Path) -> None:
@@ -167,6 +190,21 @@ def test_options_are_those_of_the_place_that_was_given_and_none_of_its_files(
     parts = find_new(f"{AZURE}/logs?account_key=x", "auto", "UTC", KnownLogs()).parts
     assert {part.name for part in parts} == {name_of(f"{AZURE}/logs/what?{number}.jsonl") for number in (1, 2)}
     assert ingest([f"{AZURE}/logs?account_key=x"]).lines == 2
+
+
+def test_options_behind_a_delta_table_are_handed_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given: list[tuple[str, dict[str, str] | None]] = []
+
+    def opened(place: str, storage_options: dict[str, str] | None = None) -> None:
+        given.append((place, storage_options))
+        raise OSError("enough")
+
+    _azure(monkeypatch, tmp_path)
+    monkeypatch.setattr(deltalake, "DeltaTable", opened)
+    for place in (f"{AZURE}/t/?account_key=a%2Bb", f"{AZURE}/t"):
+        with pytest.raises(LogError, match="enough"):
+            delta_table.files_at(place)
+    assert given == [(f"{AZURE}/t", {"account_key": "a+b"}), (f"{AZURE}/t", None)]
 
 
 def test_a_secret_behind_a_place_is_not_kept() -> None:
