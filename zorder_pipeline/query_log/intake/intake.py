@@ -20,7 +20,7 @@ from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, list_logs, siblings_of
-from .kinds import suffixes_of
+from .kinds import kind_named
 from .known import Known, KnownLogs, name_of, place_of
 from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
 from .opening import open_anywhere
@@ -209,9 +209,11 @@ def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
 def _is_of_another_kind(log: LogFile, before: Known) -> bool:
     """Whether a log was read as something else, so that its positions were other ones.
 
-    Older states do not tell; theirs read no ``.log`` as a script.
+    Older states do not tell; theirs went by the name alone where that tells a kind.
     """
-    return log.kind != before.kind if before.kind else log.kind == "sql" and ".log" in suffixes_of(log.source)
+    if before.kind:
+        return log.kind != before.kind
+    return log.kind in MARKED and kind_named(log.source) not in (None, log.kind)
 
 
 def _ends_open(log: LogFile, before: Known) -> bool:

@@ -11,7 +11,7 @@ from .codecs import opened
 from .texts import as_utf8
 
 __all__ = ["ARCHIVES", "CODECS", "COMPACT", "ROLLED", "ROLLING"]
-__all__ += ["kind_alone", "kind_of", "rolled_number", "suffixes_of"]
+__all__ += ["kind_alone", "kind_named", "kind_of", "rolled_number", "suffixes_of"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -54,6 +54,11 @@ def kind_of(filesystem: fs.FileSystem, place: str, log_format: str) -> str | Non
         return "json" if not events else "events" if log_format == "auto" else None
     is_script = log_format == "sql" and head and not head.startswith(b"[") and b"\0" not in head
     return "sql" if is_script and not ARCHIVES & set(suffixes_of(place)) else named
+
+
+def kind_named(place: str) -> str | None:
+    """The kind that a name tells."""
+    return _named(place)[0]
 
 
 def kind_alone(filesystem: fs.FileSystem, place: str) -> str:

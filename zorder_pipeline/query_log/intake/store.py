@@ -184,6 +184,7 @@ class LogStore(LogTables):
         told = done.distinct().collect()
         runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
         valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
+        alive = {run for run, _ in valid}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
             if user is None:
@@ -195,12 +196,15 @@ class LogStore(LogTables):
                 condition = F.lit(False)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
             written = self.read(name).groupBy("run", "source").agg(newest.alias("late")).collect()
-            dead: dict[str, list[str]] = {}
-            for row in written:
-                if (row["run"], row["source"]) not in valid and (row["run"] in runs or row["late"]):
-                    dead.setdefault(row["run"], []).append(row["source"])
-            for run, sources in dead.items():  # a file that failed counts no more than a run that was cut off
-                condition |= (F.col("run") == run) & F.col("source").isin(sources)
+            dead = [
+                (row["run"], row["source"])
+                for row in written
+                if (row["run"], row["source"]) not in valid and (row["run"] in runs or row["late"])
+            ]
+            condition |= F.col("run").isin([*{run for run, _ in dead} - alive])
+            left = [(run, source) for run, source in dead if run in alive]  # of runs whose other files count
+            rows = F.concat_ws("\n", "run", "source").isin(["\n".join(pair) for pair in left])
+            condition |= F.col("run").isin([*{run for run, _ in left}]) & rows
             deleted[name] = table.toDF().where(condition).count()
             with log_conflicts(self.state):
                 table.delete(condition)

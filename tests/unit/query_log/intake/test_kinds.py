@@ -293,3 +293,14 @@ def test_what_was_read_as_another_kind_is_read_again(tmp_path: Path, kind: str, 
     log.write_text(f"{log.read_text()}{STATEMENT};\n")
     (part,) = find_new(str(log), "sql", "UTC", KnownLogs.of([known])).parts
     assert (part.after, part.replaces) == ((0, known.log) if again else (3, None))
+
+
+def test_what_an_older_state_has_read_by_its_name_is_not_read_again(tmp_path: Path) -> None:
+    for name, text in (("a.jsonl", LINE), ("b", LINE), ("c.txt", STATEMENT), ("d.log", LINE)):
+        (tmp_path / name).write_text(text)
+    known = [replace(_read(log, 1), modified=log.modified) for log in list_logs(str(tmp_path), "sql")]
+    assert find_new(str(tmp_path), "sql", "UTC", KnownLogs.of(known)).unchanged == 4
+    (tmp_path / "e.log").write_text(EVENT)
+    (events,) = list_logs(str(tmp_path / "e.log"), "spark-events")
+    known = [replace(_read(events, 1), modified=events.modified)]
+    assert find_new(str(tmp_path / "e.log"), "spark-events", "UTC", KnownLogs.of(known)).unchanged == 1
