@@ -40,8 +40,7 @@ APP = "zorder-ingest"
 MAX_TASKS = 256
 TRIES = 5
 """Times that an ingestion looks for what others have left of its logs."""
-NUMBERS = 5
-"""Times that it asks for a batch number, which ingestions of other logs may take."""
+NUMBERS = 5  # times that it asks for a batch number, which ingestions of other logs may take
 LATEST = 500_000
 """Queries of one table that are handed on, the latest ones."""
 EVER = 1_000_000  # days, beyond any query: times of more have no number
@@ -96,7 +95,7 @@ class LogStore(LogTables):
                 if tried == TRIES:
                     raise
                 progress(f"another run read {path} at the same time; looking again for what it left")
-        unchanged = max(0, intake.unchanged - sum(one.files for one in added[:earlier]))  # which found them new
+        unchanged = max(0, intake.unchanged - sum(one.files for one in added[:earlier]))
         return StoredLog.merged([StoredLog(QueryLog((), 0, 0), unchanged=unchanged), *added])
 
     def _add_all(
@@ -165,9 +164,8 @@ class LogStore(LogTables):
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.
 
         A quarantined line that does not say whose it is goes by its age alone, a row that says a day to come by that of
-        its ingestion. Rows that count no more are deleted, too: of logs that were read again since, or failed
-        while they were read, and of ingestions that were cut off more than a day ago; one may be at work. Files of
-        deleted rows stay until VACUUM.
+        its ingestion. Rows that count no more go, too: of logs that were read again since or failed, and of ingestions
+        that were cut off more than a day ago; one may be at work. Files of deleted rows stay until VACUUM.
 
         Raises:
             LostRaceError: another run wrote the same files; what was deleted by then is gone, the rest is not.
@@ -181,8 +179,8 @@ class LogStore(LogTables):
             return deleted
         oldest = F.date_sub(F.current_date(), min(days, EVER))
         done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
-        told = done.distinct().collect()
-        runs, early = {row["run"] for row in told}, [row["run"] for row in told if row["early"]]
+        counted = done.distinct().collect()
+        runs, early = {row["run"] for row in counted}, [row["run"] for row in counted if row["early"]]
         valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
         alive = {run for run, _ in valid}
         for name in names:
@@ -196,13 +194,10 @@ class LogStore(LogTables):
                 condition = F.lit(False)
             newest = F.max("_metadata.file_modification_time") < F.current_timestamp() - F.expr(GRACE)
             written = self.read(name).groupBy("run", "source").agg(newest.alias("late")).collect()
-            dead = [
-                (row["run"], row["source"])
-                for row in written
-                if (row["run"], row["source"]) not in valid and (row["run"] in runs or row["late"])
-            ]
+            told = [((row["run"], row["source"]), row["late"]) for row in written]
+            dead = {pair for pair, late in told if pair not in valid and (late or pair[0] in runs)}
             condition |= F.col("run").isin([*{run for run, _ in dead} - alive])
-            left = [(run, source) for run, source in dead if run in alive]  # of runs whose other files count
+            left = {pair for pair in dead if pair[0] in alive}  # of runs whose other files count
             rows = F.concat_ws("\n", "run", "source").isin(["\n".join(pair) for pair in left])
             condition |= F.col("run").isin([*{run for run, _ in left}]) & rows
             deleted[name] = table.toDF().where(condition).count()
