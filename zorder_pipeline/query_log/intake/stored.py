@@ -39,7 +39,7 @@ RECORD = {
     "places": "string",
     "kind": "string",
 }
-"""Its columns and their types; rows of states older than 0.3 have no ``kind``."""
+"""Its columns and their types; rows of older states have no ``kind``."""
 NOTHING = Tally().to_json()
 """Counts of a log of which nothing was read."""
 
