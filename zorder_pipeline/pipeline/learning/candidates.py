@@ -68,11 +68,16 @@ class Unseen:
         volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
         return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
 
-    def shares(self, block: Blocks) -> Floats:
-        """Share of the rows that each query reads when the sampled rows lie in these files; of one that asks beyond the
-        sample what it reads now."""
+    def shares(self, block: Blocks, erring: float = 1.0) -> Floats:
+        """Share of the rows that each query reads when the sampled rows lie in these files.
+
+        Of one that asks beyond the sample it is what it reads now.
+
+        Args:
+            erring: by what factor the sample tells too little.
+        """
         told = whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
-        return np.where(self._unsampled, self.before, told)
+        return np.where(self._unsampled, self.before, np.minimum(1.0, told * erring))
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, see `Apportioning`."""
@@ -162,7 +167,7 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
         candidate = proof.shared_out(Candidate(ANOTHER, plan.spec, target, plan.promise), block)
         exact = proof.exact.get(target)
         if target != plan.target_file_rows:
-            before, after = exact or (known, np.minimum(1.0, proof.shares(block) * erring))
+            before, after = exact or (known, proof.shares(block, erring))
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
         elif sizes and exact is not None:
             (known, told), times = exact, proof.unseen.times

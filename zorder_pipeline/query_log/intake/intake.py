@@ -20,7 +20,7 @@ from zorder_pipeline.query_log.spool import RECORDED
 
 from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, list_logs, siblings_of
-from .kinds import kind_named
+from .kinds import can_be_told, kind_named
 from .known import Known, KnownLogs, name_of, place_of
 from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
 from .opening import open_anywhere
@@ -82,19 +82,20 @@ def find_new(
     parts, unchanged, changed = [], 0, []
     for log in logs:
         before = known.by_name.get(name_of(log.source))
+        log = _as_it_was(log, before)
         if before is None or not _is_same(log, before):
             changed.append(log)
-        elif before.current and before.size == log.size and not _is_of_another_kind(log, before):
+        elif before.current and before.size == log.size and not _is_of_another_kind(path, log, before):
             unchanged += 1
         else:
-            parts += _further(log, zone, before)
+            parts += _further(path, log, zone, before)
     moved = _moved(path, logs, changed, known) if changed else {}
     still = {one.log for one in moved.values()}
     for log in changed:
         name = name_of(log.source)
         before = known.by_name.get(name)
         if log in moved:
-            parts += _further(log, zone, moved[log])
+            parts += _further(path, log, zone, moved[log])
         elif before is None:
             parts += _shares(Part(log, zone, name))
         elif before.log in still:
@@ -199,21 +200,30 @@ def _anew(name: str) -> str:
     return f"{name}#{uuid.uuid4().hex[:8]}"
 
 
-def _further(log: LogFile, zone: str, before: Known) -> list[Part]:
+def _further(path: str, log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
-    if before.current and not _is_of_another_kind(log, before) and not _ends_open(log, before):
+    if before.current and not _is_of_another_kind(path, log, before) and not _ends_open(log, before):
         return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
 
 
-def _is_of_another_kind(log: LogFile, before: Known) -> bool:
+def _is_of_another_kind(path: str, log: LogFile, before: Known) -> bool:
     """Whether a log was read as something else, so that its positions were other ones.
 
-    Older states do not tell; theirs went by the name alone where that tells a kind.
+    Older states do not tell. Theirs went by the name; what that does not tell was JSON, but of a file that is named
+    alone, which is read once more.
     """
-    if before.kind:
-        return log.kind != before.kind
-    return log.kind in MARKED and kind_named(log.source) not in (None, log.kind)
+    if before.kind or log.kind not in MARKED:
+        return before.kind not in ("", log.kind)
+    named = kind_named(log.source)
+    return named != log.kind and (named is not None or name_of(log.source) == place_of(path))
+
+
+def _as_it_was(log: LogFile, before: Known | None) -> LogFile:
+    """The log as what it was read before, if it cannot be looked at just now: its kind is a guess then."""
+    if before is None or before.kind in ("", log.kind) or can_be_told(log.filesystem, log.parts[0]):
+        return log
+    return replace(log, kind=before.kind)
 
 
 def _ends_open(log: LogFile, before: Known) -> bool:

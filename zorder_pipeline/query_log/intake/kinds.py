@@ -11,7 +11,7 @@ from .codecs import opened
 from .texts import as_utf8
 
 __all__ = ["ARCHIVES", "CODECS", "COMPACT", "ROLLED", "ROLLING"]
-__all__ += ["kind_alone", "kind_named", "kind_of", "rolled_number", "suffixes_of"]
+__all__ += ["can_be_told", "kind_alone", "kind_named", "kind_of", "rolled_number", "suffixes_of"]
 
 KINDS = {".jsonl": "json", ".json": "json", ".ndjson": "json", ".csv": "csv", ".parquet": "parquet", ".sql": "sql"}
 KINDS |= {".log": "json", ".txt": "sql"}
@@ -67,6 +67,17 @@ def kind_alone(filesystem: fs.FileSystem, place: str) -> str:
         return "json" if _head(filesystem, place).startswith((b"{", b"[")) else "sql"
     except (OSError, EOFError, pa.ArrowException):
         return "sql"
+
+
+def can_be_told(filesystem: fs.FileSystem, place: str) -> bool:
+    """Whether a file can be opened, so that its first bytes tell what it is."""
+    try:
+        _head(filesystem, place)
+    except OSError:
+        return False
+    except (EOFError, pa.ArrowException):
+        pass
+    return True
 
 
 def _head(filesystem: fs.FileSystem, place: str) -> bytes:

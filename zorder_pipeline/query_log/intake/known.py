@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.model.moments import asked_at
 from zorder_pipeline.model.places import local_path, store_named, without_query
 
 from .marks import Mark
@@ -156,6 +157,11 @@ def places_of(files: DataFrame) -> dict[str, str]:
     return found
 
 
+def _asked_at(moment: int | None) -> int | None:
+    """A moment of older states, which took some for real that are none."""
+    return None if moment is None else asked_at(moment)
+
+
 def known_of(row: Row, generation: str) -> Known:
     """A row of ``log_files``; older states have other names of what lies in Azure or behind options."""
     name = row["name"]
@@ -168,9 +174,9 @@ def known_of(row: Row, generation: str) -> Known:
         position=row["position"],
         current=row["generation"] == generation,
         delta_version=row["delta_version"],
-        watermark=row["watermark"],
+        watermark=_asked_at(row["watermark"]),
         mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
-        since=row["since"],
+        since=_asked_at(row["since"]),
         modified=row["modified"],
         table_id=row["table_id"] or "",
         tables=tuple(json.loads(row["places"] or "{}")),

@@ -173,13 +173,25 @@ def _csv(log: LogFile) -> Iterator[LogLine]:
                     yield LogLine(log.source, number, reason="truncated", raw="".join(fed.record)[:RAW])
                     continue
                 line, raw = line_of(log.source, number, record), "".join(fed.record)
-                if any(record.get(None) or ()) and not _is_quoted(line.statement, raw):
-                    # more than the header names: what has no quotes may have been cut at its commas
-                    yield LogLine(log.source, number, user=line.user, reason="malformed_csv", raw=raw[:RAW])
-                else:
-                    yield replace(line, ended=ended)
+                if any(record.get(None) or ()):  # more than the header names: something was cut at its commas
+                    if not _is_quoted(line.statement, raw):
+                        yield LogLine(log.source, number, user=line.user, reason="malformed_csv", raw=raw[:RAW])
+                        continue
+                    line = line_of(log.source, number, _up_to(line.statement, record))
+                yield replace(line, ended=ended)
         except (OSError, EOFError, pa.ArrowException) as error:
             yield _damaged(log, number - 1, error)
+
+
+def _up_to(cell: str, record: Mapping[Any, Any]) -> dict[str, Any]:
+    """A CSV record as far as some cell: what stands behind it may belong to other columns.
+
+    >>> _up_to("SELECT 1", {"ts": "1", "sql": "SELECT 1", "user": "Doe", "status": " Ann"})
+    {'ts': '1', 'sql': 'SELECT 1'}
+    """
+    names = [name for name in record if name is not None]
+    place = next((i for i, name in enumerate(names) if str(record[name]).strip() == cell.strip()), len(names))
+    return {name: record[name] for name in names[: place + 1]}
 
 
 def _is_quoted(cell: str, raw: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from zorder_pipeline.model.candidate import ANOTHER, Candidate
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.plan import Promise
 from zorder_pipeline.model.predicate import And
-from zorder_pipeline.model.ranges import Interval, Range
+from zorder_pipeline.model.ranges import Boxes, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import PAGE_ROWS, ZoneMap
@@ -88,3 +89,15 @@ def test_files_that_are_only_merged_save_where_rows_are_read_now() -> None:
 def test_of_a_layout_by_what_was_not_sampled_only_files_are_told() -> None:
     other = KeySpec((FeatureCodes("x", "bigint", (1,), (0, 1), 1),), (0,))
     assert shared_out(laid_out(), other)[1] == {}
+
+
+def test_what_asks_beyond_the_sample_reads_what_it_reads_now() -> None:
+    proof = unseen()
+    beyond: Boxes = ((Range("p", "bigint", (Interval(9, 9),)), Range("v", "bigint", (Interval(0, 99),))),)
+    boxes = [*proof.boxes, beyond]
+    every, before = np.arange(len(boxes)), np.full(len(boxes), 0.3)
+    asking = replace(proof, unseen=Asked.of(every, every), boxes=boxes, before=before)
+    sampled = replace(proof, before=before[:-1])
+    block = laid_out().astype(np.int32)
+    assert asking.shares(block, 0.5)[:-1] == pytest.approx(sampled.shares(block) * 0.5)
+    assert asking.shares(block, 0.5)[-1] == 0.3

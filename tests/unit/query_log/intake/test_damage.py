@@ -140,6 +140,14 @@ def test_a_statement_in_quotes_is_whole_whatever_follows_it(tmp_path: Path, head
     assert (found.used, found.quarantined) == (used, {} if used else {"malformed_csv": 1})
 
 
+@pytest.mark.parametrize("row", ['"SELECT * FROM t",Doe, Ann,FAILED', '"SELECT * FROM t",Doe, 20260101,FINISHED,x'])
+def test_what_stands_behind_a_statement_in_a_row_of_too_many_columns_says_nothing(tmp_path: Path, row: str) -> None:
+    log = tmp_path / "a.csv"
+    log.write_text(f"statement,user,status\n{row}\n")
+    (query,) = ingest([str(log)]).queries
+    assert (query.user, query.timestamp) == (None, None)
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -304,3 +304,44 @@ def test_what_an_older_state_has_read_by_its_name_is_not_read_again(tmp_path: Pa
     (events,) = list_logs(str(tmp_path / "e.log"), "spark-events")
     known = [replace(_read(events, 1), modified=events.modified)]
     assert find_new(str(tmp_path / "e.log"), "spark-events", "UTC", KnownLogs.of(known)).unchanged == 1
+
+
+def test_a_file_named_alone_whose_kind_its_name_does_not_tell_is_read_once_more(tmp_path: Path) -> None:
+    log = tmp_path / "history"
+    log.write_text(f"[{LINE.strip()}]")
+    (listed,) = list_logs(str(log))
+    known = replace(_read(listed, 1), modified=listed.modified)
+    (part,) = find_new(str(log), "auto", "UTC", KnownLogs.of([known])).parts
+    assert (part.log.kind, part.after, part.replaces) == ("json", 0, known.log)
+    assert find_new(str(log), "auto", "UTC", KnownLogs.of([replace(known, kind="json")])).unchanged == 1
+
+
+def test_a_log_that_cannot_be_opened_while_it_is_listed_is_what_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What it is then is a guess, by which it was read as something else, and nothing of it counted."""
+    (tmp_path / "q.log").write_text(f"{STATEMENT};\n")
+    (tmp_path / "hist").write_text(LINE)
+    logs = list_logs(str(tmp_path), "sql")
+    known = KnownLogs.of([replace(_read(log, 1), modified=log.modified, kind=log.kind) for log in logs])
+
+    def slow(*_: object) -> bytes:
+        raise OSError("SlowDown")
+
+    monkeypatch.setattr(kinds, "_head", slow)
+    assert {log.kind for log in list_logs(str(tmp_path), "sql")} == {"json", "events"}
+    found = find_new(str(tmp_path), "sql", "UTC", known)
+    assert (found.parts, found.unchanged) == ((), 2)
+
+
+@pytest.mark.parametrize("watermark", [0, -62_135_596_800_000_000])
+def test_a_time_that_an_older_state_took_for_real_is_none(tmp_path: Path, watermark: int) -> None:
+    log = tmp_path / "q.jsonl"
+    log.write_text(LINE * 3)
+    read = _read(list_logs(str(log))[0], 3)
+    row = {"log": "x", "name": name_of(str(log)), "size": read.size, "position": 3, "generation": "", "places": None}
+    row |= {"delta_version": None, "watermark": watermark, "since": watermark, "modified": None, "table_id": None}
+    known = replace(known_of({**row, "mark": None, "kind": None}, ""), mark=read.mark)  # type: ignore[arg-type]
+    log.write_text(LINE.replace("1", "2") * 4)
+    (part,) = find_new(str(log), "auto", "UTC", KnownLogs.of([known])).parts
+    assert (part.since, part.replaces) == (None, "x")
