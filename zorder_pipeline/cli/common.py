@@ -40,6 +40,7 @@ __all__ = [
     "committer_option",
     "err",
     "file_size_options",
+    "is_said",
     "learn_settings",
     "leave_no_warehouse",
     "log_options",
@@ -206,6 +207,12 @@ def log_options(*, required: bool = True) -> Callable[[Callable[..., Any]], Call
     return decorate
 
 
+def is_said(name: str) -> bool:
+    """Whether an option of the command that runs was given, and is no default."""
+    context = click.get_current_context(silent=True)
+    return context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) -> list[LogSource]:
     """The logs that `log_options` name.
 
@@ -214,9 +221,9 @@ def log_sources(paths: Iterable[str], log_format: str, dialect: str, zone: str) 
     """
     from zorder_pipeline.pipeline import LogSource
 
-    paths, context = list(paths), click.get_current_context(silent=True)
+    paths = list(paths)
     for name, option in LOG_OPTIONS.items() if not paths else ():
-        if context is not None and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+        if is_said(name):
             raise ZorderError(f"{option} means nothing without --log; name a log, or leave it out")
     return [LogSource(path, log_format, dialect, zone) for path in paths]
 

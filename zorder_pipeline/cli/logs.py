@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.model.places import local_path
@@ -17,6 +16,7 @@ from .common import (
     Payload,
     Progress,
     command,
+    is_said,
     log_options,
     log_sources,
     out,
@@ -113,17 +113,13 @@ def _as_configured(config: PipelineConfig, sources: Sequence[LogSource]) -> list
         first, *others = pipeline.configured_sources(config, source)
         for name, option in LOG_OPTIONS.items():
             given, told = getattr(source, name), getattr(first, name)
-            if given != told and _is_said(name):
+            if given != told and is_said(name):
                 raise ZorderError(
                     f"the configuration reads {source.path} with {option} {told}; leave out {option} {given}, or "
                     "change the log's entry in tables.yaml"
                 )
         found += [first, *others]
     return found
-
-
-def _is_said(name: str) -> bool:
-    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
 def _forms(found: dict[str, Any], forms: dict[str, str]) -> list[tuple[str, str]]:

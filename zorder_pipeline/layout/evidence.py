@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -58,7 +59,7 @@ class KnownTable:
         """
         if self.lies is None or not self.sample.rows:
             return shares
-        return np.where(unsampled(asked.estimator, self.sample.partition), self.lies[asked.asked.statements], shares)
+        return np.where(asked.unsampled, self.lies[asked.asked.statements], shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +80,8 @@ class WeighedLog:
         """The queries of a block, such as ``blocks.train``, ready to be asked of layouts of ``table``."""
         boxes = asked.each(self.queries)
         estimator = Estimator.build(table.columns, table.schema, boxes, table.sample.rows)
-        return BlockQueries(boxes, estimator, asked.sums(self.weights), asked, self.weights[asked.queries])
+        weights, each = asked.sums(self.weights), self.weights[asked.queries]
+        return BlockQueries(boxes, estimator, weights, asked, each, table.sample.partition)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,6 +94,7 @@ class BlockQueries:
         weights: of each statement, all its queries together, shape (statements,).
         asked: which queries these are.
         each: weight of each query, shape (queries of the block,).
+        partition: table partition of each sampled row; None for a table without partitions.
     """
 
     boxes: Sequence[Boxes]
@@ -99,6 +102,12 @@ class BlockQueries:
     weights: Floats
     asked: Asked
     each: Floats
+    partition: npt.NDArray[np.int32] | None = None
+
+    @cached_property
+    def unsampled(self) -> npt.NDArray[np.bool_]:
+        """Which statements ask beyond all that the sample holds, shape (statements,)."""
+        return unsampled(self.estimator, self.partition)
 
     def mean(self, shares: Floats) -> float:
         """Weighed mean of what is told of each statement, shape (statements,); 1.0 without any."""
