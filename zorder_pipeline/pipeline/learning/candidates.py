@@ -68,16 +68,18 @@ class Unseen:
         volumes = read_volumes(analysis, plan, chosen, after, kept, settings.row_group_bytes, self.now)
         return promise(before, after, self._whole, self.rate, settings.seed, volumes, self.unseen)
 
-    def shares(self, block: Blocks, erring: float = 1.0) -> Floats:
+    def shares(self, block: Blocks, erring: float = 1.0, before: Floats | None = None) -> Floats:
         """Share of the rows that each query reads when the sampled rows lie in these files.
 
         Of one that asks beyond the sample it is what it reads now.
 
         Args:
             erring: by what factor the sample tells too little.
+            before: see `promise`.
         """
         told = whole_table_shares(self._estimator, block, int(block.max()) + 1, self.analysis.sample.stands_for)
-        return np.where(self._unsampled, self.before, np.minimum(1.0, told * erring))
+        now = self.before if before is None else before
+        return np.where(self._unsampled, now, np.minimum(1.0, told * erring))
 
     def shared_out(self, candidate: Candidate, block: Blocks) -> Candidate:
         """The candidate with the share of its saving by partition and by day, see `Apportioning`."""
@@ -167,7 +169,7 @@ def _learned(proof: Unseen, plan: Plan) -> list[Candidate]:
         candidate = proof.shared_out(Candidate(ANOTHER, plan.spec, target, plan.promise), block)
         exact = proof.exact.get(target)
         if target != plan.target_file_rows:
-            before, after = exact or (known, proof.shares(block, erring))
+            before, after = exact or (known, proof.shares(block, erring, known))
             candidate = replace(candidate, promise=proof.promise(plan.choosing(candidate), after, before=before))
         elif sizes and exact is not None:
             (known, told), times = exact, proof.unseen.times

@@ -28,10 +28,13 @@ def new_queries(analysis: TableAnalysis, memory: Memory, present: Plan) -> list[
     """Indices of the queries that came in since the last night, also of those that another log had later ones than."""
     since = since_then(memory, present)[1]
     timed = [(i, query.timestamp) for i, query in enumerate(analysis.queries) if query.timestamp is not None]
-    if not timed:  # as many as there are more; a log that is read anew holds old ones, too
-        grown, known = max(0, len(analysis.queries) - memory.counted), memory.batch
-        new = [i for i, one in enumerate(analysis.queries) if known is None or one.batch is None or one.batch > known]
-        return new[max(0, len(new) - grown) :]
+    if not timed:
+        until, batches = memory.batch, [one.batch for one in analysis.queries]
+        new = [i for i, batch in enumerate(batches) if until is not None and batch is not None and batch > until]
+        # of those that nobody can tell, as many as there are more: a log that is read anew holds old ones, too
+        untold = [i for i, batch in enumerate(batches) if until is None or batch is None]
+        grown = max(0, len(batches) - memory.counted - len(new))
+        return sorted(new + untold[max(0, len(untold) - grown) :])
     if since is None:
         return [i for i, _ in timed]
     late = _late(analysis.queries, memory, present)

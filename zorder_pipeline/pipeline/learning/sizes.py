@@ -28,7 +28,7 @@ MOST_FILES, MOST_IN_PARTITIONS, EACH_PARTITION = 1_000, 4_000, 4
 """Nor are there to be more of them, as a sample has to show what each holds: so many of a table, or so many in each of
 its partitions as far as that makes no more than the second number."""
 MOST_SOUGHT = 5_000
-"""Files that a layout is sought for at most, where the present ones are as small as that makes more."""
+"""Files that a layout is sought for at most, where the present ones are smaller than those of a compaction."""
 MOST_COLUMNS, MOST_BYTES = 64, 128 << 20
 """Columns that are sampled for their sizes only, and compressed bytes that they take in a sample."""
 MIN_FILES = 8
@@ -58,13 +58,17 @@ def sought_rows(snapshot: TableSnapshot, settings: LearnSettings) -> int:
     As `target_rows`, but where nobody asked for a size and no file lies by a layout of ours, files of `SMALLER_FILE`,
     or as many as `most_files`, if the present ones are at least twice as large: these hide most of what an order could
     skip. Ten can be told apart by three bits, and a partition that is a single file by none. Where some files lie by a
-    layout of ours, files are at most as large as those, or as the smaller ones where these are larger. And there are at
-    most `MOST_SOUGHT`: many tiny files are to be merged, and a sample would show nothing of each.
+    layout of ours, files are at most as large as those, or as the smaller ones where these are larger. Where there
+    would be more than `MOST_SOUGHT`, they are larger, up to `compact_rows`, unless half of the table is laid out: many
+    tiny files are to be merged, and a sample would show nothing of each.
     """
     target, rows = target_rows(snapshot, settings), int(snapshot.files().rows.sum())
     if _asked(snapshot, settings) or not rows:
         return target
-    return max(_sought_rows(snapshot, settings, target), math.ceil(rows / MOST_SOUGHT))
+    sought, files = _sought_rows(snapshot, settings, target), snapshot.files()
+    if 2 * int(files.rows[files.ours].sum()) >= rows:
+        return sought
+    return max(sought, min(math.ceil(rows / MOST_SOUGHT), compact_rows(snapshot, settings)))
 
 
 def _sought_rows(snapshot: TableSnapshot, settings: LearnSettings, target: int) -> int:

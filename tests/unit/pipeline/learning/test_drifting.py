@@ -198,8 +198,11 @@ def test_of_a_log_without_times_what_came_in_last_is_new_wherever_it_stands() ->
     old, late = ([replace(query, timestamp=None, batch=batch) for query in asked("a", 0)] for batch in (1, 2))
     known = Memory(Drift.begin(A.layout_id), counted=20, batch=1)
     assert new_queries(analysis_of([*late[:5], *old]), known, PLAN) == [0, 1, 2, 3, 4]
-    assert new_queries(analysis_of(late), known, PLAN) == [], "read anew, with nothing more"
-    assert new_queries(analysis_of([*late, *late[:3]]), known, PLAN) == [20, 21, 22]
+    assert new_queries(analysis_of([*late[:3], *old[3:]]), known, PLAN) == [0, 1, 2], "as many were purged"
+    anew = [replace(query, batch=None) for query in old]
+    assert new_queries(analysis_of(anew), known, PLAN) == [], "read anew, with nothing more"
+    assert new_queries(analysis_of([*anew, *anew[:3]]), known, PLAN) == [20, 21, 22]
+    assert new_queries(analysis_of([*late[:2], *anew, anew[0]]), known, PLAN) == [0, 1, 22]
     alone = [replace(query, batch=None) for query in (*old, *late[:2])]
     assert new_queries(analysis_of(alone), replace(known, batch=None), PLAN) == [20, 21]
 

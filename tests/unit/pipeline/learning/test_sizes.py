@@ -168,6 +168,21 @@ def test_a_layout_of_many_tiny_files_is_sought_for_fewer_of_which_a_sample_shows
     assert sought_rows(table([200_000] * 4 * MOST_SOUGHT, rows=2_000, ours=10), SETTINGS) == 8_000
 
 
+@pytest.mark.parametrize(
+    ("megabytes", "ours", "sought"),
+    [
+        (128, 0, 100_000),
+        (128, 4 * MOST_SOUGHT, 100_000),
+        (1024, 0, 100_000),
+        (64, 0, 200_000),
+        (64, 2 * MOST_SOUGHT, 100_000),
+    ],
+)
+def test_a_table_of_many_files_that_are_no_small_ones_keeps_their_size(megabytes: int, ours: int, sought: int) -> None:
+    many = table([megabytes * 1024 * 1024] * 4 * MOST_SOUGHT, ours=ours)
+    assert sought_rows(many, SETTINGS) == sought
+
+
 @pytest.fixture
 def described(monkeypatch: pytest.MonkeyPatch) -> Any:
     """A table of 100 rows with a column of a dotted name, a struct, long texts, and a partition column."""

@@ -51,7 +51,7 @@ def test_no_row_group_and_no_query() -> None:
     assert _shares_read(none, nothing, [], np.ones((0, 2), dtype=bool)).shape == (0, 2)
 
 
-def _promised(shares: tuple[float, float], lies: float) -> ReadVolumes:
+def _promised(shares: tuple[float, float], lies: float, opened: float = 3.0) -> ReadVolumes:
     """What two queries read of a table of 15 days, of which ten are sampled: of such a one, and another."""
     schema = TableSchema((Column("ds", "int", partition=True), Column("x", "int")))
     rows, day = 10_000, np.arange(10_000) % 10
@@ -66,7 +66,7 @@ def _promised(shares: tuple[float, float], lies: float) -> ReadVolumes:
     queries = [LoggedQuery("t", each, columns=("ds", "x")) for each in asked]
     boxes = [to_boxes(each, schema) for each in asked]
     unordered = np.zeros(rows, dtype=np.int64)
-    told = np.array(shares), np.full(2, lies)
+    told = np.array(shares), np.full(2, lies), np.full(2, opened)
     return _virtual(analysis, queries, boxes, day.astype(np.int64), unordered, told, None, "snappy")
 
 
@@ -79,7 +79,10 @@ def test_what_the_sample_lacks_is_not_saved_whole() -> None:
     assert lacking == pytest.approx(sampled, rel=0.5)
     told = _promised((1 / 15, 0.0), 1 / 15)
     assert told.bytes_after[1] == pytest.approx(lacking)
-    assert told.files_after[1] == pytest.approx(10 / 15)
+    assert told.files_after[1] == 3.0
+    assert _promised((1 / 15, 0.0), 1 / 15, 40.0).files_after[1] == 10.0, "there are no more then"
+    assert _promised((1 / 15, 1 / 1500), 1 / 15, 1.0).files_after[1] == 1.0
+    assert _promised((1 / 15, 1 / 30), 1 / 15, 4.0).files_after[1] == pytest.approx(2.0)
     assert told.groups_after[1] == pytest.approx(1 / 15)
     assert _promised((1 / 15, 1 / 150), 1 / 15).bytes_after[1] == pytest.approx(lacking / 10), "where it is known"
     assert _promised((1 / 15, 0.0), 0.0).bytes_after[1] == 0.0
