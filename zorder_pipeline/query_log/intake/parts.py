@@ -126,7 +126,7 @@ def _rows(part: Part, interpreter: Interpreter) -> Iterator[dict[str, Any]]:
         read = yield from _read(part, interpreter)
     except Exception as error:  # also what nobody thought of costs this file alone
         why, tally = error if isinstance(error, LogError) else unexpected(part.log.source, error), Tally()
-        if part.share[0] == 0 and not isinstance(error.__cause__, FileNotFoundError):
+        if not isinstance(error.__cause__, FileNotFoundError):
             tally.add(Unusable("unreadable_file", ignored=False))
         yield moved | {"text": whole_text(str(why))[:TEXT], "counts": json.dumps(MOVED | tally.to_json())}
         return

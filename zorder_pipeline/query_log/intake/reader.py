@@ -30,6 +30,8 @@ BATCH = 2_000
 MAX_LINE = 4_000_000
 MAX_SCRIPT = 64_000_000
 NUL = b"\0"
+BLANK = b"\xef\xbb\xbf \t\r\n"
+"""What a line holds that says nothing: a byte-order mark may stand on one of its own."""
 PER_FILE = 10**10
 """What positions in the files of a rolling event log are apart: there are fewer lines in one."""
 _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
@@ -88,12 +90,12 @@ def _json_lines(
                 if not begun and _DOCUMENT.match(raw) and (found := _document(log)) is not None:
                     yield from (line for line in found if wanted(line.position))
                     return
-                begun = begun or bool(raw.strip())
+                begun = begun or bool(raw.strip(BLANK))
                 if not wanted(number) or (having is not None and not having.search(raw)):
                     continue
                 if len(raw) >= MAX_LINE:
                     yield LogLine(log.source, number, reason="too_long", raw=raw[:RAW].decode("utf-8", "replace"))
-                elif raw.strip():
+                elif raw.strip(BLANK):
                     yield _json_line(log.source, number, raw)
         except (OSError, EOFError, pa.ArrowException) as error:
             if wanted(number + 1):

@@ -28,7 +28,7 @@ from .intake import Intake, batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
 from .log_tables import SCHEMA_VERSION, LogTables, log_conflicts, lost
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Record, StoredLog, is_moved, query_of, record_of, version_of
+from .stored import RECORD, Record, StoredLog, failed_of, is_moved, query_of, record_of, version_of
 from .tally import Tally
 from .turns import TOLD, Turn
 
@@ -239,12 +239,11 @@ class LogStore(LogTables):
             self._commit(turn, run, generation, catalog, [*records, *version])
         finally:
             rows.unpersist()
-        told = [share for share in counted if share["source"] not in moved or "moved" in share["counts"]]
-        failed = [share for share in told if "unreadable_file" in share["counts"]["quarantined"]]
-        reasons = {share["source"]: share["text"] for share in failed}
+        failed = failed_of(counted)
+        told = [*(share for share in counted if share["source"] not in moved), *failed.values()]
         for source in sorted(moved):
             gone = f"query log {source} was removed or written anew meanwhile; what is there next time is read then"
-            progress(f"{reasons[source]}; it is read once it can be" if source in reasons else gone)
+            progress(f"{failed[source]['text']}; it is read once it can be" if source in failed else gone)
         total = Tally.of(share["counts"] for share in told)
         return StoredLog(total.log(), dict(total.tables), len(found))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "is_moved", "query_of", "record_of", "version_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "failed_of", "is_moved", "query_of", "record_of", "version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -116,6 +116,12 @@ def query_of(row: dict[str, Any]) -> LoggedQuery:
         partial=bool(row["partial"]),
         batch=row["batch"],
     )
+
+
+def failed_of(shares: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The first share of each log that could not be read, which one of them may have been alone."""
+    failed = [share for share in shares if "unreadable_file" in share["counts"]["quarantined"]]
+    return {share["source"]: share for share in reversed(failed)}
 
 
 def is_moved(shares: Sequence[dict[str, Any]]) -> bool:

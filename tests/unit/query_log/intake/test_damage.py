@@ -14,6 +14,7 @@ from zorder_pipeline.query_log.intake.ingest import Interpreter, ingest
 from zorder_pipeline.query_log.intake.parts import Part, rows_of
 from zorder_pipeline.query_log.intake.reader import MAX_LINE
 from zorder_pipeline.query_log.intake.records import line_of
+from zorder_pipeline.query_log.intake.stored import failed_of, is_moved
 from zorder_pipeline.query_log.statements.catalog import Catalog
 
 START, END = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecutionStart", "x.SparkListenerSQLExecutionEnd"
@@ -95,6 +96,29 @@ def test_what_nobody_thought_of_costs_its_file_alone(tmp_path: Path, monkeypatch
     assert ingest([str(tmp_path)]).quarantined == {"unreadable_file": 1}
 
 
+def test_a_file_that_is_read_in_shares_fails_once_whichever_share_does(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    statements = ({"statement": f"SELECT * FROM t WHERE a = {i}"} for i in range(8))
+    (tmp_path / "a.jsonl").write_text("".join(json.dumps(one) + "\n" for one in statements))
+    one = Interpreter.one
+
+    def unthought(self: Interpreter, line: Any) -> Any:
+        if line.statement[-1] in "26":  # of the share 3
+            raise KeyError("nobody thought of this")
+        return one(self, line)
+
+    monkeypatch.setattr(Interpreter, "one", unthought)
+    (log,) = list_logs(str(tmp_path))
+    parts = [Part(log, "UTC", "a", share=(i, 4)) for i in range(4)]
+    told = [row for batch in rows_of(parts, Catalog()) for row in batch.to_pylist() if row["kind"] == "file"]
+    shares = [row | {"counts": json.loads(row["counts"])} for row in told]
+    assert is_moved(shares)
+    (failed,) = failed_of(shares).values()
+    assert failed["counts"]["quarantined"] == {"unreadable_file": 1}
+    assert failed["text"].endswith("unexpected KeyError: 'nobody thought of this'")
+
+
 def test_quarantined_lines_say_whose_they_are(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text('{"sqlText": "SELECT 1 -- ann@x.org", "user": "ann"}\n')
     (tmp_path / "b.csv").write_text("user,statement\nann,SELECT a, b FROM t\n")
@@ -154,6 +178,8 @@ def test_what_stands_behind_a_statement_in_a_row_of_too_many_columns_says_nothin
         json.dumps({"statement": "SELECT * FROM t WHERE a = 1", "user": "x"}, indent=1),
         '\n \n[\n{"statement": "SELECT * FROM t WHERE a = 1"}\n]\n',
         '\n{"statement": "SELECT * FROM t WHERE a = 1"}\n',
+        '\ufeff\r\n[\n{"statement": "SELECT * FROM t WHERE a = 1"}\n]\n',
+        '\ufeff\n{"statement": "SELECT * FROM t WHERE a = 1"}\n',
     ],
 )
 def test_a_document_may_be_one_record_and_begin_with_blank_lines(tmp_path: Path, text: str) -> None:
