@@ -6,7 +6,7 @@ import math
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.state.delta_tables import sql_name
@@ -35,6 +35,8 @@ MAINTENANCE = ("VACUUM START", "VACUUM END", "COMPUTE STATS")
 """Operations that change neither data nor layout."""
 LOOKED_AT = 60
 """Newest commits that are looked at where the state does not say where to begin."""
+ZONES = timedelta(hours=26)
+"""How far the clocks of two places are apart at most."""
 LONG = 1_000
 """Commits that take so long to be read that what the state tells is taken instead, where it does."""
 TIMES = 2
@@ -157,11 +159,12 @@ class TakenBack:
         )
 
 
-def restored(row: Row, commits: Sequence[Row]) -> int | None:
+def restored(row: Row, commits: Sequence[Row], apart: timedelta = timedelta()) -> int | None:
     """The version that a RESTORE brought back; None for another commit, and where that cannot be told.
 
     Args:
         commits: the table's history, for a RESTORE to a moment; of one before the first of these, the version before.
+        apart: how much earlier the moment may be than it reads here: it is told in the time zone of who did it.
     """
     if row["operation"] != "RESTORE":
         return None
@@ -169,7 +172,7 @@ def restored(row: Row, commits: Sequence[Row]) -> int | None:
     if (asked.get("version") or "").isdigit():
         return int(asked["version"])
     try:
-        moment = datetime.fromisoformat(asked.get("timestamp") or "").replace(tzinfo=None)
+        moment = datetime.fromisoformat(asked.get("timestamp") or "").replace(tzinfo=None) - apart
     except ValueError:
         return None
     before = min(int(one["version"]) for one in commits) - 1
@@ -189,19 +192,21 @@ def newest_relayout(commits: Sequence[Row]) -> list[int]:
     return [int(row["version"]) for row in commits if rewrote(row) and run_of(row) == run_of(newest)]
 
 
-def taken_back(commits: Sequence[Row]) -> TakenBack | None:
+def taken_back(commits: Sequence[Row], gone_anyway: bool = False) -> TakenBack | None:
     """The RESTORE by which our newest relayout is gone; None when it stands, or there was none.
 
     Args:
         commits: the table's history, newest first, from before that relayout on.
+        gone_anyway: no file of it is left, so that a RESTORE to a moment counts that some time zone has before it.
     """
+    apart = ZONES if gone_anyway else timedelta()
     bins = newest_relayout(commits)
     if not bins:
         return None
     stands: dict[int, bool] = {}  # a RESTORE may itself be taken back
     gone: Row | None = None
     for row in reversed(commits):
-        version, to = int(row["version"]), restored(row, commits)
+        version, to = int(row["version"]), restored(row, commits, apart)
         if version <= bins[0]:
             continue
         if to is not None:

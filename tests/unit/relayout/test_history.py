@@ -56,6 +56,16 @@ def test_a_restore_from_before_our_newest_relayout_took_it_back(commits: list[An
     assert (None if found is None else found.version) == by
 
 
+@pytest.mark.parametrize(
+    ("moment", "here", "anywhere"),
+    [("01-01 01:59", True, True), ("01-01 04:30", False, True), ("01-02 22:30", False, False)],
+)
+def test_a_restore_to_a_moment_is_told_in_the_time_zone_of_who_did_it(moment: str, here: bool, anywhere: bool) -> None:
+    commits = history(commit(1, "WRITE"), ours(2), commit(90, "RESTORE", timestamp=f"2026-{moment}:00.0"))
+    assert (taken_back(commits) is not None) == here
+    assert (taken_back(commits, gone_anyway=True) is not None) == anywhere
+
+
 def test_a_restore_to_a_moment_before_what_is_looked_at_took_it_back() -> None:
     """Nights look at the history since the version that the newest relayout replaced; last week's is before that."""
     week = commit(12, "RESTORE", timestamp="2026-01-01 03:30:00.0")
