@@ -155,8 +155,15 @@ spark = session({
 driver = spark._jvm.java.lang.ProcessHandle.current().pid()
 
 def executors():
-    threads = Path(f"/proc/{driver}/task").iterdir()  # each may have started one of them
-    return [int(p) for t in threads for p in (t / "children").read_text().split()]
+    threads = Path(f"/proc/{driver}/task").iterdir()  # each may have started one of them, or a command of Hadoop's
+    children = [p for t in threads for p in (t / "children").read_text().split()]
+    return [int(p) for p in children if "CoarseGrainedExecutor" in told(p)]
+
+def told(process):
+    try:
+        return Path(f"/proc/{process}/cmdline").read_text()
+    except OSError:  # it has ended
+        return ""
 
 spark.range(100).repartition(4).count()
 end = time.monotonic() + 120  # on a slow machine the second one is still starting

@@ -185,6 +185,7 @@ def test_where_it_cannot_record_it_says_so(spark: SparkSession) -> None:
 @pytest.mark.slow
 def test_a_recording_in_which_nothing_happened_is_no_problem(spark: SparkSession, tmp_path: Path) -> None:
     spool = tmp_path / "spool"
+    spark.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()  # of what other tests asked
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         with zorder_pipeline.record(spark, state=str(tmp_path / "state"), spool=str(spool), every=None) as recording:
