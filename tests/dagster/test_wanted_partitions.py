@@ -14,8 +14,9 @@ from dagster import AssetKey, AssetMaterialization, DagsterInstance, Failure
 from deltalake import write_deltalake
 
 from zorder_pipeline.assets import run
+from zorder_pipeline.assets.common import Shelf
 from zorder_pipeline.assets.partition_keys import keep_in_step
-from zorder_pipeline.assets.partitions import _raise_failed
+from zorder_pipeline.assets.partitions import _raise_failed, relayout_settings
 from zorder_pipeline.assets.upstream import look, missing_partitions
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ConfigError, TableError
@@ -152,3 +153,9 @@ def test_no_partition_is_tried_where_the_chain_has_said_why_not(
             instance.report_runless_asset_event(AssetMaterialization(AssetKey(["orders", "bit_allocation"])))
         assert run.run_tables(config, ["orders"], ["ds=2025-01"], instance=instance) == (told,)
     assert len(tried) == 1
+
+
+def test_a_backfill_asks_for_approval_by_the_name_in_the_configuration(orders: TableConfig, tmp_path: Path) -> None:
+    context: Any = SimpleNamespace(log=logging.getLogger("quiet"))
+    config = PipelineConfig(state=str(tmp_path / "state"), tables=(orders,))
+    assert relayout_settings(context, Shelf(config, orders)).name == "orders"

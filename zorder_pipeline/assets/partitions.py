@@ -91,6 +91,7 @@ def relayout_settings(context: AssetExecutionContext, shelf: Shelf) -> "Relayout
         committer=layout.committer,
         state=shelf.config.state,
         progress=shelf.saying(context),
+        name=shelf.table.name,
     )
 
 

@@ -144,6 +144,6 @@ class Asking:
         if request.status == APPROVED:
             why = f"{lead}plan {request.plan_id} was approved, not {judged.plan.plan_id}: zorder apply --force"
             return replace(judged, decision=postponed(judged.decision, cause, why))
-        answer = ("zorder", "approve", "--table", judged.name, "--plan", request.plan_id, "--state", self.state)
+        answer = ("zorder", "approve", "--table", request.table, "--plan", request.plan_id, "--state", self.state)
         why = f"{lead}plan {request.plan_id} waits for approval: {shlex.join(answer)}"
         return replace(judged, decision=postponed(judged.decision, cause, why), request=request)

@@ -92,8 +92,8 @@ def applied(
     """`apply` by settings that belong together; ``approvals`` see `judge_table`."""
     plan = replace(plan, candidates=()) if force else plan
     judged = judge_table(
-        spark, table, plan, gate=gate, rules=settings.rules, state=settings.state, where=where, full=full,
-        verify=settings.verify, committer=settings.committer, asking=not dry_run,
+        spark, table, plan, name=settings.name, gate=gate, rules=settings.rules, state=settings.state, where=where,
+        full=full, verify=settings.verify, committer=settings.committer, asking=not dry_run,
         approvals=NONE if force else approvals,
     )  # fmt: skip
     if force:

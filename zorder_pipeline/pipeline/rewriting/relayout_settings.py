@@ -23,6 +23,7 @@ class RelayoutSettings:
         state: folder of the state, where the relayout is recorded, statistics of its files are kept and what it costs
             is known from; None records nothing and asks the gate with its assumptions.
         progress: is told what is being done.
+        name: what people call the table, as a request for approval does; its location when empty.
     """
 
     rules: Rules = field(default_factory=Rules)
@@ -31,3 +32,4 @@ class RelayoutSettings:
     committer: str = AUTO
     state: str | None = None
     progress: Progress = silent
+    name: str = ""

@@ -1,4 +1,4 @@
-"""A plan that a person rejected: for how long its like is not asked for."""
+"""A plan that a person rejected: for how long its like is not asked for. And how one that waits is answered."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from zorder_pipeline.model.approval import REJECTED, Request
+from zorder_pipeline.model.approval import PENDING, REJECTED, Request
 from zorder_pipeline.model.candidate import ANOTHER
 from zorder_pipeline.model.decision import APPROVE, Decision
 from zorder_pipeline.model.plan import Plan
@@ -50,3 +50,16 @@ def test_a_rejection_may_hold_for_ever(days: float) -> None:
     found = asked_again(400.0, days)
     assert found.decision.cause == "rejected"
     assert found.decision.reasons[0].endswith("not asked for until 9999-12-31")
+
+
+def test_what_waits_is_answered_by_the_name_that_it_was_asked_by() -> None:
+    asking = Asking(
+        SimpleNamespace(),  # type: ignore[arg-type]
+        "/state",
+        SimpleNamespace(),  # type: ignore[arg-type]
+        Rules(approval="changes"),
+        BEGIN,
+    )
+    judged = Judgement("orders", "/t", 0, PLAN, Decision(APPROVE, "worth_it", ("worth it",)), Preview(0, 1))
+    told = asking._put(judged, Request("/data/orders", "id", PLAN, PENDING, ASKED)).decision.reasons[0]
+    assert f"zorder approve --table /data/orders --plan {PLAN.plan_id} --state /state" in told

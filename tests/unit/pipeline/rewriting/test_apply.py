@@ -1,7 +1,8 @@
-"""What is said of a rewrite that nobody asked the gate about."""
+"""What is said of a rewrite that nobody asked the gate about, and by which name a table is judged."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -11,6 +12,8 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.judging.judgements import Judgement
 from zorder_pipeline.pipeline.records import Preview
 from zorder_pipeline.pipeline.rewriting import apply as rewriting
+from zorder_pipeline.pipeline.rewriting import partitions
+from zorder_pipeline.pipeline.rewriting.relayout_settings import RelayoutSettings
 
 PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000)
 
@@ -30,3 +33,18 @@ def test_a_dry_run_speaks_of_what_would_be(dry_run: bool, told: str, monkeypatch
     spark: Any = None
     carried: Any = rewriting.apply(spark, "t", PLAN, force=True, dry_run=dry_run)
     assert carried.decision.reasons == (told,)
+
+
+def test_partitions_are_judged_by_the_name_that_people_call_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By its location a request for approval could not be answered by that name."""
+    names: list[str] = []
+
+    def judge_table(*_: object, name: str, **__: object) -> Judgement:
+        names.append(name)
+        return Judgement(name, "/t", 3, PLAN, Decision(DECLINE, "not_worth_it", ("no",)), Preview(3))
+
+    monkeypatch.setattr(partitions, "open_table", lambda *_, **__: SimpleNamespace(partition_types={"p": "int"}))
+    monkeypatch.setattr(rewriting, "judge_table", judge_table)
+    spark: Any = None
+    (done,) = partitions.apply_partitions(spark, "/t", PLAN, ["p=1"], RelayoutSettings(name="orders"))
+    assert (names, done.error) == (["orders"], None)
