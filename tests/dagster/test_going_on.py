@@ -85,10 +85,14 @@ class Judged:
     version: int
     approved: bool = True
     partitions: tuple[str, ...] | None = None
+    cause: str = "worth_it"
 
     @property
     def decision(self) -> Any:
-        return SimpleNamespace(approved=self.approved)
+        return SimpleNamespace(approved=self.approved, cause=self.cause)
+
+
+NO_ROOM, WAITS = (Judged(3, approved=False, cause=cause) for cause in ("budget", "awaiting_approval"))
 
 
 @pytest.mark.parametrize(
@@ -100,7 +104,9 @@ class Judged:
         ({"cost_benefit": 1}, Judged(3), 3, Judged(3)),  # what failed, done again
         ({"cost_benefit": 1}, Judged(3), 4, Judged(9)),
         ({"cost_benefit": 1, "budget": 1}, Judged(3, partitions=("p=1",)), 4, Judged(9, partitions=("p=1",))),
-        ({"cost_benefit": 1, "budget": 1}, Judged(3, approved=False), 4, Judged(3, approved=False)),
+        ({"cost_benefit": 1, "budget": 1}, NO_ROOM, 4, NO_ROOM),
+        ({"cost_benefit": 1, "budget": 1}, WAITS, 3, Judged(9)),  # it may be approved by now, or the blackout over
+        ({"cost_benefit": 0, "budget": 0}, WAITS, 4, WAITS),
         ({"budget": 0}, Judged(3), 4, Judged(9)),  # the budget made by hand, of older judgements
         ({"cost_benefit": 0}, Judged(3), 4, Judged(3)),
     ],

@@ -114,14 +114,16 @@ def _tonight(
 ) -> "Judgement":
     """The judgement to carry out: this run's own, else one of the table as it is now.
 
-    Since another run judged it the table may have been rolled back, or the plan approved. Where that run shared out
-    the budget, what it granted and refused stays so.
+    Since another run judged it the table may have been rolled back, the plan approved, or a blackout over. Where that
+    run shared out the budget, what it granted stays so, and what it had no room for.
     """
     tonight, judge = granted(context, storage, shelf, judged), shelf.key("cost_benefit")
     if made_here(context, judge, before=False):
         return tonight
     going_on = made_here(context, judge) or made_here(context, BUDGET)
-    if going_on and (not tonight.decision.approved or _opened(spark, shelf).version == tonight.version):
+    if going_on and tonight.decision.cause == "budget":
+        return tonight
+    if going_on and tonight.decision.approved and _opened(spark, shelf).version == tonight.version:
         return tonight
     again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
     return replace(again, partitions=tonight.partitions)
