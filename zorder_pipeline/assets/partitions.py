@@ -184,7 +184,10 @@ def _noted(
 def noted_changes(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
 ) -> Iterator[AssetMaterialization]:
-    """For each partition what a relayout of the whole table did to it; nothing for a table without partitions."""
+    """For each partition what a relayout of the whole table did to it; nothing for a table without partitions.
+
+    What others wrote meanwhile is no work of ours.
+    """
     if not after.partition_columns:
         return
     from zorder_pipeline import pipeline
@@ -201,10 +204,12 @@ def noted_changes(
         return found
 
     gone, come = old.replaced_by(new)
+    laid_out = come & (new.generation > before.version)
+    come = laid_out if laid_out.any() else come  # files that were merged keep their generation, or have none
     each, every = [1] * len(old), [1] * len(new)
     removed, left, size = summed(old, gone, each), summed(old, ~gone, each), summed(old, gone, old.bytes.tolist())
     added, written = summed(new, come, every), summed(new, come, new.rows.tolist())
-    for key in [key for key in rows if added[key]]:
+    for key in [key for key in rows if added[key] and removed[key]]:
         done = replace(
             result,
             files_removed=removed[key],
