@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -31,9 +32,9 @@ from dagster._core.events import StepMaterializationData
 from zorder_pipeline.assets import budget
 from zorder_pipeline.assets.budget import AFTER, BEFORE, BUDGET, granted, made_here, nightly_budget, offers
 from zorder_pipeline.assets.common import POOL, QUERY_LOG, VALUES, Shelf
-from zorder_pipeline.assets.records import Judged
+from zorder_pipeline.assets.records import Judged, Night
 from zorder_pipeline.config import PipelineConfig, TableConfig
-from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline import Judgement
 from zorder_pipeline.pipeline.judging.judgements import Part
@@ -109,6 +110,36 @@ def test_the_best_table_gets_the_budget_whatever_fails(tmp_path: Path) -> None:
         alone = [AssetKey(["good", "cost_benefit"]), AssetKey(["good", "clustered_table"])]
         job.execute_in_process(instance=instance, asset_selection=alone)
         assert seen["good"] == "approved", "a run without the budget, for one table, is not bound by last night's"
+
+
+@pytest.mark.parametrize(("core_hours", "outcome"), [(1.5, "postponed"), (None, "approved")])
+def test_what_was_judged_after_the_budget_has_no_room_in_it(
+    core_hours: float | None, outcome: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It failed in a night, and is done again without the budget, which succeeded."""
+    known = judgement("better")
+    monkeypatch.setattr(budget, "made_here", lambda *_: True)
+    monkeypatch.setattr(budget, "value_of", lambda *_: Night({"better": known}))
+    nothing: Any = None
+
+    def found(judged: Judgement) -> Judgement:
+        table = TableConfig(name=judged.name, location=judged.table)
+        config = PipelineConfig(tables=(table,), state=str(tmp_path), budget_core_hours=core_hours)
+        return granted(nothing, nothing, Shelf(config, table), judged)
+
+    assert found(judgement("better")) is known
+    newer = judgement("better")
+    for late in (judgement("good"), replace(newer, plan=replace(newer.plan, target_file_rows=200))):
+        assert found(late).outcome == outcome
+    held = found(judgement("good")).decision
+    if core_hours is not None:
+        assert held.cause == "budget"
+        assert held.reasons[0].endswith(
+            "tonight's 1.5 core-hours were shared out before it was judged; materialize good/clustered_table by "
+            "itself, or leave it to the next night"
+        )
+    refused = replace(judgement("good"), decision=Decision(DECLINE, "not_worth_it", ("no",)))
+    assert found(refused) is refused, "that says more than the budget"
 
 
 def test_the_budget_comes_after_the_judgements_also_where_another_run_holds_the_pool(

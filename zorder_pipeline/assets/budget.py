@@ -1,6 +1,7 @@
 """The night over all tables: what they offer, and what the budget has room for."""
 
 from collections.abc import Iterator, Mapping, Set
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dagster import (
@@ -102,12 +103,26 @@ def nightly_budget(config: PipelineConfig, shelves: list[Shelf]) -> AssetsDefini
 
 
 def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, judged: "Judgement") -> "Judgement":
-    """The table's judgement after the budget of this run, or of the one that it goes on with; else the given one."""
+    """The table's judgement after the budget of this run, or of the one that it goes on with; else the given one.
+
+    What was judged after a budget with a limit was shared out has no room in it, and waits.
+    """
+    from zorder_pipeline.gate.decision import postponed
+
     if not made_here(context, BUDGET):
         return judged
     night: Night = value_of(context, storage, BUDGET)
     found = night.judgements.get(shelf.table.name)
-    return found if found is not None and found.plan.plan_id == judged.plan.plan_id else judged
+    if found is not None and found.plan.plan_id == judged.plan.plan_id:
+        return found
+    core_hours = shelf.config.budget_core_hours
+    if core_hours is None or not judged.decision.approved:
+        return judged
+    why = (
+        f"postponed by the budget: tonight's {core_hours:g} core-hours were shared out before it was judged; "
+        f"materialize {shelf.key('clustered_table').to_user_string()} by itself, or leave it to the next night"
+    )
+    return replace(judged, decision=postponed(judged.decision, "budget", why))
 
 
 def _judgements(context: AssetExecutionContext, storage: IOManager, shelves: list[Shelf]) -> "dict[str, Judgement]":
