@@ -6,13 +6,34 @@ import pickle
 from pathlib import Path
 
 import pytest
-from dagster import AssetIn, AssetKey, DagsterInstance, Definitions, asset, in_process_executor
+from dagster import (
+    AssetIn,
+    AssetKey,
+    DagsterInstance,
+    Definitions,
+    Failure,
+    InputContext,
+    IOManager,
+    OutputContext,
+    asset,
+    in_process_executor,
+)
 
 from zorder_pipeline.assets.records import SelectedFeatures
 from zorder_pipeline.assets.stored_values import StoredValues
 from zorder_pipeline.features.select import Analysis
 
 pytestmark = pytest.mark.dagster
+
+
+class Nothing(IOManager):
+    """Files of which none is there."""
+
+    def handle_output(self, context: OutputContext, obj: object) -> None:
+        raise NotImplementedError
+
+    def load_input(self, context: InputContext) -> object:
+        raise FileNotFoundError
 
 
 def of_before() -> SelectedFeatures:
@@ -59,6 +80,24 @@ def test_a_value_that_is_gone_or_cannot_be_read_is_told_in_one_sentence(tmp_path
             assert said.endswith("materialize sales/bit_allocation again, in the UI or with zorder run --table sales")
             assert failure.user_failure_data.metadata["table"].value == "sales"
             value.write_bytes(b"")
+
+
+@pytest.mark.parametrize(
+    ("key", "end"),
+    [
+        (["query_log"], "materialize query_log again, in the UI or with zorder run"),
+        (["night", "nightly_budget"], "materialize night/nightly_budget again, in the UI or with zorder run"),
+        (["night", "cost_benefit"], "materialize night/cost_benefit again, in the UI or with zorder run --table night"),
+    ],
+)
+def test_what_belongs_to_no_table_is_not_made_again_by_the_name_of_one(
+    key: list[str], end: str, tmp_path: Path
+) -> None:
+    stored, context = StoredValues(base_dir=str(tmp_path)), InputContext(asset_key=AssetKey(key))
+    stored._files = Nothing()
+    with pytest.raises(Failure) as failed:
+        stored.load_input(context)
+    assert (failed.value.description or "").endswith(f": {end}")
 
 
 def test_two_configurations_with_one_instance_do_not_read_each_others_values(tmp_path: Path) -> None:

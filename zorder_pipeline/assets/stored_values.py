@@ -16,6 +16,9 @@ from dagster import (
 )
 from pydantic import PrivateAttr
 
+from .budget import BUDGET
+from .common import QUERY_LOG
+
 __all__ = ["StoredValues"]
 
 
@@ -60,7 +63,8 @@ class StoredValues(ConfigurableIOManager):
             table, asset = context.asset_key.path[0], "/".join(context.asset_key.path)
             gone = isinstance(error, OSError)
             cause = "is not there" if gone else f"cannot be read ({type(error).__name__})"
-            step = f"materialize {asset} again, in the UI or with zorder run --table {table}"
+            alone = "" if context.asset_key in (QUERY_LOG, BUDGET) else f" --table {table}"
+            step = f"materialize {asset} again, in the UI or with zorder run{alone}"
             raise Failure(
                 f"{table}: what {asset} made last {cause} in {self.base_dir or 'the storage of Dagster'}: {step}",
                 metadata={"table": table, "cause": str(error), "next step": step},
