@@ -52,12 +52,18 @@ class Approvals:
         return max(self.all(table_id), key=lambda request: request.asked_at, default=None)
 
     def waiting(self) -> list[Request]:
-        """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first."""
-        newest: dict[str, Request] = {}
-        for request in self.all():
-            newest.pop(request.table_id, None)  # one that asks again takes its place at the end
-            newest[request.table_id] = request
-        return [request for request in newest.values() if request.status in (PENDING, APPROVED)]
+        """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first.
+
+        A table that was made anew has another id: what was asked of the one before it, by its place or name, is over.
+        """
+        waiting: list[Request] = []
+        newer: set[str] = set()
+        for request in reversed(self.all()):
+            known = {request.table_id, *_names(request)}
+            if newer.isdisjoint(known) and request.status in (PENDING, APPROVED):
+                waiting.append(request)
+            newer |= known
+        return waiting[::-1]
 
     def answer(self, table: str, plan_id: str | None, event: str, by: str) -> Request:
         """Approve or reject the plan that waits for a table: ``event`` is `APPROVED` or `REJECTED`.

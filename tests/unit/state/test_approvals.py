@@ -7,17 +7,46 @@ from typing import Any
 
 import pytest
 
-from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED
+from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, Request
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.state.approvals import Approvals
+
+
+def asked(table_id: str, at: int, status: str, name: str = "", location: str = "") -> Request:
+    location = location or f"/data/{table_id}"
+    return Request(name or location, table_id, Plan(location, table_id, "hash", 0, None, "learned", 100), status, at)
 
 
 def test_requests_that_wait_come_oldest_first(monkeypatch: pytest.MonkeyPatch) -> None:
     events = [("a", 1, REJECTED), ("b", 2, PENDING), ("c", 3, DONE), ("a", 4, APPROVED)]
-    made = [SimpleNamespace(table_id=table, asked_at=at, status=status) for table, at, status in events]
-    monkeypatch.setattr(Approvals, "all", lambda _: made)
+    monkeypatch.setattr(Approvals, "all", lambda _: [asked(*event) for event in events])
     spark: Any = None
     waiting = Approvals(spark, "/state").waiting()
     assert [(request.table_id, request.asked_at) for request in waiting] == [("b", 2), ("a", 4)]
+
+
+@pytest.mark.parametrize("newer", [PENDING, DONE])
+@pytest.mark.parametrize(
+    ("name", "location"), [("orders", "/new"), ("/data/old", "file:/data/old/"), ("other", "/data/old")]
+)
+def test_what_was_asked_of_a_table_that_was_made_anew_is_over(
+    newer: str, name: str, location: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It has another id, so that no night would ever settle the request of the one before it."""
+    events = [
+        asked("old", 1, APPROVED, "orders"),
+        asked("else", 2, PENDING, "sales"),
+        asked("new", 3, newer, name, location),
+    ]
+    monkeypatch.setattr(Approvals, "all", lambda _, table_id=None: events)
+    monkeypatch.setattr(Approvals, "settle", lambda *_: None)
+    spark: Any = None
+    approvals = Approvals(spark, "/state")
+    assert [one.table_id for one in approvals.waiting()] == ["else", *(["new"] if newer == PENDING else [])]
+    if newer == DONE:
+        with pytest.raises(ZorderError, match="no plan of orders waits"):
+            approvals.answer("orders", None, REJECTED, "asha")
 
 
 def test_an_answer_comes_after_the_request_whatever_the_clocks_say(monkeypatch: pytest.MonkeyPatch) -> None:
