@@ -39,7 +39,8 @@ def filtered_columns(state: str, table: str, days: float) -> list[tuple[int, Set
     try:
         files = DeltaTable(f"{folder}/log_files").to_pyarrow_table().to_pandas()
         rows = DeltaTable(f"{folder}/query_log").to_pyarrow_dataset()
-        wanted = (ds.field("table_name") == table) & ds.field("query_timestamp").is_valid()
+        # statements that name their tables themselves are stored in lower case
+        wanted = ds.field("table_name").isin([table, table.lower()]) & ds.field("query_timestamp").is_valid()
         found = rows.to_table(["run", "source", "predicate", "query_timestamp"], filter=wanted)
     except TableNotFoundError:
         return []

@@ -1,0 +1,32 @@
+"""The stored query log as sensors read it: which rows are a table's."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+from deltalake import write_deltalake
+
+from zorder_pipeline.model.literals import Literal
+from zorder_pipeline.model.predicate import Comparison, predicate_to_json
+from zorder_pipeline.query_log.intake.without_spark import filtered_columns
+
+
+def test_queries_that_are_stored_in_lower_case_are_the_tables_too(tmp_path: Path) -> None:
+    """As the log's reader counts them."""
+    asked = [("Orders", "a"), ("orders", "b"), ("ORDERS", "c"), ("orders_old", "d")]
+    rows = [
+        {
+            "run": "r",
+            "source": "log",
+            "table_name": name,
+            "predicate": json.dumps(predicate_to_json(Comparison(column, "=", (Literal("number", "1"),)))),
+            "query_timestamp": 1_700_000_000_000_000 + i,
+        }
+        for i, (name, column) in enumerate(asked)
+    ]
+    files = {"batch": 1, "run": "r", "generation": "g", "source": "log", "name": "log", "log": "log"}
+    write_deltalake(str(tmp_path / "query_log"), pa.Table.from_pylist(rows))
+    write_deltalake(str(tmp_path / "log_files"), pa.Table.from_pylist([files]))
+    assert [columns for _, columns in filtered_columns(str(tmp_path), "Orders", 30)] == [{"a"}, {"b"}]
