@@ -95,10 +95,11 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 _declined(context, shelf, result, earlier)
                 return
             after = _opened(zorder_spark.session, shelf)
-            yield from noted_changes(context, shelf, result, before, after)
+            yield from _each_noted(context, shelf, result, before, after)
             unseen, hashed = analysed.unseen, table.layout.verify == "hash"
             done = _measured(tonight, result, before, after, unseen, unseen.each(analysed.boxes), hashed)
-            facts = _facts(table.table, tonight.plan, done, before, after, analysed) | table_facts(table, after)
+            facts = _facts(table.table, done, before, after) | table_facts(table, after)
+            facts |= _drawn(context, shelf, tonight.plan, done, before, after, analysed)
             asked = [analysed.queries[i] for i in unseen.queries]
             facts |= _promises(context, zorder_spark.session, shelf, asked, result.version)
         facts["dagster/column_lineage"] = TableColumnLineage(
@@ -174,15 +175,15 @@ def _promises(
         checks = pipeline.check_promises(
             spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer
         )
+        for check in checks:
+            if check.warning:
+                context.log.warning(check.warning)
+        if not checks:
+            return {}
+        drawn = pictures.promises_kept([check.drawn for check in checks])
     except Exception as error:  # the books are no reason to call a finished relayout failed
         context.log.warning(f"{shelf.table.name}: promises could not be checked: {why_failed(error)}")
         return {}
-    for check in checks:
-        if check.warning:
-            context.log.warning(check.warning)
-    if not checks:
-        return {}
-    drawn = pictures.promises_kept([check.drawn for check in checks])
     return {"promises": picture(drawn, "rows saved and costs, promised and measured, per relayout")}
 
 
@@ -228,12 +229,19 @@ def _measured(
     )
 
 
-def _facts(
-    table: str, plan: Plan, done: Relayout, before: "TableSnapshot", after: "TableSnapshot", analysed: AnalysedTable
-) -> dict[str, Any]:
-    from zorder_pipeline import pictures
-    from zorder_pipeline.pipeline.learning import drawing
+def _each_noted(
+    context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
+) -> list[AssetMaterialization]:
+    """`noted_changes`; what cannot be noted is only logged, as all of it is committed."""
+    found: list[AssetMaterialization] = []
+    try:
+        found.extend(noted_changes(context, shelf, result, before, after))
+    except Exception as error:
+        context.log.warning(f"{shelf.table.name}: not every partition could be noted: {why_failed(error)}")
+    return found
 
+
+def _facts(table: str, done: Relayout, before: "TableSnapshot", after: "TableSnapshot") -> dict[str, Any]:
     result = done.result
     now, then = after.files(), before.files()
     figures = [
@@ -242,7 +250,7 @@ def _facts(
         ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
         ("rows read per later query", *(percent(share) for share in done.shares)),
     ]
-    facts: dict[str, Any] = {
+    return {
         "before and after": md(md_table(["", "before", "after"], figures)),
         "reasons": bullets(result.reasons),
         "files removed": result.files_removed,
@@ -253,12 +261,31 @@ def _facts(
         "seconds": round(result.seconds, 1),
         "undo": MetadataValue.text(f"zorder rollback --table {shlex.quote(table)}"),
     }
-    if len(done.read_after):
-        facts["rows read by later queries"] = picture(
-            pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
-            "rows read per query before and after, by the files' own statistics",
-        )
-    snapshots = {"before": before, "after": after}
-    if (drawn := drawing.zones(snapshots, analysed.sample, plan.spec.columns if plan.spec else ())) is not None:
-        facts["zone maps"] = picture(drawn, "span of every file per column before and after")
+
+
+def _drawn(
+    context: AssetExecutionContext,
+    shelf: Shelf,
+    plan: Plan,
+    done: Relayout,
+    before: "TableSnapshot",
+    after: "TableSnapshot",
+    analysed: AnalysedTable,
+) -> dict[str, Any]:
+    """Pictures of what has changed; one that cannot be drawn is only logged, as it is committed."""
+    from zorder_pipeline import pictures
+    from zorder_pipeline.pipeline.learning import drawing
+
+    facts: dict[str, Any] = {}
+    try:
+        if len(done.read_after):
+            facts["rows read by later queries"] = picture(
+                pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
+                "rows read per query before and after, by the files' own statistics",
+            )
+        snapshots = {"before": before, "after": after}
+        if (drawn := drawing.zones(snapshots, analysed.sample, plan.spec.columns if plan.spec else ())) is not None:
+            facts["zone maps"] = picture(drawn, "span of every file per column before and after")
+    except Exception as error:
+        context.log.warning(f"{shelf.table.name}: pictures could not be drawn: {why_failed(error)}")
     return facts

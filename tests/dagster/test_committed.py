@@ -1,0 +1,77 @@
+"""A relayout that is committed is shown, whatever fails in telling of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+from dagster import AssetMaterialization, DagsterInstance, Output, build_asset_context
+
+from zorder_pipeline import pictures, pipeline
+from zorder_pipeline.assets import relayout
+from zorder_pipeline.assets.common import Shelf
+from zorder_pipeline.assets.records import AnalysedTable, Judged, Relayout
+from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.results import ApplyResult
+
+pytestmark = pytest.mark.dagster
+
+
+class Files(SimpleNamespace):
+    """The files of a table."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+
+TABLE = TableConfig(name="t", location="/t")
+SNAPSHOT = SimpleNamespace(
+    version=9, table_id="id", location="/t", partition_columns=["p"], schema=SimpleNamespace(columns=()),
+    files=lambda: Files(bytes=np.array([100]), rows=np.array([10])),
+)  # fmt: skip
+
+
+def broken(*_: object, **__: object) -> Any:
+    raise OSError("no space left")
+
+
+def noted_until_it_breaks(*_: object) -> Iterator[AssetMaterialization]:
+    yield AssetMaterialization("t", partition="p=1")
+    broken()
+
+
+def test_a_committed_relayout_is_shown_though_nothing_else_can_be_told_of_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    done = Relayout(
+        ApplyResult(9, "applied", ("worth it",)), SimpleNamespace(rows=(10, 10)), np.ones(2), np.ones(2), 0.5
+    )
+
+    def carried_out(*_: object) -> Iterator[Any]:
+        yield from ()
+        return done.result
+
+    judgement: Any = SimpleNamespace(decision=SimpleNamespace(approved=True), plan=None)
+    nothing: Any = None
+    for name, value in {
+        "_tonight": lambda *_: judgement, "_opened": lambda *_: SNAPSHOT, "_carried_out": carried_out,
+        "_measured": lambda *_: done, "noted_changes": noted_until_it_breaks,
+    }.items():  # fmt: skip
+        monkeypatch.setattr(relayout, name, value)
+    check = SimpleNamespace(warning="it saves less", drawn=None)
+    monkeypatch.setattr(pipeline, "check_promises", lambda *_, **__: [check])
+    for name in ("promises_kept", "rows_per_query"):
+        monkeypatch.setattr(pictures, name, broken)
+    asset = relayout.clustered_table(Shelf(PipelineConfig(tables=(TABLE,), state="/state"), TABLE))
+    with DagsterInstance.ephemeral() as instance, build_asset_context(instance=instance) as context:
+        analysed = AnalysedTable(9, (), nothing, nothing, ())
+        told = list(asset(context, SimpleNamespace(session=None), None, Judged(judgement), analysed))
+    noted, shown = told
+    assert (noted.partition, isinstance(shown, Output), shown.value) == ("p=1", True, done)
+    assert "undo" in shown.metadata
+    said = capsys.readouterr().err
+    assert said.count("no space left") == 4, "the promises are looked at before it, too"
+    assert said.count("it saves less") == 2
