@@ -15,7 +15,14 @@ from zorder_pipeline.assets import relayout
 from zorder_pipeline.assets.common import Shelf
 from zorder_pipeline.assets.records import AnalysedTable, Judged, Relayout
 from zorder_pipeline.config import PipelineConfig, TableConfig
+from zorder_pipeline.model.decision import APPROVE, Decision
+from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.promise import Promise
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.pipeline import Judgement
+from zorder_pipeline.pipeline.judging.judgements import Part
+from zorder_pipeline.pipeline.records import Preview
+from zorder_pipeline.pipeline.rewriting import proof
 
 pytestmark = pytest.mark.dagster
 
@@ -75,3 +82,23 @@ def test_a_committed_relayout_is_shown_though_nothing_else_can_be_told_of_it(
     said = capsys.readouterr().err
     assert said.count("no space left") == 4, "the promises are looked at before it, too"
     assert said.count("it saves less") == 2
+
+
+def test_what_was_stopped_between_two_bins_promised_its_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    promise = Promise(queries=9, before=0.9, after=0.1, low=0.6)
+    plan = Plan("/t", "id", "hash", 0, None, "learned", 100, promise=promise)
+    parts = tuple(Part(f"p={i}", 1.0, 1.0, 0.5, bytes=100) for i in range(2))
+    decision = Decision(APPROVE, "worth_it", ("worth it",))
+    judged = Judgement("t", "/t", 7, plan, decision, Preview(7, bytes_rewritten=200), parts)
+    monkeypatch.setattr(proof, "prove", lambda *_: None)
+    zones = SimpleNamespace(shares_read=lambda boxes: np.ones(0))
+    snapshot: Any = SimpleNamespace(files=lambda: SimpleNamespace(zone_map=lambda: zones))
+    asked: Any = SimpleNamespace(which=np.arange(0))
+
+    def promised(rewritten: int) -> tuple[float | None, float]:
+        result = ApplyResult(9, "applied", ("held",), bytes_rewritten=rewritten)
+        found = relayout._measured(judged, result, snapshot, snapshot, asked, (), False)
+        return found.promised, found.promised_low
+
+    assert promised(200) == pytest.approx((0.8, 0.6))
+    assert promised(50) == pytest.approx((0.2, 0.15))

@@ -217,14 +217,14 @@ def _measured(
     """What the commits left as it was, and what the later queries (each statement's ``boxes``) read on either side."""
     from zorder_pipeline.pipeline.rewriting.proof import prove
 
-    plan, promise = judged.plan, judged.plan.promise
+    plan, promise, credited = judged.plan, judged.plan.promise, judged.credited_by(result.bytes_rewritten)
     return Relayout(
         result,
         prove(before, after, hashed),
         read_before=before.files().zone_map().shares_read(boxes)[unseen.which],
         read_after=after.files().zone_map().shares_read(boxes)[unseen.which],
-        promised=(promise.before - promise.after) * judged.credited if promise.queries else None,
-        promised_low=promise.low * judged.credited,
+        promised=(promise.before - promise.after) * credited if promise.queries else None,
+        promised_low=promise.low * credited,
         target_file_rows=plan.target_file_rows,
     )
 

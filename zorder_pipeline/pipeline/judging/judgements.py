@@ -48,6 +48,7 @@ class Part:
         saving: what it saves at least, in core-seconds over the horizon.
         credited: share of the plan's promise that it brings, 0 to 1.
         lasting: what that share comes to as queries move on to newer data; None where none does.
+        bytes: of the files that it would replace.
     """
 
     key: str
@@ -55,6 +56,7 @@ class Part:
     saving: float
     credited: float = 1.0
     lasting: Lasting | None = None
+    bytes: int = 0
 
 
 @dataclass(frozen=True)
@@ -94,6 +96,22 @@ class Judgement:
     def credited(self) -> float:
         """Share of the plan's promise that is to be had tonight, 0 to 1."""
         return min(1.0, sum(part.credited for part in self._chosen))
+
+    @property
+    def bytes_chosen(self) -> int:
+        """Bytes of the files that are to be replaced tonight."""
+        return sum(part.bytes for part in self._chosen)
+
+    def credited_by(self, rewritten: int) -> float:
+        """Share of the plan's promise that so many bytes of them bring, where a relayout was stopped or lost a race.
+
+        >>> decision = Decision(APPROVE, "worth_it", ())
+        >>> plan, parts = Plan("/t", "id", "hash", 0, None, "learned", 100), (Part("", 1.0, 1.0, 0.8, bytes=100),)
+        >>> judged = Judgement("t", "/t", 0, plan, decision, Preview(0), parts)
+        >>> [round(judged.credited_by(rewritten), 3) for rewritten in (50, 100, 300)]
+        [0.4, 0.8, 0.8]
+        """
+        return self.credited * (min(1.0, rewritten / self.bytes_chosen) if self.bytes_chosen else 1.0)
 
     @property
     def said(self) -> dict[str, Any]:

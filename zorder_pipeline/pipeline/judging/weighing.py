@@ -140,6 +140,7 @@ class Weighing:
                 decision.saving_low * saving[values] / brought,
                 credits[values],
                 lasting[values].times(1 / most) if values in lasting else None,
+                size,
             )
             for values, size in sizes.items()
         ) or (Part("", decision.cost_core_seconds, decision.saving_low, 0.0),)

@@ -151,7 +151,7 @@ def carry_out(
     said = judged.said
     books: Booking | None = None
     if state is not None:
-        books = Booking(state, snapshot, plan, would, said, judged.credited, settings.verify, settings.progress)
+        books = Booking(state, snapshot, plan, would, judged, settings.verify, settings.progress)
 
     hold = partial(why_held, spark, state, settings.rules)
     safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)

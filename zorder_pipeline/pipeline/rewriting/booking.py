@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +12,7 @@ from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress
 from zorder_pipeline.pipeline.costs import relayout_work
+from zorder_pipeline.pipeline.judging.judgements import Judgement
 from zorder_pipeline.pipeline.records import Preview
 from zorder_pipeline.relayout.job import RelayoutResult
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -32,8 +32,7 @@ class Booking:
         state: its folder.
         snapshot: the table before it.
         would: what it is to rewrite.
-        gate: the gate's figures.
-        credited: share of the plan's promise that all of that brings.
+        judged: what was decided, of which an attempt that lost a race may have done a part already.
         verify: see `zorder_pipeline.pipeline.costs.relayout_work`.
         progress: is told what could not be written.
     """
@@ -42,8 +41,7 @@ class Booking:
     snapshot: TableSnapshot
     plan: Plan
     would: Preview
-    gate: Mapping[str, Any]
-    credited: float
+    judged: Judgement
     verify: str
     progress: Progress
     _begun: Begun | None = field(default=None, init=False)
@@ -52,9 +50,9 @@ class Booking:
 
     def begin(self, run: str) -> None:
         """Note what would be recorded, for the next run if this one does not live to do it."""
-        known = {**self._work, "credited": self.credited}
-        size = self.would.bytes_rewritten
-        self._begun = Begun(run, self.snapshot.version, time.time(), self.plan, size, self.gate, known)
+        size, gate = self.would.bytes_rewritten, self.judged.said
+        known = {**self._work, "credited": self.judged.credited_by(size)}
+        self._begun = Begun(run, self.snapshot.version, time.time(), self.plan, size, gate, known)
         try:
             self._noted = Beginnings(self.snapshot.spark, self.state).note(self._begun)
         except Exception as error:  # what follows from a state that cannot be written is told after the commit
@@ -63,12 +61,11 @@ class Booking:
     def record(self, done: RelayoutResult) -> str:
         """Record what was committed so far; why that failed, "" when it did not."""
         layout = self.plan.spec.layout_id if self.plan.spec else ""
-        share = min(1.0, done.bytes_rewritten / max(1, self.would.bytes_rewritten))
-        known = {**self._work, "credited": self.credited * share}
+        known = {**self._work, "credited": self.judged.credited_by(done.bytes_rewritten)}
         self._behind = True
         try:
             ledger = Ledger(self.snapshot.spark, self.state)
-            ledger.record(self.plan, layout, done.version, vars(done), self.gate, known)
+            ledger.record(self.plan, layout, done.version, vars(done), self.judged.said, known)
         except Exception as error:
             why = f"could not be recorded in {self.state} ({reason_of(error)})"
             why += "; the next run does it" if self._noted else ", so its promise will not be checked"
