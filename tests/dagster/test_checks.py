@@ -86,11 +86,26 @@ def test_odd_files_are_worth_a_look(rows: tuple[int, ...], passed: bool) -> None
 
 def test_a_log_that_is_hardly_understood_warns() -> None:
     log = QueryLog((), lines=10, used=7, ignored={"SET": 1}, quarantined={"no SQL": 2})
-    assert check_parse_rate(log, 0.8).passed
-    result = check_parse_rate(log, 0.9)
+    nothing = QueryLog((), 0, 0)
+    assert check_parse_rate(log, nothing, 0.8).passed
+    result = check_parse_rate(log, nothing, 0.9)
     assert (result.passed, result.severity) == (False, AssetCheckSeverity.WARN)
     assert "most often: no SQL (2)" in (result.description or "")
-    assert check_parse_rate(QueryLog((), 0, 0), 0.9).passed
+    assert check_parse_rate(nothing, nothing, 0.9).passed
+
+
+def test_a_log_that_broke_today_is_not_hidden_by_all_that_was_read_before() -> None:
+    log = QueryLog((), lines=1000, used=980, ignored={}, quarantined={"no SQL": 20})
+    broken = QueryLog((), lines=20, used=2, ignored={}, quarantined={"no SQL": 18})
+    result = check_parse_rate(log, broken, 0.9)
+    assert (result.passed, result.severity) == (False, AssetCheckSeverity.WARN)
+    assert result.description == (
+        "98.0% of 1,000 statements can be read; 10.0% of 20 new statements can be read, less than 90.0%; "
+        "most often: no SQL (18); see quarantine"
+    )
+    told = {name: value.value for name, value in result.metadata.items()}
+    assert told == {"statements": 1000, "quarantined": 20, "new statements": 20, "new quarantined": 18}
+    assert check_parse_rate(log, QueryLog((), lines=20, used=19, quarantined={"no SQL": 1}), 0.9).passed
 
 
 @pytest.mark.parametrize(("after", "passed"), [(0.1, True), (0.2, True), (0.205, True), (0.25, False)])

@@ -59,7 +59,7 @@ def query_log(config: PipelineConfig) -> AssetsDefinition:
         new = {"new statements": added.log.lines, "new log files": added.files}
         facts = log_facts(log, config) | new | {STATE: config.state}
         yield Output(log, metadata=facts, data_version=DataVersion(_version(log)))
-        yield check_parse_rate(log, config.monitoring.min_parsed_share)
+        yield check_parse_rate(log, added.log, config.monitoring.min_parsed_share)
 
     made: AssetsDefinition = asset(
         key=QUERY_LOG,
@@ -86,21 +86,29 @@ def _other_state(instance: DagsterInstance, state: str) -> str | None:
     return str(noted.value) if noted is not None and noted.value != state else None
 
 
-def check_parse_rate(log: QueryLog, least: float) -> AssetCheckResult:
-    """Enough of the log's statements can be used or are known to be of no use."""
-    bad = sum(log.quarantined.values())
-    share = 1 - bad / log.lines if log.lines else 1.0
-    reason = max(log.quarantined, key=log.quarantined.__getitem__, default="")
-    sentence = f"{percent(share)} of {counted(log.lines, 'statement')} can be read"
-    if share < least:
-        sentence += f", less than {percent(least)}; most often: {reason} ({log.quarantined[reason]:,}); see quarantine"
+def check_parse_rate(log: QueryLog, new: QueryLog, least: float) -> AssetCheckResult:
+    """Enough of the log's statements, and of those newly read, can be used or are known to be of no use."""
+    read = [("statement", log), *([("new statement", new)] if new.lines else [])]
+    bad, new_bad = (sum(one.quarantined.values()) for one in (log, new))
     return AssetCheckResult(
-        passed=share >= least,
+        passed=all(_readable(one) >= least for _, one in read),
         check_name=PARSE_RATE,
         severity=AssetCheckSeverity.WARN,
-        description=sentence,
-        metadata={"statements": log.lines, "quarantined": bad},
+        description="; ".join(_parsed(what, one, least) for what, one in read),
+        metadata={"statements": log.lines, "quarantined": bad, "new statements": new.lines, "new quarantined": new_bad},
     )
+
+
+def _readable(log: QueryLog) -> float:
+    return 1 - sum(log.quarantined.values()) / log.lines if log.lines else 1.0
+
+
+def _parsed(what: str, log: QueryLog, least: float) -> str:
+    sentence = f"{percent(_readable(log))} of {counted(log.lines, what)} can be read"
+    if _readable(log) >= least:
+        return sentence
+    reason = max(log.quarantined, key=log.quarantined.__getitem__)
+    return f"{sentence}, less than {percent(least)}; most often: {reason} ({log.quarantined[reason]:,}); see quarantine"
 
 
 def read_logs(
