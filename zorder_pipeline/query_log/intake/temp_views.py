@@ -17,9 +17,10 @@ from typing import Any
 
 from sqlglot import exp
 
+from zorder_pipeline.query_log.statements.parsing import BROKEN
 from zorder_pipeline.query_log.statements.quotes import has_quoted_names
 from zorder_pipeline.query_log.statements.sql import Unusable, trees_of
-from zorder_pipeline.query_log.statements.view_names import changes_of
+from zorder_pipeline.query_log.statements.view_names import Change, changes_of
 from zorder_pipeline.query_log.statements.views import GLOBAL, MAX_VIEWS, View, ViewName, name_of, query_of, tables_of
 
 from .records import LogLine
@@ -151,7 +152,7 @@ class TemporaryViews:
         for number, line in enumerate(lines):
             if line.reason is not None or line.failed or line.execution is not None:
                 continue
-            changes, _ = changes_of(line.statement, dialect)
+            changes = _changes(line.statement, dialect)
             if not changes:
                 continue
             if line.timestamp is not None:
@@ -235,6 +236,14 @@ class TemporaryViews:
         names = {name_of(table) for table in tables_of(query)}
         there = ((name, self._last(name, moment)) for name in names)
         return View(query, frozenset(n for n, last in there if n in self._lost or (last is not None and last.is_there)))
+
+
+def _changes(statement: str, dialect: str) -> list[Change]:
+    """What a line creates and drops; nothing where that is not known, as it is no other line's fault."""
+    try:
+        return changes_of(statement, dialect)[0]
+    except BROKEN:
+        return []
 
 
 def _user(line: LogLine) -> str | None:

@@ -64,6 +64,8 @@ def changes_of(statement: str, dialect: str) -> tuple[list[Change], int]:
 def _changes(place: int, tokens: Sequence[Token]) -> Iterator[Change]:
     words = [_word(token) for token in tokens]
     start = words.index("SQL") + 1 if words[0] == "%" and "SQL" in words[:3] else 0  # a notebook's cell
+    if start >= len(words):
+        return
     verb, modifiers, at = words[start], set[str](), start + 1
     while at < len(words) and words[at] in _MODIFIERS:
         modifiers.add(words[at])

@@ -18,6 +18,7 @@ from zorder_pipeline.query_log.intake.parts import Part, rows_of
 from zorder_pipeline.query_log.intake.temp_views import LONGEST, Created, Moment, Versions
 from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.query_log.statements.sql import Unusable, parse_statement
+from zorder_pipeline.query_log.statements.view_names import Change, changes_of
 
 Record = Mapping[str, Any]
 KNOWN = {"db.t": "db.t", "t": "db.t"}
@@ -379,6 +380,19 @@ def test_a_view_of_one_log_is_none_of_the_next(tmp_path: Path) -> None:
     (tmp_path / "a.sql").write_text("CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1;\nSELECT * FROM v;\n")
     (tmp_path / "b.sql").write_text("SELECT * FROM v;\n")
     assert asked(ingest([str(tmp_path)], aliases=KNOWN)) == ["a = 1"]
+
+
+def test_a_line_that_cannot_be_told_costs_no_other(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    records = ["%sql\n-- drop me later", "CREATE TEMP VIEW v AS SELECT * FROM t WHERE a = 1", "SELECT * FROM v"]
+    assert asked(read(tmp_path, records)) == ["a = 1"]
+
+    def broken(statement: str, dialect: str) -> tuple[list[Change], int]:
+        if "odd" in statement:
+            raise IndexError("list index out of range")
+        return changes_of(statement, dialect)
+
+    monkeypatch.setattr(temp_views, "changes_of", broken)
+    assert asked(read(tmp_path, ["DROP VIEW odd", *records[1:]])) == ["a = 1"]
 
 
 def test_several_statements_of_one_line_follow_each_other() -> None:
