@@ -14,7 +14,7 @@ from .joins import Joins
 from .outputs import Outputs, select_of, sources_of
 from .qualified import column_of
 
-__all__ = ["Derived", "alias_columns", "has_column", "plain_star", "renamed_columns"]
+__all__ = ["Derived", "alias_columns", "field_of", "has_column", "plain_star", "renamed_columns"]
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Derived:
             return self._behind_star(name, fields) if starred and not self.renamed else None
         if any(True in self._owners(star, name).values() for star in self._stars):
             return None  # two outputs of one name
-        return self._outputs.safe(_field_of(item.unalias(), fields))
+        return self._outputs.safe(field_of(item.unalias(), fields))
 
     @cached_property
     def _items(self) -> list[exp.Expr]:
@@ -102,7 +102,7 @@ class Derived:
         for star in stars:
             for change in (*_listed(star, "replace"), *_listed(star, "rename")):
                 if change.alias.lower() == name:
-                    return self._outputs.safe(_field_of(change.this, fields)) if len(stars) == 1 else None
+                    return self._outputs.safe(field_of(change.this, fields)) if len(stars) == 1 else None
         owners = [owner for star in stars for owner in self._owners(star, name).items()]
         if name in self._joins.using and all(isinstance(star, exp.Star) for star in stars):
             return self._outputs.safe(column_of((name, *fields)))
@@ -171,7 +171,7 @@ def plain_star(item: exp.Expr) -> bool:
     return item.is_star and not any(_listed(item, kind) for kind in ("replace", "rename", "except_"))
 
 
-def _field_of(node: exp.Expr, fields: tuple[str, ...]) -> exp.Expr | None:
+def field_of(node: exp.Expr, fields: tuple[str, ...]) -> exp.Expr | None:
     """The fields below an output, itself without any; None below what is no column."""
     if not fields:
         return node

@@ -16,8 +16,9 @@ from sqlglot import exp
 from sqlglot.optimizer.scope import Scope, traverse_scope
 
 from .catalog import Catalog
-from .derived import alias_columns, plain_star
+from .derived import alias_columns, field_of, plain_star
 from .outputs import Outputs, large, lets_through, says_something, select_of, sources_of, substituted
+from .qualified import path_of
 from .recipe import Recipe
 from .select import Select
 
@@ -131,12 +132,17 @@ def _into_branch(
         return []
     count = Counter(names)
     places = {n: item.unalias() for n, item in zip(names, outputs, strict=True) if n and count[n] == 1}
+
+    def place(column: exp.Column) -> exp.Expr | None:
+        name, *fields = path_of(column)
+        return field_of(places[name.lower()], tuple(fields)) if name.lower() in places else None
+
     if branch.set_operation_scopes:
-        return [substituted(part, lambda column: places.get(column.name.lower())) for part in parts]
+        return [substituted(part, place) for part in parts]
     if not lets_through(branch):
         return []
     own = Outputs(branch)
-    moved = [substituted(part, lambda column: own.safe(places.get(column.name.lower()))) for part in parts]
+    moved = [substituted(part, lambda column: own.safe(place(column))) for part in parts]
     return [part for part in moved if says_something(part)]
 
 

@@ -189,6 +189,13 @@ CASES = [
      ["c = 'a'", "x = 1"]),
     ("UPDATE w SET a = 1 FROM t WHERE w.id = t.id AND t.x = 1", ["x = 1"]),
     ("DELETE FROM w USING t WHERE w.id = t.id AND t.x = 1", ["x = 1"]),
+    # fields of what the branches of a UNION hand out are no other columns of that name
+    ("SELECT * FROM (SELECT address, c AS city FROM t UNION ALL SELECT address, c FROM t) q WHERE q.address.city = 'x'",
+     ["address.city = 'x'"] * 2),
+    (("SELECT * FROM (SELECT address a FROM v UNION ALL (SELECT c FROM w UNION ALL SELECT address FROM t)) "
+     "WHERE a.city = 'x'"), ["address.city = 'x'"]),
+    ("SELECT * FROM (SELECT upper(c) AS a, c AS city FROM t UNION ALL SELECT c, c FROM t) q WHERE a.city = 'x'",
+     ["TRUE", "TRUE"]),
     # what Delta and Databricks add to statements
     ("MERGE WITH SCHEMA EVOLUTION INTO t USING v ON t.id = v.id AND t.x = 1 WHEN MATCHED THEN DELETE", ["x = 1"]),
     ("INSERT WITH SCHEMA EVOLUTION INTO w SELECT 'with schema evolution' FROM t WHERE x = 1", ["x = 1"]),
