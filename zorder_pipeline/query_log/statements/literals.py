@@ -73,7 +73,10 @@ def computed(node: exp.Expr) -> Literal | None:
         parts = node.expressions if isinstance(node, exp.Concat) else [node.this, node.expression]
         texts = [computed(part) for part in parts]
         strings = [text.text for text in texts if text is not None and text.kind == "string"]
-        return Literal("string", "".join(strings)) if len(strings) == len(texts) else None
+        if len(strings) < len(texts) or not strings:
+            return None
+        between, joined = (strings[0], strings[1:]) if isinstance(node, exp.ConcatWs) else ("", strings)
+        return Literal("string", between.join(joined))
     if isinstance(node, exp.Upper | exp.Lower):
         text = computed(node.this)
         if text is None or text.kind != "string" or not text.text.isascii():
