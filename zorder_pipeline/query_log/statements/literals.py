@@ -24,6 +24,8 @@ MOMENT_TYPES = {
 }
 DOUBLES = {exp.DType.DOUBLE, exp.DType.UDOUBLE}
 WIDTHS = {exp.DType.TINYINT: 1, exp.DType.SMALLINT: 2, exp.DType.INT: 4, exp.DType.BIGINT: 8}
+_PADDED = {exp.DType.CHAR, exp.DType.NCHAR, exp.DType.BPCHAR}
+"""Types that others than Spark fill up with blanks."""
 MOST_DIGITS = 38
 _DATE = re.compile(r"\d{4}(-\d{1,2}(-\d{1,2}([ T].*)?)?)?")
 _ZONED = re.compile(rf"\d:\d{{2}}.*({ZONE})$")
@@ -146,7 +148,7 @@ def _cast(literal: exp.Literal, to: exp.DataType) -> Literal | None:
             return None  # Spark drops the zone
         return Literal("timestamp" if zoned else "timestamp_ntz", text)
     if kind in exp.DataType.TEXT_TYPES:
-        return Literal("string", literal.this) if literal.is_string else None
+        return Literal("string", literal.this) if literal.is_string and _holds(to, literal.this) else None
     if kind in DOUBLES and _ENDLESS.fullmatch(text):
         return Literal("number", text)
     if kind not in exp.DataType.NUMERIC_TYPES or not _NUMBER.fullmatch(text):
@@ -158,6 +160,12 @@ def _cast(literal: exp.Literal, to: exp.DataType) -> Literal | None:
         whole = re.fullmatch(r"[+-]?\d+", text) and _fits(value, WIDTHS.get(kind, 8))
         return Literal("number", text) if whole else None
     return _decimal(value, to)
+
+
+def _holds(to: exp.DataType, text: str) -> bool:
+    """Whether a text stays what it is in a type of some length, of which Spark's grammar here has none."""
+    sizes = [int(item.name) for item in to.expressions if item.name.isdecimal()]
+    return not sizes or len(text) == sizes[0] or (len(text) < sizes[0] and to.this not in _PADDED)
 
 
 def _real(text: str, single: bool) -> Literal | None:

@@ -113,6 +113,22 @@ def test_hours_are_added_to_the_instant_and_days_to_the_local_time(text: str, ex
     assert _folded(text, Clock(SUMMER)) is not None
 
 
+@pytest.mark.parametrize(
+    ("dialect", "text", "expected"),
+    [
+        ("spark", "CAST('abcdef' AS VARCHAR(3))", "'abcdef'"),
+        ("spark", "CAST('ab' AS CHAR(3))", "'ab'"),
+        ("trino", "CAST('abc' AS VARCHAR(3))", "'abc'"),
+        ("trino", "CAST('ab' AS VARCHAR)", "'ab'"),
+        ("trino", "CAST('abcdef' AS VARCHAR(3))", None),
+        ("trino", "CAST('ab' AS CHAR(3))", None),
+        ("snowflake", "'abcdef'::VARCHAR(3)", None),
+    ],
+)
+def test_a_text_that_a_cast_cuts_or_fills_up_is_not_known(dialect: str, text: str, expected: str | None) -> None:
+    assert _folded(text, Clock(dialect=dialect)) == expected
+
+
 WEDNESDAY = 1_718_206_200_000_000  # 2024-06-12 15:30 UTC
 
 
