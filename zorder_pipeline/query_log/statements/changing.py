@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import reduce
 
 from sqlglot import exp
 
@@ -19,12 +20,22 @@ __all__ = ["read_by_a_change"]
 def read_by_a_change(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
     """Every scan of a known table by an UPDATE, DELETE or MERGE: the target's first."""
     yield from _of_the_target(root, catalog)
-    beside = _beside(root)
-    if beside is not None:
-        yield from recipes_of(beside, catalog)
-    for query in root.find_all(exp.Query):
-        if query.find_ancestor(exp.Query) in (None, root):
-            yield from recipes_of(query, catalog)
+    beside, common = _beside(root), root.args.get("with_")
+    queries = [] if beside is None else [beside]
+    queries += [query for query in root.find_all(exp.Query) if query.find_ancestor(exp.Query) in (None, root)]
+    if common is not None:
+        queries = [_as_one([query for query in queries if not isinstance(query.parent, exp.CTE)], common)]
+    for query in queries:
+        yield from recipes_of(query, catalog)
+
+
+def _as_one(queries: list[exp.Query], common: exp.Expr) -> exp.Query:
+    """Queries as the branches of one, so that each common table expression of the statement is read once for all."""
+    parts = [query if isinstance(query, exp.Subquery) else exp.Subquery(this=query) for query in queries]
+    branches: list[exp.Query] = [exp.select("*").from_(part.copy()) for part in parts] or [exp.select("1")]
+    whole = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), branches)
+    whole.set("with_", common.copy())
+    return whole
 
 
 def _others(root: exp.Expr) -> list[exp.Expr]:

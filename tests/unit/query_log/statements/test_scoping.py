@@ -196,6 +196,15 @@ CASES = [
      "WHERE a.city = 'x'"), ["address.city = 'x'"]),
     ("SELECT * FROM (SELECT upper(c) AS a, c AS city FROM t UNION ALL SELECT c, c FROM t) q WHERE a.city = 'x'",
      ["TRUE", "TRUE"]),
+    # common table expressions of changes, each read once for all that name it
+    (("WITH other AS (SELECT 1 AS id) MERGE INTO t USING other ON t.id = other.id AND other.x > 3 "
+      "WHEN MATCHED THEN DELETE"), ["TRUE"]),
+    (("WITH s AS (SELECT * FROM t WHERE x = 1) MERGE INTO w USING s ON w.id = s.id AND s.c = 'a' "
+      "WHEN MATCHED THEN DELETE"), ["x = 1 AND c = 'a'"]),
+    ("WITH other AS (SELECT 1 AS id) UPDATE t SET x = (SELECT max(id) FROM other) WHERE c = 'a'", ["c = 'a'"]),
+    (("WITH s AS (SELECT * FROM t WHERE x = 1) DELETE FROM w WHERE id IN (SELECT id FROM s WHERE c = 'a') "
+      "AND EXISTS (SELECT 1 FROM s WHERE s.x = w.x AND c = 'b')"), ["x = 1 AND (c = 'b' OR c = 'a')"]),
+    ("WITH s AS (SELECT * FROM t WHERE x = 1) DELETE FROM w WHERE id = 5", ["x = 1"]),
     # what Delta and Databricks add to statements
     ("MERGE WITH SCHEMA EVOLUTION INTO t USING v ON t.id = v.id AND t.x = 1 WHEN MATCHED THEN DELETE", ["x = 1"]),
     ("INSERT WITH SCHEMA EVOLUTION INTO w SELECT 'with schema evolution' FROM t WHERE x = 1", ["x = 1"]),
