@@ -187,6 +187,10 @@ def _changed_by(change: Change, tree: exp.Expr, catalog: Catalog) -> Catalog:
 
 
 def _recipes(root: exp.Expr, catalog: Catalog) -> tuple[Recipe, ...] | Unusable:
+    if isinstance(root, exp.Copy) and isinstance(root.this, exp.Query):
+        root = root.this
+    if isinstance(root, exp.MultitableInserts):
+        return Unusable("unsupported", ignored=False)
     if not isinstance(root, _READING) or (isinstance(root, exp.Create) and root.kind not in ("TABLE", None)):
         return Unusable(_kind(root), ignored=True)
     root = with_uniform_names(catalog.with_views(root))

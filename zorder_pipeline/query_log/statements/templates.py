@@ -212,8 +212,10 @@ def _shaping(tokens: list[Token]) -> dict[int, str]:
     ["'b'", "'c'", "'d'", 'day']
     """
     found: dict[int, str] = {}
-    if not any(token.token_type == TokenType.STRING for token in tokens) or tokens[0].token_type == TokenType.COPY:
-        return found  # COPY reads ever new files, and is no query
+    if not any(token.token_type == TokenType.STRING for token in tokens):
+        return found
+    if tokens[0].token_type == TokenType.COPY and [token.token_type for token in tokens[1:2]] != [TokenType.L_PAREN]:
+        return found  # it reads ever new files, and is no query
     outside: list[tuple[bool, bool]] = []
     among, may = False, False  # whether this clause is a list of tables, and one may stand here
     clauses = True  # not in the brackets of a function, as in trim('x' FROM 'y')

@@ -474,6 +474,7 @@ def test_tables_that_are_named_by_a_call(dialect: str, statement: str, expected:
         "SELECT * FROM delta_scan({}) WHERE a = 1",
         "SELECT * FROM other AS o JOIN IDENTIFIER({}) AS x ON o.k = x.a WHERE x.a = 1",
         "SELECT * FROM TABLE({}) AS x WHERE x.a = 1",
+        "COPY (SELECT * FROM {} WHERE a = 1) TO 'x.parquet'",
         "INSERT INTO other SELECT * FROM {} WHERE a = 1",
         "INSERT INTO {} SELECT * FROM other WHERE a = 1",
         "CREATE TABLE made AS SELECT * FROM other, {} AS x WHERE x.a = 1",
@@ -489,6 +490,31 @@ def test_a_table_that_is_named_by_a_text_is_looked_up_whatever_came_before(form:
         statement = form.format(name)
         alone = parse_statement(statement, dialect=dialect, aliases=ALIASES, schemas=SCHEMAS)
         assert parser.scans(statement) == alone, statement
+
+
+def test_a_copy_of_a_query_reads_what_the_query_does() -> None:
+    parser = Parser(Catalog(ALIASES, SCHEMAS, dialect="duckdb"))
+    text = "COPY (SELECT * FROM t WHERE a > {0} AND ts >= date_trunc('{1}', now())) TO '{0}.parquet' (FORMAT parquet)"
+    for values in ((5, "day"), (6, "day"), (7, "day"), (8, "year")):
+        alone = parse_statement(
+            text.format(*values), dialect="duckdb", aliases=ALIASES, schemas=SCHEMAS, timestamp=MONDAY
+        )
+        assert not isinstance(alone, Unusable)
+        start = "2024-01-15" if values[1] == "day" else "2024-01-01"
+        assert alone[0].predicate.to_sql() == f"a > {values[0]} AND ts >= TIMESTAMP_NTZ '{start} 00:00:00'"
+        assert parser.scans(text.format(*values), MONDAY) == alone
+    assert parse_statement("COPY t TO 'x'", dialect="duckdb") == Unusable("copy", ignored=True)
+
+
+@pytest.mark.parametrize(
+    ("dialect", "statement"),
+    [
+        ("hive", "FROM t INSERT OVERWRITE TABLE v SELECT a WHERE a > 5 INSERT OVERWRITE TABLE w SELECT a WHERE b > 3"),
+        ("oracle", "INSERT ALL INTO v VALUES (a) INTO w VALUES (b) SELECT a, b FROM t WHERE a > 5"),
+    ],
+)
+def test_a_query_for_several_tables_is_told_as_one_that_is_not_read(dialect: str, statement: str) -> None:
+    assert parse_statement(statement, dialect=dialect) == Unusable("unsupported", ignored=False)
 
 
 @pytest.mark.parametrize(
