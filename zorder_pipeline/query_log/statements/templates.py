@@ -181,15 +181,15 @@ class Parser:
                         slots.setdefault(slot, []).append(node)
         lost = [marker for marker, number in markers.items() if number not in slots]
         if lost and any(marker in text for text in _texts(recipes) for marker in lost):
-            return None  # such as a format, which the tree holds in another dialect's letters
+            return None  # such as a format, which the tree holds in another dialect's letters, or a unit in capitals
         template = Template(recipes, slots)
         return template if template.scans(first.literals, first.timestamp, first.zone) == first.scans else None
 
 
 def _texts(recipes: Iterable[Recipe]) -> Iterator[str]:
-    """The conditions of recipes in Spark's SQL."""
+    """The conditions of recipes in Spark's SQL, in lower case."""
     for recipe in recipes:
-        yield from (condition.sql("spark") for condition in (*recipe.conditions, *recipe.implied))
+        yield from (condition.sql("spark").lower() for condition in (*recipe.conditions, *recipe.implied))
 
 
 def _key(tokens: list[Token]) -> str:

@@ -116,6 +116,7 @@ def test_new_literals_in_a_known_template_are_read_as_literals() -> None:
         ("n > unix_timestamp('{}', 'yyyyMMdd')", ["x", "20240102", "20240103"]),
         ("t > to_timestamp('{}', 'yyyyMMdd')", ["x", "20240102", "20240103"]),
         ("d = to_date('{}', 'yyyyMMdd')", ["20240102", "run_date", "20240103"]),
+        ("t >= date_trunc('{}', current_timestamp())", ["decade", "decade", "isoweek"]),
     ],
 )
 def test_a_template_whose_first_statement_says_nothing_is_checked_by_the_next(
@@ -124,7 +125,7 @@ def test_a_template_whose_first_statement_says_nothing_is_checked_by_the_next(
     parser = Parser(Catalog())
     statements = [f"SELECT * FROM x WHERE {condition.format(value)}" for value in values]
     for statement in (*statements, *statements):
-        assert parser.scans(statement) == parse_statement(statement)
+        assert parser.scans(statement, MONDAY) == parse_statement(statement, timestamp=MONDAY)
 
 
 def test_a_first_statement_without_a_moment_leaves_later_ones_theirs() -> None:
