@@ -65,7 +65,8 @@ def condition(node: exp.Expr, context: Context, negated: bool = False) -> Predic
         return TRUE if truth.kind == "boolean" and (truth.text == "true") != negated else Or(())
     found = _atom(node, context)
     if found is None:
-        return _opaque(node, context, negated)
+        bounds = _bounds(node, context) if isinstance(node, exp.Between) else None
+        return _opaque(node, context, negated) if bounds is None else condition(bounds, context, negated)
     return _negation(found, node, context) if negated else found
 
 
@@ -150,16 +151,9 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
     match node:
         case exp.Column() if (name := context.column(node)) is not None:  # a bare boolean column
             return Comparison(name, "=", (Literal("boolean", "true"),))
-        case exp.Between() if not node.args.get("symmetric"):
+        case exp.Between() if column is not None and not node.args.get("symmetric"):
             low, high = fold(node.args["low"], context.clock), fold(node.args["high"], context.clock)
-            if low is not None and high is not None and column is not None:
-                return context.compared(column, "between", (low, high))
-            parts = [
-                _comparison(node.this, op, bound, context)
-                for op, bound in ((">=", node.args["low"]), ("<=", node.args["high"]))
-            ]
-            known = tuple(part for part in parts if part is not None)
-            return And(known) if len(known) == 2 else None
+            return context.compared(column, "between", (low, high)) if low is not None and high is not None else None
         case exp.In() if node.expressions and not node.args.get("query"):
             return _in(node, column, context)
         case exp.NullSafeNEQ():
@@ -184,6 +178,16 @@ def _atom(node: exp.Expr, context: Context) -> Predicate | None:
     return None
 
 
+def _bounds(node: exp.Between, context: Context) -> exp.And | None:
+    """BETWEEN as two comparisons, of which one may be told alone; None where none of them is."""
+    if node.args.get("symmetric"):
+        return None
+    bounds = [(exp.GTE, node.args["low"]), (exp.LTE, node.args["high"])]
+    told = [_comparison(node.this, COMPARISONS[kind], bound, context) for kind, bound in bounds]
+    least, most = (kind(this=node.this.copy(), expression=bound.copy()) for kind, bound in bounds)
+    return exp.And(this=least, expression=most) if told != [None, None] else None
+
+
 def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
     if len(node.expressions) > MAX_IN:
         return None
@@ -193,16 +197,13 @@ def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
         if len(known) < len(parts):
             return None
         # Spark sees through the cast of a number in a list, and through others in a single comparison alone
-        return known[0] if len(known) == 1 else Or(known if _of_a_number(node.this) else tuple(map(_solved, known)))
+        of_a_number = isinstance(node.this, exp.Cast) and node.this.to.this in exp.DataType.NUMERIC_TYPES
+        return known[0] if len(known) == 1 else Or(known if of_a_number else tuple(map(_solved, known)))
     if column is None:
         return _in_tuples(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
     present = tuple(value for value in values if value is not None)
     return context.compared(column, "in", present) if len(present) == len(values) else None
-
-
-def _of_a_number(node: exp.Expr) -> bool:
-    return isinstance(node, exp.Cast) and node.to.this in exp.DataType.NUMERIC_TYPES
 
 
 def _solved(found: Predicate) -> Predicate:
