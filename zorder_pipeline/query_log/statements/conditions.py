@@ -122,7 +122,7 @@ def _plain_boolean(found: Comparison) -> Comparison:
 def _opaque(node: exp.Expr, context: Context, negated: bool) -> Predicate:
     columns = [context.resolve(column) for column in node.find_all(exp.Column)]
     mine = tuple(dict.fromkeys(name for name in columns if name is not None))
-    if not mine or None in columns:
+    if not mine or None in columns or node.find(exp.Query) is not None:
         return TRUE  # a join, not a filter
     calls = {called(call) for call in node.find_all(exp.Anonymous)}
     if node.find(exp.Parameter, exp.Placeholder, exp.CurrentDate, exp.CurrentTimestamp) or NOW & calls:
