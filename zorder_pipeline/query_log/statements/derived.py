@@ -110,7 +110,8 @@ class Derived:
             owners = [(owner, has) for owner, has in owners if has]
         if len(owners) != 1:
             return None
-        return self._outputs.safe(column_of((name, *fields), "" if len(self._sources) == 1 else owners[0][0]))
+        only = len(self._sources) == 1 and not fields  # the source may be called as the column is
+        return self._outputs.safe(column_of((name, *fields), "" if only else owners[0][0]))
 
     def _owners(self, star: exp.Expr, name: str) -> dict[str, bool | None]:
         """The sources that a column behind a star may come from, and whether they surely have it."""

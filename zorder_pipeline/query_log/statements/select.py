@@ -164,7 +164,7 @@ class Select:
                 path = own_path(column, alias, source) if naming == {alias} else None
                 return outputs.placed(path) if path is not None else None
             path = path_of(column)
-            if column.table and not outputs.places(path[0]):
+            if column.table and not outputs.places(path[0]) and not self._alone:
                 return None  # a field, or a column of a statement around this one
             mine = len(self.sources) == 1 or (outputs.places(path[0]) and not self.owners.elsewhere(path[0], alias))
             return outputs.placed(path) if mine else None
@@ -180,6 +180,17 @@ class Select:
             if says_something(rewritten) and not large(rewritten):
                 moved.append(rewritten)
         return moved
+
+    @property
+    def _alone(self) -> bool:
+        """Whether a qualifier that is no source's can only be a struct of the one source there is."""
+        scope: Scope | None = self.scope
+        while scope is not None:
+            if scope.is_subquery:
+                return False
+            scope = scope.parent
+        node = self.scope.expression
+        return len(self.sources) == 1 and not node.args.get("laterals") and node.find_ancestor(exp.Lateral) is None
 
     def asked_of(self, alias: str) -> frozenset[str] | None:
         """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""

@@ -196,6 +196,18 @@ CASES = [
      "WHERE a.city = 'x'"), ["address.city = 'x'"]),
     ("SELECT * FROM (SELECT upper(c) AS a, c AS city FROM t UNION ALL SELECT c, c FROM t) q WHERE a.city = 'x'",
      ["TRUE", "TRUE"]),
+    # fields behind a star
+    ("WITH b AS (SELECT * FROM t) SELECT * FROM b WHERE address.city = 'x' AND x = 3",
+     ["address.city = 'x' AND x = 3"]),
+    ("SELECT * FROM (SELECT * FROM t) WHERE address.city = 'x'", ["address.city = 'x'"]),
+    ("SELECT * FROM (SELECT * FROM (SELECT *, 1 AS one FROM t) a) b WHERE address.city = 'x'", ["address.city = 'x'"]),
+    ("SELECT * FROM (SELECT * FROM t AS address) WHERE address.c = 'x'", ["TRUE"]),
+    ("SELECT * FROM (SELECT x AS id FROM t) WHERE address.city = 'x'", ["TRUE"]),
+    ("SELECT * FROM (SELECT * FROM t) b JOIN w ON b.id = w.id WHERE address.city = 'x'", ["TRUE"]),
+    ("WITH b AS (SELECT * FROM t) SELECT * FROM w address WHERE EXISTS (SELECT 1 FROM b WHERE address.city = 'x')",
+     ["TRUE"]),
+    ("WITH b AS (SELECT * FROM t) FROM w address WHERE EXISTS (SELECT 1 FROM b WHERE address.city = 1 UNION SELECT 1)",
+     ["TRUE"]),
     # common table expressions of changes, each read once for all that name it
     (("WITH other AS (SELECT 1 AS id) MERGE INTO t USING other ON t.id = other.id AND other.x > 3 "
       "WHEN MATCHED THEN DELETE"), ["TRUE"]),
