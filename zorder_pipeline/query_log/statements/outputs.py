@@ -9,13 +9,18 @@ from itertools import islice
 from sqlglot import exp
 from sqlglot.optimizer.scope import Scope
 
+from .clock import SPARKS
 from .qualified import lower_path_of
+from .relative import called
 
 __all__ = ["FOREIGN", "Outputs", "large", "lets_through", "reshaped", "says_something", "select_of", "sources_of"]
-__all__ += ["substituted"]
+__all__ += ["substituted", "varies"]
 
 FOREIGN = "__foreign__"
 MOST_NODES = 5_000
+VARYING = (exp.Rand, exp.Randn, exp.Randstr, exp.Uniform, exp.Uuid, exp.Shuffle)
+VARYING_CALLS = {"monotonically_increasing_id", "spark_partition_id", "input_file_name", "input_file_block_start"}
+VARYING_CALLS |= {"input_file_block_length"}
 BLOCKING = ("limit", "offset", "windows", "pivots", "match", "connect", "sample")
 
 
@@ -62,13 +67,21 @@ def says_something(part: exp.Expr) -> bool:
     return not columns or any(column.table != FOREIGN for column in columns)
 
 
-def lets_through(scope: Scope) -> bool:
-    """Whether filtering the output by what is `Outputs.safe` equals filtering the input."""
+def varies(select: exp.Expr, dialect: str) -> bool:
+    """Whether an output is another each time, so that Spark filters nothing before it; other engines may."""
+    if dialect not in SPARKS:
+        return False
+    calls = {called(call) for item in select.expressions for call in item.find_all(exp.Anonymous)}
+    return bool(VARYING_CALLS & calls) or any(item.find(*VARYING) for item in select.expressions)
+
+
+def lets_through(scope: Scope, dialect: str) -> bool:
+    """Whether filtering the output by what is `Outputs.safe` equals filtering the input, and engines do it."""
     select = scope.expression
     if not isinstance(select, exp.Select) or any(select.args.get(name) for name in BLOCKING):
         return False
     distinct = select.args.get("distinct")
-    if distinct is not None and distinct.args.get("on"):
+    if (distinct is not None and distinct.args.get("on")) or varies(select, dialect):
         return False
     return not any(item.find(exp.Explode, exp.UDTF) for item in select.expressions)
 

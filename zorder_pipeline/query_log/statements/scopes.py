@@ -139,7 +139,7 @@ def _into_branch(
 
     if branch.set_operation_scopes:
         return [substituted(part, place) for part in parts]
-    if not lets_through(branch):
+    if not lets_through(branch, catalog.dialect):
         return []
     own = Outputs(branch)
     moved = [substituted(part, lambda column: own.safe(place(column))) for part in parts]
@@ -148,7 +148,7 @@ def _into_branch(
 
 def _same_star(first: exp.Select, branch: Scope, here: exp.Select, catalog: Catalog) -> bool:
     """Whether stars hand out the same columns in the same order: the first branch, or a table of the same columns."""
-    if branch.set_operation_scopes or not lets_through(branch):
+    if branch.set_operation_scopes or not lets_through(branch, catalog.dialect):
         return first is here and bool(branch.set_operation_scopes)
     if len(here.expressions) != 1 or not plain_star(here.expressions[0]):
         return False

@@ -11,7 +11,7 @@ from .catalog import Catalog
 from .derived import Derived, renamed_columns
 from .joins import Joins, equalities, flat, passed_on
 from .literals import DATE_TYPES
-from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted
+from .outputs import FOREIGN, Outputs, large, lets_through, reshaped, says_something, sources_of, substituted, varies
 from .owners import Owners
 from .qualified import of_condition, own_path, path_of
 from .recipe import Recipe
@@ -57,7 +57,7 @@ class Select:
     def _having(self, select: exp.Expr) -> list[exp.Expr]:
         """HAVING conditions that only look at group keys."""
         having = select.args.get("having")
-        if having is None or (outputs := Outputs(self.scope)).keys is None:
+        if having is None or varies(select, self.catalog.dialect) or (outputs := Outputs(self.scope)).keys is None:
             return []
         keys = outputs.keys
         parts = [part for part in flat(having.this) if not part.find(exp.AggFunc, exp.Anonymous, exp.AnonymousAggFunc)]
@@ -152,7 +152,7 @@ class Select:
 
     def for_derived(self, alias: str, source: Scope) -> list[exp.Expr]:
         """Conditions on a derived table, in terms of its own sources."""
-        if reshaped(self.scope) or not (source.set_operation_scopes or lets_through(source)):
+        if reshaped(self.scope) or not (source.set_operation_scopes or lets_through(source, self.catalog.dialect)):
             return []
         outputs = Derived(source, self.catalog, self.renamed[alias])
 

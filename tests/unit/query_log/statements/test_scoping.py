@@ -196,6 +196,12 @@ CASES = [
      "WHERE a.city = 'x'"), ["address.city = 'x'"]),
     ("SELECT * FROM (SELECT upper(c) AS a, c AS city FROM t UNION ALL SELECT c, c FROM t) q WHERE a.city = 'x'",
      ["TRUE", "TRUE"]),
+    # Spark filters nothing before an output that is another each time
+    ("SELECT * FROM (SELECT x, uuid() AS n FROM t) WHERE x = 5", ["TRUE"]),
+    ("SELECT * FROM (SELECT *, monotonically_increasing_id() AS n FROM t WHERE id = 1) WHERE x = 5", ["id = 1"]),
+    ("SELECT x FROM (SELECT x, rand() AS n FROM t UNION ALL SELECT x, 1 FROM t) WHERE x = 5", ["x = 5", "TRUE"]),
+    ("SELECT x, rand() FROM t WHERE id = 1 GROUP BY x HAVING x = 5", ["id = 1"]),
+    ("SELECT x, rand() FROM t WHERE x = 5", ["x = 5"]),
     # fields behind a star
     ("WITH b AS (SELECT * FROM t) SELECT * FROM b WHERE address.city = 'x' AND x = 3",
      ["address.city = 'x' AND x = 3"]),
@@ -292,6 +298,12 @@ def test_earlier_statements_call_a_renamed_column_as_it_was_called(statement: st
     assert not isinstance(found, Unusable)
     (scan,) = (scan for scan in found if scan.table == "F")
     assert (scan.predicate.to_sql(), scan.partial) == (told, False)
+
+
+def test_others_than_spark_filter_before_an_output_that_is_another_each_time() -> None:
+    found = parse_statement("SELECT * FROM (SELECT x, uuid() FROM t) WHERE x = 1", dialect="trino", aliases=KNOWN)
+    assert not isinstance(found, Unusable)
+    assert [scan.predicate.to_sql() for scan in found] == ["x = 1"]
 
 
 def test_a_condition_on_matched_patterns_is_none_on_the_rows_that_they_are_found_in() -> None:
