@@ -32,7 +32,7 @@ _WRAPPED = re.compile(
         |--[^\n]*|/\*.*?(?:\*/|\Z))
     |(?P<aside>\bWITH\s+SCHEMA\s+EVOLUTION\b|\bCLUSTER\s+BY\s+(?:AUTO|NONE)\b|(?<=\))\s*IF\s+NOT\s+EXISTS\b # Delta's
         |\bINSERT\s+OVERWRITE\s+(?:LOCAL\s+)?DIRECTORY\s+'[^']*'(?:\s+USING\s+\w+)?(?:\s+OPTIONS\s*\([^()]*\))?)
-    |\{\s*fn\s+(?P<call>[^{}]*)\}
+    |\{\s*fn\s(?P<call>[^{}]*)\}
     |%\((?P<name>\w+)\)s|(?P<mark>%s)(?!\w)                            # parameters of Python's drivers""",
     re.VERBOSE | re.IGNORECASE | re.DOTALL,
 )

@@ -377,6 +377,7 @@ def test_a_configured_view_is_read_through() -> None:
         + ", ".join(f"a AS a{i}" for i in range(900))
         + " FROM t) WHERE "
         + " AND ".join(f"a{i} = 1" for i in range(900)),
+        "SELECT a FROM t WHERE ( {fn" + " " * 190_000,
         "SELECT t0.a FROM t t0, " + ", ".join(f"t t{i}" for i in range(1, 900)) + " WHERE t0.a = 1 AND b = 2",
         "SELECT a FROM t t0 " + " ".join(f"JOIN t t{i} USING (a)" for i in range(1, 200)) + " WHERE a = 1",
     ],
@@ -395,6 +396,7 @@ def test_a_configured_view_is_read_through() -> None:
         "quotes",
         "comments",
         "outputs",
+        "escape",
         "tables",
         "using",
     ],
