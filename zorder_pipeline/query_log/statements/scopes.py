@@ -27,8 +27,8 @@ __all__ = ["TooManyTablesError", "recipes_of"]
 MAX_DERIVED = 64
 MAX_SOURCES = 200
 """Tables and queries in one FROM: what is known of one by its joins is looked for among all others."""
-MAX_HANDED = 20_000
-"""Conditions that are handed into derived tables and branches of one statement: what comes after gets none."""
+MAX_HANDED = 200_000
+"""Nodes of conditions that are handed into derived tables and branches of one statement: what comes after gets none."""
 
 
 class TooManyTablesError(ValueError):
@@ -65,7 +65,7 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
                 here = firsts.get(id(branch)) or select_of(branch)
                 may = inherited and spent < MAX_HANDED
                 handed[id(branch)] = [_into_branch(inherited, first, branch, here, catalog) if may else []]
-                spent += len(inherited)
+                spent += _size(handed[id(branch)][0])
             continue
         if not isinstance(scope.expression, exp.Select):
             continue
@@ -78,8 +78,12 @@ def recipes_of(query: exp.Query, catalog: Catalog) -> Iterator[Recipe]:
             elif isinstance(source, Scope):
                 moved = source_reader.for_derived(alias, source) if spent < MAX_HANDED else []
                 handed.setdefault(id(source), []).append(moved)
-                spent += len(moved)
+                spent += _size(moved)
                 asked.setdefault(id(source), []).append(source_reader.asked_of(alias))
+
+
+def _size(parts: list[exp.Expr]) -> int:
+    return sum(1 for part in parts for _ in part.walk())
 
 
 def _closed(scope: Scope) -> bool:

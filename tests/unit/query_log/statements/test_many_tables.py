@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from zorder_pipeline.model.predicate import And
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.query_log.statements import scopes
 from zorder_pipeline.query_log.statements.catalog import Catalog
-from zorder_pipeline.query_log.statements.sql import TOO_MANY_TABLES, parse_statement, read_statement
+from zorder_pipeline.query_log.statements.sql import TOO_MANY_TABLES, Unusable, parse_statement, read_statement
 from zorder_pipeline.query_log.statements.templates import Parser, Template
 
 SCHEMAS = {
@@ -46,6 +48,19 @@ def test_what_other_conditions_say_of_a_table_is_still_said(condition: str, expe
     scans = parse_statement(text, schemas=SCHEMAS)
     assert isinstance(scans, tuple)
     assert next(scan.predicate.to_sql() for scan in scans if scan.table == "t") == expected
+
+
+def test_conditions_are_handed_into_as_many_branches_as_they_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scopes, "MAX_HANDED", 1_000)
+    parser = Parser(Catalog())
+    branches = " UNION ALL ".join(f"SELECT a, b, '{i}' AS c FROM t{i}" for i in range(40))
+    for start in range(4):
+        either = " OR ".join(f"(a = {i} AND b = {i})" for i in range(start, start + 20))
+        found = parser.scans(f"SELECT * FROM ({branches}) WHERE {either}")
+        assert not isinstance(found, Unusable)
+        assert 0 < sum(scan.predicate != And(()) for scan in found) < 20
+        assert found == parse_statement(f"SELECT * FROM ({branches}) WHERE {either}")
+    assert [type(known) for known in parser._known.values()] == [Template]
 
 
 def test_a_template_of_many_tables_is_known_and_too_many_are_counted() -> None:
