@@ -39,10 +39,14 @@ FIELDS = {
 FINE = {"", "finished", "success", "succeeded", "ok", "completed", "complete", "done", "closed", "none", "true", "200"}
 FINE |= {"running", "started", "queued", "pending"}
 """States of a statement that was asked and, as far as the log knows, did not fail."""
+_FINE = re.compile(r"(success|finish|complet|execut)(?!.*(fail|err|exception|cancel|abort|kill|time.?out))")
+"""How other words for these begin: ``SUCCESS_WITH_INFO``, but not ``EXECUTION_FAILED``."""
 BROKEN_OFF = {
     "failed",
     "failure",
     "error",
+    "err",
+    "exception",
     "errored",
     "canceled",
     "cancelled",
@@ -129,7 +133,8 @@ def line_of(source: str, number: int, record: Mapping[Any, Any]) -> LogLine:
 def _failed(status: Any, state: Any, error: Any) -> bool:
     """Whether a log says that a statement failed."""
     told = _state(status)
-    return told not in FINE | NOTHING or _state(state) in BROKEN_OFF or str(error or "").strip().lower() not in NOTHING
+    fine = told in FINE | NOTHING or _FINE.match(told) is not None
+    return not fine or _state(state) in BROKEN_OFF or str(error or "").strip().lower() not in NOTHING
 
 
 def _state(status: Any) -> str:

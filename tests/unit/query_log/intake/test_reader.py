@@ -101,6 +101,26 @@ def test_a_record_that_has_a_list_is_no_document(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("record", "failed"),
+    [
+        *(
+            ({"status": status}, False)
+            for status in ("SUCCESSFUL", "executed", "SUCCESS_WITH_INFO", "Successfully run")
+        ),
+        *(({"status": status}, False) for status in ("FINISHED_WITH_WARNINGS", "completion", "Finished.", "SUCCESS")),
+        *(
+            ({"status": status}, True)
+            for status in ("EXECUTION_FAILED", "finished with errors", "unsuccessful", "BROKEN")
+        ),
+        *(({"state": state}, True) for state in ("Exception", "ERR", "ERROR")),
+        *(({"state": state}, False) for state in ("CA", "Erie", "executed")),
+    ],
+)
+def test_a_state_is_a_failure_by_its_words(record: dict[str, str], failed: bool) -> None:
+    assert line_of("log", 1, {"query": "SELECT 1", **record}).failed == failed
+
+
+@pytest.mark.parametrize(
     ("record", "failed", "parameters", "moment"),
     [
         ({"start_time": "2024-01-15 02:00:00.000 -0800", "state": "FINISHED"}, False, None, True),
