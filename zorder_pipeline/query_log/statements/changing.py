@@ -24,15 +24,24 @@ def read_by_a_change(root: exp.Expr, catalog: Catalog) -> Iterator[Recipe]:
     queries = [] if beside is None else [beside]
     queries += [query for query in root.find_all(exp.Query) if query.find_ancestor(exp.Query) in (None, root)]
     if common is not None:
-        queries = [_as_one([query for query in queries if not isinstance(query.parent, exp.CTE)], common)]
+        own = [query for query in queries if not isinstance(query.parent, exp.CTE)]
+        queries = [_as_one(own, [beside, *_others(root)], common)]
     for query in queries:
         yield from recipes_of(query, catalog)
 
 
-def _as_one(queries: list[exp.Query], common: exp.Expr) -> exp.Query:
-    """Queries as the branches of one, so that each common table expression of the statement is read once for all."""
-    parts = [query if isinstance(query, exp.Subquery) else exp.Subquery(this=query) for query in queries]
-    branches: list[exp.Query] = [exp.select("*").from_(part.copy()) for part in parts] or [exp.select("1")]
+def _as_one(queries: list[exp.Query], beside: list[exp.Expr | None], common: exp.Expr) -> exp.Query:
+    """Queries as the branches of one, so that each common table expression of the statement is read once for all.
+
+    Args:
+        beside: those that do not stand in a condition, and thus know nothing of the target.
+    """
+    branches: list[exp.Query] = []
+    for query in queries:
+        part = query.copy() if isinstance(query, exp.Subquery) else exp.Subquery(this=query.copy())
+        stands_alone = any(query is other for other in beside)
+        branches.append(exp.select("*").from_(part) if stands_alone else exp.select(part))
+    branches = branches or [exp.select("1")]
     whole = reduce(lambda one, other: exp.Union(this=one, expression=other, distinct=False), branches)
     whole.set("with_", common.copy())
     return whole

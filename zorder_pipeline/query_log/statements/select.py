@@ -190,7 +190,8 @@ class Select:
                 return False
             scope = scope.parent
         node = self.scope.expression
-        return len(self.sources) == 1 and not node.args.get("laterals") and node.find_ancestor(exp.Lateral) is None
+        around = node.find_ancestor(exp.Lateral, exp.Update, exp.Delete, exp.Merge)
+        return len(self.sources) == 1 and not node.args.get("laterals") and around is None
 
     def asked_of(self, alias: str) -> frozenset[str] | None:
         """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""

@@ -214,6 +214,9 @@ CASES = [
      ["TRUE"]),
     ("WITH b AS (SELECT * FROM t) FROM w address WHERE EXISTS (SELECT 1 FROM b WHERE address.city = 1 UNION SELECT 1)",
      ["TRUE"]),
+    ("DELETE FROM address WHERE EXISTS (SELECT 1 FROM (SELECT * FROM t) b WHERE address.city = 'x')", ["TRUE"]),
+    ("WITH b AS (SELECT * FROM t) DELETE FROM address WHERE EXISTS (SELECT 1 FROM b WHERE address.city = 'x')",
+     ["TRUE"]),
     # common table expressions of changes, each read once for all that name it
     (("WITH other AS (SELECT 1 AS id) MERGE INTO t USING other ON t.id = other.id AND other.x > 3 "
       "WHEN MATCHED THEN DELETE"), ["TRUE"]),
