@@ -30,13 +30,11 @@ pytestmark = [pytest.mark.dagster, pytest.mark.slow, pytest.mark.timeout(1500)]
 ROWS, FILES, DAYS = 24_000, 12, 3
 
 SERVER = """
-from moto.core import utils
-
-# As MinIO and Ceph do, and S3 does not: milliseconds in a listing, whole seconds of an object that is asked for alone.
-utils.iso_8601_datetime_without_milliseconds_s3 = lambda time: time.isoformat(timespec="milliseconds")[:23] + "Z"
-
+from moto.s3 import models
 from moto.server import main
 
+# As MinIO and Ceph do, and S3 does not: milliseconds in a listing, whole seconds of an object that is asked for alone.
+models.iso_8601_datetime_without_milliseconds_s3 = lambda time: time.isoformat(timespec="milliseconds")[:23] + "Z"
 main()
 """
 
