@@ -30,11 +30,16 @@ pytestmark = [pytest.mark.dagster, pytest.mark.slow, pytest.mark.timeout(1500)]
 ROWS, FILES, DAYS = 24_000, 12, 3
 
 SERVER = """
+from moto.core.serialize import TimestampSerializer
 from moto.s3 import models
 from moto.server import main
 
+def told(time):
+    return time.isoformat(timespec="milliseconds")[:23] + "Z"
+
 # As MinIO and Ceph do, and S3 does not: milliseconds in a listing, whole seconds of an object that is asked for alone.
-models.iso_8601_datetime_without_milliseconds_s3 = lambda time: time.isoformat(timespec="milliseconds")[:23] + "Z"
+models.iso_8601_datetime_without_milliseconds_s3 = told
+TimestampSerializer._timestamp_iso8601_zeroed = lambda self, time: told(time)
 main()
 """
 
