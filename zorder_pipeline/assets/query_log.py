@@ -31,6 +31,8 @@ from .source import observations
 __all__ = ["check_parse_rate", "query_log"]
 
 PARSE_RATE = "parse_rate"
+FEW = 20
+"""Of fewer statements that are newly read one alone would make a share that warns."""
 STATE = "state"
 """Under this name the metadata tells for which state the log was read."""
 
@@ -88,7 +90,7 @@ def _other_state(instance: DagsterInstance, state: str) -> str | None:
 
 def check_parse_rate(log: QueryLog, new: QueryLog, least: float) -> AssetCheckResult:
     """Enough of the log's statements, and of those newly read, can be used or are known to be of no use."""
-    read = [("statement", log), *([("new statement", new)] if new.lines else [])]
+    read = [("statement", log), *([("new statement", new)] if new.lines >= FEW else [])]
     bad, new_bad = (sum(one.quarantined.values()) for one in (log, new))
     return AssetCheckResult(
         passed=all(_readable(one) >= least for _, one in read),

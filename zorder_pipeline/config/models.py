@@ -201,7 +201,7 @@ class MonitoringConfig(Model):
     max_runtime_hours: Annotated[float, Field(gt=0)] = 12.0
     """Dagster ends a run that takes longer."""
     min_parsed_share: Share = 0.9
-    """The check of the query log warns when a smaller share of its statements, or of those newly read, can be used."""
+    """The check of the query log warns when a smaller share of its statements, or of 20 new ones, can be used."""
     keep_runs_days: Annotated[int, Field(ge=1)] | None = None
     """Dagster's records of our runs are deleted after so many days, but for the newest of each asset; null: never."""
     metrics_file: Given | None = None
