@@ -105,7 +105,8 @@ NO_ROOM, WAITS = (Judged(3, approved=False, cause=cause) for cause in ("budget",
         ({"cost_benefit": 1}, Judged(3), 4, Judged(9)),
         ({"cost_benefit": 1, "budget": 1}, Judged(3, partitions=("p=1",)), 4, Judged(9, partitions=("p=1",))),
         ({"cost_benefit": 1, "budget": 1}, NO_ROOM, 4, NO_ROOM),
-        ({"cost_benefit": 1, "budget": 1}, WAITS, 3, Judged(9)),  # it may be approved by now, or the blackout over
+        ({"cost_benefit": 1}, WAITS, 3, Judged(9)),  # it may be approved by now, or the blackout over
+        ({"cost_benefit": 1, "budget": 1}, WAITS, 3, NO_ROOM),  # and others have the budget
         ({"cost_benefit": 0, "budget": 0}, WAITS, 4, WAITS),
         ({"budget": 0}, Judged(3), 4, Judged(9)),  # the budget made by hand, of older judgements
         ({"cost_benefit": 0}, Judged(3), 4, Judged(3)),
@@ -127,6 +128,7 @@ def test_a_judgement_of_another_run_is_made_anew_where_the_table_has_moved_on(
     for name, value in {
         "granted": lambda *_: granted, "made_here": made_here, "judged_now": judged_now,
         "value_of": lambda *given: given[-1], "_opened": lambda *_: SimpleNamespace(version=now),
+        "without_room": lambda *_: NO_ROOM,
     }.items():  # fmt: skip
         monkeypatch.setattr(relayout, name, value)
     shelf: Any = SimpleNamespace(key=lambda stage: stage)

@@ -31,7 +31,7 @@ from .records import Night
 if TYPE_CHECKING:
     from zorder_pipeline.pipeline import Judgement
 
-__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers", "value_of"]
+__all__ = ["BUDGET", "granted", "made_here", "nightly_budget", "offers", "value_of", "without_room"]
 
 GROUP = "night"
 OFFERS = AssetKey([GROUP, "offers"])
@@ -107,14 +107,19 @@ def granted(context: AssetExecutionContext, storage: IOManager, shelf: Shelf, ju
 
     What was judged after a budget with a limit was shared out has no room in it, and waits.
     """
-    from zorder_pipeline.gate.decision import postponed
-
     if not made_here(context, BUDGET):
         return judged
     night: Night = value_of(context, storage, BUDGET)
     found = night.judgements.get(shelf.table.name)
     if found is not None and found.plan.plan_id == judged.plan.plan_id:
         return found
+    return without_room(shelf, judged)
+
+
+def without_room(shelf: Shelf, judged: "Judgement") -> "Judgement":
+    """A judgement that comes after the night's budget was shared out, which waits if that has a limit."""
+    from zorder_pipeline.gate.decision import postponed
+
     core_hours = shelf.config.budget_core_hours
     if core_hours is None or not judged.decision.approved:
         return judged

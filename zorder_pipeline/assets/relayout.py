@@ -29,7 +29,7 @@ from zorder_pipeline.model.ranges import Boxes
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import LoggedQuery
 
-from .budget import AFTER, BUDGET, granted, made_here, value_of
+from .budget import AFTER, BUDGET, granted, made_here, value_of, without_room
 from .common import DeltaSparkResource, Shelf, stage_asset, told
 from .events import spoken
 from .gate import judged_now
@@ -116,7 +116,7 @@ def _tonight(
     """The judgement to carry out: this run's own, else one of the table as it is now.
 
     Since another run judged it the table may have been rolled back, the plan approved, or a blackout over. Where that
-    run shared out the budget, what it granted stays so, and what it had no room for.
+    run shared out the budget, what it granted stays so, and for what it did not there is no room.
     """
     tonight, judge = granted(context, storage, shelf, judged), shelf.key("cost_benefit")
     if made_here(context, judge, before=False):
@@ -127,6 +127,8 @@ def _tonight(
     if going_on and tonight.decision.approved and _opened(spark, shelf).version == tonight.version:
         return tonight
     again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
+    if going_on and not tonight.decision.approved and made_here(context, BUDGET):
+        again = without_room(shelf, again)
     return replace(again, partitions=tonight.partitions)
 
 
@@ -181,10 +183,10 @@ def _promises(
         if not checks:
             return {}
         drawn = pictures.promises_kept([check.drawn for check in checks])
+        return {"promises": picture(drawn, "rows saved and costs, promised and measured, per relayout")}
     except Exception as error:  # the books are no reason to call a finished relayout failed
         context.log.warning(f"{shelf.table.name}: promises could not be checked: {why_failed(error)}")
         return {}
-    return {"promises": picture(drawn, "rows saved and costs, promised and measured, per relayout")}
 
 
 def _declined(

@@ -197,7 +197,8 @@ def taken_back(commits: Sequence[Row], gone_anyway: bool = False) -> TakenBack |
 
     Args:
         commits: the table's history, newest first, from before that relayout on.
-        gone_anyway: no file of it is left, so that a RESTORE to a moment counts that some time zone has before it.
+        gone_anyway: no file of it is left, so that a RESTORE to a moment counts that some time zone has before it,
+            unless another commit may have taken the files out.
     """
     apart = ZONES if gone_anyway else timedelta()
     bins = newest_relayout(commits)
@@ -209,6 +210,8 @@ def taken_back(commits: Sequence[Row], gone_anyway: bool = False) -> TakenBack |
         version, to = int(row["version"]), restored(row, commits, apart)
         if version <= bins[0]:
             continue
+        if apart and to is None and bytes_removed(row):
+            apart = timedelta()
         if to is not None:
             still = stands.get(to, to >= bins[-1])
             gone = None if still else gone or row

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -54,12 +55,12 @@ class Approvals:
     def waiting(self) -> list[Request]:
         """Each table's newest request, as far as it is pending, or approved but not yet done; oldest first.
 
-        A table that was made anew has another id: what was asked of the one before it, by its place or name, is over.
+        A table that was made anew has another id: what was asked of the one before it, at its place, is over.
         """
         waiting: list[Request] = []
         newer: set[str] = set()
         for request in reversed(self.all()):
-            known = {request.table_id, *_names(request)}
+            known = {request.table_id, *_names(replace(request, table=request.plan.table))}
             if newer.isdisjoint(known) and request.status in (PENDING, APPROVED):
                 waiting.append(request)
             newer |= known

@@ -18,7 +18,7 @@ START = datetime(2026, 1, 1)  # the history's times have no zone
 def commit(version: int, operation: str, label: str | None = None, /, **parameters: str) -> dict[str, Any]:
     return {
         "version": version, "operation": operation, "userMetadata": label, "operationParameters": parameters,
-        "timestamp": START + timedelta(hours=version), "userName": "asha", "engineInfo": None,
+        "timestamp": START + timedelta(hours=version), "userName": "asha", "engineInfo": None, "operationMetrics": {},
     }  # fmt: skip
 
 
@@ -64,6 +64,13 @@ def test_a_restore_to_a_moment_is_told_in_the_time_zone_of_who_did_it(moment: st
     commits = history(commit(1, "WRITE"), ours(2), commit(90, "RESTORE", timestamp=f"2026-{moment}:00.0"))
     assert (taken_back(commits) is not None) == here
     assert (taken_back(commits, gone_anyway=True) is not None) == anywhere
+
+
+def test_where_others_wrote_the_table_anew_a_restore_to_a_moment_is_taken_as_it_reads() -> None:
+    """No file of ours is left in such a table either, whatever was restored later."""
+    anew = commit(4, "WRITE", mode="Overwrite") | {"operationMetrics": {"numRemovedFiles": "3"}}
+    commits = history(ours(2), anew, commit(8, "RESTORE", timestamp="2026-01-01 05:00:00.0"))
+    assert taken_back(commits, gone_anyway=True) is None
 
 
 def test_a_restore_to_a_moment_before_what_is_looked_at_took_it_back() -> None:

@@ -27,9 +27,7 @@ def test_requests_that_wait_come_oldest_first(monkeypatch: pytest.MonkeyPatch) -
 
 
 @pytest.mark.parametrize("newer", [PENDING, DONE])
-@pytest.mark.parametrize(
-    ("name", "location"), [("orders", "/new"), ("/data/old", "file:/data/old/"), ("other", "/data/old")]
-)
+@pytest.mark.parametrize(("name", "location"), [("/data/old", "file:/data/old/"), ("other", "/data/old")])
 def test_what_was_asked_of_a_table_that_was_made_anew_is_over(
     newer: str, name: str, location: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -47,6 +45,14 @@ def test_what_was_asked_of_a_table_that_was_made_anew_is_over(
     if newer == DONE:
         with pytest.raises(ZorderError, match="no plan of orders waits"):
             approvals.answer("orders", None, REJECTED, "asha")
+
+
+def test_another_table_of_the_same_name_hides_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two configurations may share a state; a night does not ask again while its request is pending."""
+    events = [asked("one", 1, PENDING, "orders", "/one"), asked("other", 2, DONE, "orders", "/other")]
+    monkeypatch.setattr(Approvals, "all", lambda _, table_id=None: events)
+    spark: Any = None
+    assert [one.table_id for one in Approvals(spark, "/state").waiting()] == ["one"]
 
 
 def test_an_answer_comes_after_the_request_whatever_the_clocks_say(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,8 +102,11 @@ class Judgement:
         """Bytes of the files that are to be replaced tonight."""
         return sum(part.bytes for part in self._chosen)
 
-    def credited_by(self, rewritten: int) -> float:
+    def credited_by(self, rewritten: int, whole: int = 0) -> float:
         """Share of the plan's promise that so many bytes of them bring, where a relayout was stopped or lost a race.
+
+        Args:
+            whole: bytes that it would have rewritten, which are more where others have written since it was judged.
 
         >>> decision = Decision(APPROVE, "worth_it", ())
         >>> plan, parts = Plan("/t", "id", "hash", 0, None, "learned", 100), (Part("", 1.0, 1.0, 0.8, bytes=100),)
@@ -111,7 +114,7 @@ class Judgement:
         >>> [round(judged.credited_by(rewritten), 3) for rewritten in (50, 100, 300)]
         [0.4, 0.8, 0.8]
         """
-        return self.credited * (min(1.0, rewritten / self.bytes_chosen) if self.bytes_chosen else 1.0)
+        return self.credited * (min(1.0, rewritten / max(self.bytes_chosen, whole)) if self.bytes_chosen else 1.0)
 
     @property
     def said(self) -> dict[str, Any]:

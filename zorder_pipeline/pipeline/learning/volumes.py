@@ -244,7 +244,10 @@ def _virtual(
         less = volume if enriched is hits else _bytes(parts_of * helped, sizes, read[some]) * wider
         present = shares[2][some]  # at least one of them: what reads few rows opens a file nevertheless
         fewer_rows = np.divide(then, shares[1][some], out=np.ones(len(then)), where=(then > 0) & (shares[1][some] > 0))
-        still = np.minimum(np.maximum(present * np.minimum(1.0, fewer_rows), np.minimum(1.0, present)), files)
+        still = np.maximum(present * np.minimum(1.0, fewer_rows), np.minimum(1.0, present))
+        still = np.minimum(
+            np.maximum(still, lacking[:, 0] * files), files
+        )  # by rows they are more where they are smaller
         number_of, fewer = (
             np.where(served[:, 0], (files_of * which).sum(axis=1) * wider, still) for which in (1.0, helped)
         )

@@ -51,7 +51,7 @@ class Booking:
     def begin(self, run: str) -> None:
         """Note what would be recorded, for the next run if this one does not live to do it."""
         size, gate = self.would.bytes_rewritten, self.judged.said
-        known = {**self._work, "credited": self.judged.credited_by(size)}
+        known = {**self._work, "credited": self.judged.credited_by(size, size)}
         self._begun = Begun(run, self.snapshot.version, time.time(), self.plan, size, gate, known)
         try:
             self._noted = Beginnings(self.snapshot.spark, self.state).note(self._begun)
@@ -61,7 +61,7 @@ class Booking:
     def record(self, done: RelayoutResult) -> str:
         """Record what was committed so far; why that failed, "" when it did not."""
         layout = self.plan.spec.layout_id if self.plan.spec else ""
-        known = {**self._work, "credited": self.judged.credited_by(done.bytes_rewritten)}
+        known = {**self._work, "credited": self.judged.credited_by(done.bytes_rewritten, self.would.bytes_rewritten)}
         self._behind = True
         try:
             ledger = Ledger(self.snapshot.spark, self.state)

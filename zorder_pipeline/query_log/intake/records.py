@@ -37,9 +37,10 @@ FIELDS = {
     "parameters": ("parameters", "query_parameters", "params"),
 }
 FINE = {"", "finished", "success", "succeeded", "ok", "completed", "complete", "done", "closed", "none", "true", "200"}
-FINE |= {"running", "started", "queued", "pending"}
+FINE |= {"running", "started", "executing", "queued", "pending"}
 """States of a statement that was asked and, as far as the log knows, did not fail."""
-_FINE = re.compile(r"(success|finish|complet|execut)(?!.*(fail|err|exception|cancel|abort|kill|time.?out))")
+_BAD = "fail|error|exception|cancel|abort|kill|time.?out|unsuccess|reject|denied|terminat|interrupt|stopp"
+_FINE = re.compile(rf"(success|finish|complet|executed(?![a-z]))(?!.*({_BAD}))")
 """How other words for these begin: ``SUCCESS_WITH_INFO``, but not ``EXECUTION_FAILED``."""
 BROKEN_OFF = {
     "failed",

@@ -191,7 +191,8 @@ class Select:
             scope = scope.parent
         node = self.scope.expression
         around = node.find_ancestor(exp.Lateral, exp.Update, exp.Delete, exp.Merge)
-        return len(self.sources) == 1 and not node.args.get("laterals") and around is None
+        unnested = node.args.get("laterals") or node.args.get("joins")  # their aliases may be structs
+        return len(self.sources) == 1 and not unnested and around is None
 
     def asked_of(self, alias: str) -> frozenset[str] | None:
         """Names of the columns that are read of a source, or might be: those without a qualifier; None for all."""

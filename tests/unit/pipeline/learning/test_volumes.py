@@ -81,6 +81,7 @@ def test_what_the_sample_lacks_is_not_saved_whole() -> None:
     assert told.bytes_after[1] == pytest.approx(lacking)
     assert told.files_after[1] == 3.0
     assert _promised((1 / 15, 0.0), 1 / 15, 40.0).files_after[1] == 10.0, "there are no more then"
+    assert _promised((1 / 15, 0.0), 0.5, 1.0).files_after[1] == 5.0, "smaller ones, of half of the rows"
     assert _promised((1 / 15, 1 / 1500), 1 / 15, 1.0).files_after[1] == 1.0
     assert _promised((1 / 15, 1 / 30), 1 / 15, 4.0).files_after[1] == pytest.approx(2.0)
     assert told.groups_after[1] == pytest.approx(1 / 15)

@@ -43,6 +43,8 @@ def test_attempts_bring_together_what_was_promised(monkeypatch: pytest.MonkeyPat
     first, second = booked(monkeypatch, JUDGED, (100, 60), (40, 40))
     assert first == pytest.approx((0.8, 0.48))
     assert second == pytest.approx((0.32, 0.32))
+    ((_, grown),) = booked(monkeypatch, JUDGED, (300, 100))
+    assert grown == pytest.approx(0.8 / 3), "others have written since it was judged"
 
 
 def test_no_more_is_booked_than_was_promised(monkeypatch: pytest.MonkeyPatch) -> None:

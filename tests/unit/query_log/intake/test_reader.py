@@ -110,7 +110,10 @@ def test_a_record_that_has_a_list_is_no_document(tmp_path: Path) -> None:
         *(({"status": status}, False) for status in ("FINISHED_WITH_WARNINGS", "completion", "Finished.", "SUCCESS")),
         *(
             ({"status": status}, True)
-            for status in ("EXECUTION_FAILED", "finished with errors", "unsuccessful", "BROKEN")
+            for status in (
+                *("EXECUTION_FAILED", "finished with errors", "unsuccessful", "BROKEN"),
+                *("EXECUTION_REJECTED", "execution denied", "COMPLETED_UNSUCCESSFULLY"),
+            )
         ),
         *(({"state": state}, True) for state in ("Exception", "ERR", "ERROR")),
         *(({"state": state}, False) for state in ("CA", "Erie", "executed")),
