@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -127,7 +128,7 @@ def _tonight(
     if going_on and tonight.decision.approved and _opened(spark, shelf).version == tonight.version:
         return tonight
     again = judged_now(spark, shelf, value_of(context, storage, shelf.key("bit_allocation")))
-    if going_on and not tonight.decision.approved and made_here(context, BUDGET):
+    if not tonight.decision.approved and made_here(context, BUDGET):
         again = without_room(shelf, again)
     return replace(again, partitions=tonight.partitions)
 
@@ -161,6 +162,15 @@ def _carried_out(
         return result
 
 
+@contextmanager
+def _besides(context: AssetExecutionContext, shelf: Shelf, failed: str) -> Iterator[None]:
+    """For what is no reason to call a finished relayout failed, as it is committed: an error is only logged."""
+    try:
+        yield
+    except Exception as error:
+        context.log.warning(f"{shelf.table.name}: {failed}: {why_failed(error)}")
+
+
 def _promises(
     context: AssetExecutionContext,
     spark: "SparkSession",
@@ -171,22 +181,20 @@ def _promises(
     """Promised against measured, for relayouts whose saving still counts; a broken promise is logged as a warning."""
     from zorder_pipeline import pictures, pipeline
 
+    facts: dict[str, Any] = {}
     table = shelf.table
     factor, committer = table.gate.broken_promise_factor, table.layout.committer
-    try:
+    with _besides(context, shelf, "promises could not be checked"):
         checks = pipeline.check_promises(
             spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer
         )
         for check in checks:
             if check.warning:
                 context.log.warning(check.warning)
-        if not checks:
-            return {}
-        drawn = pictures.promises_kept([check.drawn for check in checks])
-        return {"promises": picture(drawn, "rows saved and costs, promised and measured, per relayout")}
-    except Exception as error:  # the books are no reason to call a finished relayout failed
-        context.log.warning(f"{shelf.table.name}: promises could not be checked: {why_failed(error)}")
-        return {}
+        if checks:
+            drawn = pictures.promises_kept([check.drawn for check in checks])
+            facts["promises"] = picture(drawn, "rows saved and costs, promised and measured, per relayout")
+    return facts
 
 
 def _declined(
@@ -234,12 +242,10 @@ def _measured(
 def _each_noted(
     context: AssetExecutionContext, shelf: Shelf, result: ApplyResult, before: "TableSnapshot", after: "TableSnapshot"
 ) -> list[AssetMaterialization]:
-    """`noted_changes`; what cannot be noted is only logged, as all of it is committed."""
+    """`noted_changes`, as far as they can be told."""
     found: list[AssetMaterialization] = []
-    try:
+    with _besides(context, shelf, "not every partition could be noted"):
         found.extend(noted_changes(context, shelf, result, before, after))
-    except Exception as error:
-        context.log.warning(f"{shelf.table.name}: not every partition could be noted: {why_failed(error)}")
     return found
 
 
@@ -274,12 +280,12 @@ def _drawn(
     after: "TableSnapshot",
     analysed: AnalysedTable,
 ) -> dict[str, Any]:
-    """Pictures of what has changed; one that cannot be drawn is only logged, as it is committed."""
+    """Pictures of what has changed, as far as they can be drawn."""
     from zorder_pipeline import pictures
     from zorder_pipeline.pipeline.learning import drawing
 
     facts: dict[str, Any] = {}
-    try:
+    with _besides(context, shelf, "pictures could not be drawn"):
         if len(done.read_after):
             facts["rows read by later queries"] = picture(
                 pictures.rows_per_query(done.read_before, done.read_after, labels=("before", "after")),
@@ -288,6 +294,4 @@ def _drawn(
         snapshots = {"before": before, "after": after}
         if (drawn := drawing.zones(snapshots, analysed.sample, plan.spec.columns if plan.spec else ())) is not None:
             facts["zone maps"] = picture(drawn, "span of every file per column before and after")
-    except Exception as error:
-        context.log.warning(f"{shelf.table.name}: pictures could not be drawn: {why_failed(error)}")
     return facts

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +59,7 @@ class Approvals:
         waiting: list[Request] = []
         newer: set[str] = set()
         for request in reversed(self.all()):
-            known = {request.table_id, *_names(replace(request, table=request.plan.table))}
+            known = {request.table_id, *_located(request)}
             if newer.isdisjoint(known) and request.status in (PENDING, APPROVED):
                 waiting.append(request)
             newer |= known
@@ -122,8 +121,12 @@ class Approvals:
 
 
 def _names(request: Request) -> set[str]:
+    return {request.table.rstrip("/"), *_located(request)}
+
+
+def _located(request: Request) -> set[str]:
     location = request.plan.table.rstrip("/")
-    return {request.table.rstrip("/"), location, *_places(location)}
+    return {location, *_places(location)}
 
 
 def _places(table: str) -> set[str]:

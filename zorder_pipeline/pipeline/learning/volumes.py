@@ -172,12 +172,12 @@ def read_volumes(
         if plan.spec is not None and all(name in sample.arrays for name in plan.spec.columns):
             by_key = sample_keys(analysis, plan.spec)
     lies = now.rows / max(1, sample.total_rows)
-    told = _virtual(analysis, queries, boxes, file, within, (shares, lies, now.files), row_group_bytes, codec)
+    told = _virtual(analysis, queries, boxes, file, within, (shares, lies), now.files, row_group_bytes, codec)
     in_groups = told.groups_after / np.maximum(shares, 1e-12)
     pages = told.bytes_after * sampled_pages(analysis, boxes, file, by_key, in_groups)
     if kept is not None:  # most files stay as they are: only the change is told, from what is known exactly
         stored, _ = as_stored(analysis)
-        before = _virtual(analysis, queries, boxes, stored, within, (lies, lies, now.files), row_group_bytes, codec)
+        before = _virtual(analysis, queries, boxes, stored, within, (lies, lies), now.files, row_group_bytes, codec)
         then = now.bytes * told.bytes_after / np.maximum(before.bytes_after, 1.0)
         pages = then * pages / np.maximum(told.bytes_after, 1.0)
         told = replace(
@@ -200,16 +200,17 @@ def _virtual(
     boxes: Sequence[Boxes],
     file: npt.NDArray[np.int64],
     within: npt.NDArray[np.int64],
-    shares: tuple[Floats, Floats, Floats],
+    shares: tuple[Floats, Floats],
+    opened_now: Floats,
     row_group_bytes: int | None,
     codec: str,
 ) -> ReadVolumes:
     """`ReadVolumes` of virtual files; what it says of before is to be replaced.
 
     Args:
-        shares: of the rows that each query reads then, and now, and how many files now. Of one that no virtual file
-            serves they tell all: what it reads then, or where that is nothing, as the sample lacks what it asks for,
-            what it reads now.
+        shares: of the rows that each query reads then, and now. Of one that no virtual file serves they tell all: what
+            it reads then, or where that is nothing, as the sample lacks what it asks for, what it reads now.
+        opened_now: files that each query opens now, for those that no virtual file serves.
     """
     snapshot, sample = analysis.snapshot, analysis.sample
     files, columns = int(file.max()) + 1, sample.arrays
@@ -242,16 +243,15 @@ def _virtual(
         volume = _bytes(parts_of, sizes, read[some]) * wider
         helped = enriched[some] | ~served
         less = volume if enriched is hits else _bytes(parts_of * helped, sizes, read[some]) * wider
-        present = shares[2][some]  # at least one of them: what reads few rows opens a file nevertheless
-        fewer_rows = np.divide(then, shares[1][some], out=np.ones(len(then)), where=(then > 0) & (shares[1][some] > 0))
-        still = np.maximum(present * np.minimum(1.0, fewer_rows), np.minimum(1.0, present))
-        still = np.minimum(
-            np.maximum(still, lacking[:, 0] * files), files
-        )  # by rows they are more where they are smaller
-        number_of, fewer = (
-            np.where(served[:, 0], (files_of * which).sum(axis=1) * wider, still) for which in (1.0, helped)
-        )
-        return volume, number_of, fewer, parts_of @ per_file / sample.rows * wider, less
+        # one that none serves opens a file at least, and as many as its rows take where these are smaller
+        present, ratio = opened_now[some], np.minimum(1.0, lacking[:, 0] / np.maximum(shares[1][some], 1e-12))
+        still: Floats = np.maximum.reduce([present * ratio, np.minimum(1.0, present), lacking[:, 0] * files])
+
+        def number_of(opened: Floats) -> Floats:
+            return np.where(served[:, 0], opened.sum(axis=1) * wider, np.minimum(still, files))
+
+        fewer = number_of(files_of * helped)
+        return volume, number_of(files_of), fewer, parts_of @ per_file / sample.rows * wider, less
 
     parts = zip(*(told(some) for some in batches(len(boxes), max(files, files * number))), strict=True)
     volume, opened, fewer, groups, less = (np.concatenate(each) for each in parts)

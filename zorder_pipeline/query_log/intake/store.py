@@ -28,7 +28,7 @@ from .intake import Intake, batches, find_new, refuse_to_replace
 from .known import KnownLogs, current, known_logs, name_of, places_of
 from .log_tables import SCHEMA_VERSION, LogTables, log_conflicts, lost
 from .parts import SCHEMA, Part, worker
-from .stored import RECORD, Record, StoredLog, failed_of, is_moved, query_of, record_of, version_of
+from .stored import RECORD, Record, StoredLog, failed_of, is_moved, names_of, query_of, record_of, version_of
 from .tally import Tally
 from .turns import TOLD, Turn
 
@@ -143,8 +143,7 @@ class LogStore(LogTables):
         rows = rows.withColumn("query_timestamp", F.when(asked.between(FIRST, limit), asked))
         everything = rows
         if tables is not None:
-            # statements that name their tables themselves are stored in lower case
-            rows = rows.where(F.col("table_name").isin([*{*tables, *(name.lower() for name in tables)}]))
+            rows = rows.where(F.col("table_name").isin(names_of(tables)))
         if days is not None:
             last = files.agg(F.max("watermark")).collect()[0][0] or 0
             if last > limit:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .delta_table import Version
     from .parts import Part
 
-__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "failed_of", "is_moved", "query_of", "record_of", "version_of"]
+__all__ = ["NOTHING", "RECORD", "Record", "StoredLog", "failed_of", "is_moved", "names_of", "query_of", "record_of"]
+__all__ += ["version_of"]
 
 Record = dict[str, Any]
 """What ``log_files`` keeps of a log, by the names in `RECORD`; what is left out is null."""
@@ -116,6 +117,15 @@ def query_of(row: dict[str, Any]) -> LoggedQuery:
         partial=bool(row["partial"]),
         batch=row["batch"],
     )
+
+
+def names_of(tables: Iterable[str]) -> list[str]:
+    """Under which names the queries of tables are stored: statements that name theirs themselves in lower case.
+
+    >>> names_of(["Orders", "sales"])
+    ['Orders', 'orders', 'sales']
+    """
+    return sorted({name for table in tables for name in (table, table.lower())})
 
 
 def failed_of(shares: Iterable[dict[str, Any]]) -> dict[str, dict[str, Any]]:

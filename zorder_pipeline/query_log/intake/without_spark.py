@@ -10,7 +10,7 @@ from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import comparisons, predicate_from_json
 from zorder_pipeline.model.values import DAY
 
-from .stored import RECORD
+from .stored import RECORD, names_of
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -39,8 +39,7 @@ def filtered_columns(state: str, table: str, days: float) -> list[tuple[int, Set
     try:
         files = DeltaTable(f"{folder}/log_files").to_pyarrow_table().to_pandas()
         rows = DeltaTable(f"{folder}/query_log").to_pyarrow_dataset()
-        # statements that name their tables themselves are stored in lower case
-        wanted = ds.field("table_name").isin([table, table.lower()]) & ds.field("query_timestamp").is_valid()
+        wanted = ds.field("table_name").isin(names_of([table])) & ds.field("query_timestamp").is_valid()
         found = rows.to_table(["run", "source", "predicate", "query_timestamp"], filter=wanted)
     except TableNotFoundError:
         return []

@@ -66,8 +66,8 @@ def _promised(shares: tuple[float, float], lies: float, opened: float = 3.0) -> 
     queries = [LoggedQuery("t", each, columns=("ds", "x")) for each in asked]
     boxes = [to_boxes(each, schema) for each in asked]
     unordered = np.zeros(rows, dtype=np.int64)
-    told = np.array(shares), np.full(2, lies), np.full(2, opened)
-    return _virtual(analysis, queries, boxes, day.astype(np.int64), unordered, told, None, "snappy")
+    told, now = (np.array(shares), np.full(2, lies)), np.full(2, opened)
+    return _virtual(analysis, queries, boxes, day.astype(np.int64), unordered, told, now, None, "snappy")
 
 
 def _is(column: str, number: int) -> Comparison:
