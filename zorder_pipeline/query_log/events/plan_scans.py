@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +19,7 @@ from .plan_grammar import Filters
 from .plan_sources import source_filters
 from .plan_text import catalyst_filters
 
-__all__ = ["CHOSEN_FILES", "PlanScan", "counters_of", "scans_of"]
+__all__ = ["CHOSEN_FILES", "PlanScan", "TypesOf", "counters_of", "no_types", "scans_of"]
 
 SCAN = re.compile(r"(?:Gpu|Photon|Columnar|Native|Comet|Velox)?\s?(?:File|Batch|Delta)?Scan(?:Exec\w*)?\b", re.I)
 LOCATION = re.compile(r"\[([^\]]*)\]?")
@@ -33,6 +33,13 @@ CHOSEN_FILES = "TahoeBatchFileIndex"
 """Delta's index of files that a command or a stream has chosen, by whatever it asked before."""
 INTERNAL = re.compile(r"_tmp_metadata|__delta_internal|_metadata\b")
 MAX_DEPTH = 500
+TypesOf = Callable[[tuple[str, ...]], Mapping[str, str]]
+"""Spark types of the partition columns of the table that goes by these names: a plan does not tell them."""
+
+
+def no_types(_: tuple[str, ...]) -> Mapping[str, str]:
+    """Nothing is known of any table."""
+    return {}
 
 
 @dataclass(frozen=True)
@@ -69,7 +76,7 @@ def _counters(node: Mapping[str, Any]) -> tuple[int | None, int | None]:
     return rows if isinstance(rows, int) else None, size if isinstance(size, int) else None
 
 
-def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[PlanScan]:
+def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str, types_of: TypesOf = no_types) -> list[PlanScan]:
     """The scans of data in a plan. Reads of Delta's own log, and of what is cached in memory, are left out.
 
     So is what reads all rows of files that were chosen before: OPTIMIZE, the second half of UPDATE and MERGE, a
@@ -77,10 +84,11 @@ def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str) -> list[
 
     Args:
         plan: ``sparkPlanInfo`` of an event.
+        types_of: what is known of the partition columns: plans print ``year = 2024`` of numbers and of texts alike.
     """
     nodes = list(_nodes(plan))
     joined = any("Join" in str(node.get("nodeName")) for node, _ in nodes)
-    found = (_scan(node, above, joined, timestamp, zone) for node, above in nodes)
+    found = (_scan(node, above, joined, timestamp, zone, types_of) for node, above in nodes)
     return [scan for scan in found if scan is not None]
 
 
@@ -105,7 +113,7 @@ def _nodes(plan: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], tuple[s
 
 
 def _scan(
-    node: Mapping[str, Any], above: tuple[str, ...], joined: bool, timestamp: int | None, zone: str
+    node: Mapping[str, Any], above: tuple[str, ...], joined: bool, timestamp: int | None, zone: str, types_of: TypesOf
 ) -> PlanScan | None:
     name, text = str(node.get("nodeName") or ""), str(node.get("simpleString") or "")
     if not SCAN.match(name):
@@ -121,7 +129,8 @@ def _scan(
     names = tuple(dict.fromkeys([*_catalog_name(name), *_paths(location)]))
     if not names:
         return None
-    types = _types(facts.get("ReadSchema", ""))
+    read = _types(facts.get("ReadSchema", ""))
+    types = {**types_of(names), **read}
     filters = _filters(facts, above, types)
     schema = TableSchema(tuple(Column(column, kind) for column, kind in types.items()))
     catalog = Catalog(schemas={"": schema} if types else {})
@@ -142,7 +151,7 @@ def _scan(
         own = Recipe("", tuple(_filters(facts, (), types).conditions), resolve, catalog).scan(timestamp, zone)
         if not any(_columns(own.predicate)):
             return None
-    top = dict.fromkeys(name.split(".", 1)[0] for name in types if not INTERNAL.match(name))
+    top = dict.fromkeys(name.split(".", 1)[0] for name in read if not INTERNAL.match(name))
     partial = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)
     return PlanScan(names, predicate, tuple(top), partial, _template(names, filters), not other, _counters(node))

@@ -17,7 +17,7 @@ from zorder_pipeline.model.json_text import json_of
 from zorder_pipeline.model.moments import asked_at
 from zorder_pipeline.model.plain import MALFORMED
 
-from .plan_scans import CHOSEN_FILES, PlanScan, counters_of, scans_of
+from .plan_scans import CHOSEN_FILES, PlanScan, TypesOf, counters_of, no_types, scans_of
 
 __all__ = ["Execution", "executions"]
 
@@ -82,9 +82,13 @@ class _Open:
     plans: list[Mapping[str, Any]] = field(default_factory=list)
 
 
-def executions(lines: Iterable[bytes]) -> Iterator[Execution]:
-    """The executions of an event log's lines, in the order in which they ended; unfinished ones last."""
-    reader = _Reader()
+def executions(lines: Iterable[bytes], types_of: TypesOf = no_types) -> Iterator[Execution]:
+    """The executions of an event log's lines, in the order in which they ended; unfinished ones last.
+
+    Args:
+        types_of: see `scans_of`.
+    """
+    reader = _Reader(types_of)
     number = 0
     try:
         for number, raw in enumerate(lines, 1):
@@ -97,7 +101,8 @@ def executions(lines: Iterable[bytes]) -> Iterator[Execution]:
 
 
 class _Reader:
-    def __init__(self) -> None:
+    def __init__(self, types_of: TypesOf) -> None:
+        self.types_of = types_of
         self.open: dict[int, _Open] = {}
         self.zone: str | None = None
         self.user: str | None = None
@@ -192,7 +197,8 @@ class _Reader:
         for each in [] if upkeep else [*([plan] if isinstance(plan, Mapping) else []), *item.plans]:
             known = {scan.names for scan in scans}
             try:
-                found = dict.fromkeys(scans_of(each, timestamp, str(zone or "UTC")))  # a reused exchange is read once
+                here = scans_of(each, timestamp, str(zone or "UTC"), self.types_of)
+                found = dict.fromkeys(here)  # a reused exchange is read once
             except (*MALFORMED, RuntimeError) as error:  # a plan of a shape not known here
                 text = f"{description}: {error}"
                 return Execution(number, damage="unreadable_plan", description=text, user=self.user)

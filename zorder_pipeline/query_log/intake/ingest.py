@@ -63,7 +63,7 @@ class Interpreter:
         lines = lines_of(log, having=OF_VIEWS, dialect=self.catalog.dialect) if log.kind != "events" else ()
         self._views = TemporaryViews(lines, self.catalog.dialect)
         self._parsers.clear()
-        for line in lines_of(log, after, share, dialect=self.catalog.dialect):
+        for line in lines_of(log, after, share, dialect=self.catalog.dialect, types_of=self._partitioned_by):
             yield line, self.one(line)
 
     def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:
@@ -102,8 +102,7 @@ class Interpreter:
         if len(execution.scans) > 1:  # what was read is known of all of them together
             line = replace(line, rows_read=None, bytes_read=None)
         for scan in execution.scans:
-            names = scan.names if scan.is_delta else ()
-            table = next((t for name in names if (t := self.catalog.named(name)) is not None), None)
+            table = self._table(scan.names) if scan.is_delta else None
             if table is not None:
                 query = self._query(line, Scan(table, scan.predicate, scan.columns, scan.partial), scan.template, "")
                 found.append(query)
@@ -111,6 +110,14 @@ class Interpreter:
             return found
         others = tuple(dict.fromkeys(scan.names[0] for scan in execution.scans))
         return Unusable("other_table" if others else execution.kind, ignored=True, tables=others)
+
+    def _table(self, names: tuple[str, ...]) -> str | None:
+        return next((table for name in names if (table := self.catalog.named(name)) is not None), None)
+
+    def _partitioned_by(self, names: tuple[str, ...]) -> dict[str, str]:
+        """Types of the partition columns of the table of these names, as far as known."""
+        schema = self.catalog.schemas.get(self._table(names) or "")
+        return {column.name: column.type for column in schema.columns if column.partition} if schema else {}
 
     def _query(self, line: LogLine, scan: Scan, template: str, zone: str) -> LoggedQuery:
         return LoggedQuery(

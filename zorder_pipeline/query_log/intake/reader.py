@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from zorder_pipeline.model.json_text import json_of
+from zorder_pipeline.query_log.events.plan_scans import TypesOf, no_types
 from zorder_pipeline.query_log.events.spark_events import executions
 
 from .delta_table import DeltaFile, Names
@@ -44,6 +45,7 @@ def lines_of(
     share: tuple[int, int] = (0, 1),
     having: re.Pattern[bytes] | None = None,
     dialect: str = "spark",
+    types_of: TypesOf = no_types,
 ) -> Iterator[LogLine]:
     """The lines of one log. Whatever is damaged becomes a line with a reason; nothing after it is lost if possible.
 
@@ -52,6 +54,7 @@ def lines_of(
         share: (i, n) for the i-th of n equal shares of the lines.
         having: what a line must have to be worth reading; others may come, too.
         dialect: of the statements, by which those of a script are told apart.
+        types_of: what is known of the tables that executions read, see `executions`.
 
     Raises:
         LogError: the file cannot be opened.
@@ -64,7 +67,7 @@ def lines_of(
         yield from _json_lines(log, wanted, having)
         return
     if log.kind == "events":
-        yield from _events(log, after)
+        yield from _events(log, after, types_of)
         return
     readers = {"csv": _csv, "parquet": _parquet, "delta": _parquet}
     lines = _sql(log, dialect) if log.kind == "sql" else readers[log.kind](log)
@@ -266,7 +269,7 @@ def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeEr
     return record
 
 
-def _events(log: LogFile, after: int) -> Iterator[LogLine]:
+def _events(log: LogFile, after: int, types_of: TypesOf) -> Iterator[LogLine]:
     """The executions of an event log; of a rolling one a position tells the file, too, as compacting drops lines."""
     before: list[int] = []
     count = 0
@@ -280,7 +283,7 @@ def _events(log: LogFile, after: int) -> Iterator[LogLine]:
                     count += 1
                     yield raw
 
-    for found in executions(raw_lines()):
+    for found in executions(raw_lines(), types_of):
         part = bisect.bisect_left(before, found.position) - 1
         rolled = rolled_number(log.parts[part])
         position = found.position - before[part] + rolled * PER_FILE

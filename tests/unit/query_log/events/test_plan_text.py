@@ -122,6 +122,32 @@ def test_a_moment_that_has_no_year_of_four_digits_says_nothing(text: str) -> Non
     assert scan.predicate.expression == ""
 
 
+@pytest.mark.parametrize(
+    ("kind", "text", "expected"),
+    [
+        ("string", "[isnotnull(part#9), (part#9 = 2024)]", "part = '2024'"),
+        ("string", "[(part#9 >= 007)]", "part >= '007'"),
+        ("string", "[part#9 IN (01,1e5,+5)]", "part IN ('01', '1e5', '+5')"),
+        ("string", "[(part#9 = true)]", "part = 'true'"),
+        ("string", "[(cast(part#9 as int) = 7)]", "CAST(part AS INT) = 7"),
+        ("int", "[(part#9 = 2024)]", "part = 2024"),
+        ("date", "[(part#9 = 2024-01-02)]", "part = '2024-01-02'"),
+    ],
+)
+def test_literals_of_partition_columns_are_of_the_types_that_the_table_has(kind: str, text: str, expected: str) -> None:
+    """Plans print texts without quotes, and no types of partition columns."""
+    asked: list[tuple[str, ...]] = []
+
+    def types_of(names: tuple[str, ...]) -> dict[str, str]:
+        asked.append(names)
+        return {"Part": kind}
+
+    (scan,) = scans_of(_plan(PartitionFilters=text), None, "UTC", types_of)
+    assert (scan.predicate.to_sql().replace("Part", "part"), scan.partial) == (expected, False)
+    assert asked == [("spark_catalog.shop.events", "file:/data/my events")]
+    assert "Part" not in scan.columns
+
+
 def test_a_count_of_a_column_whose_type_the_plan_does_not_say_says_nothing_of_a_date() -> None:
     (scan,) = scans_of(_plan(PartitionFilters="[(day#9 >= 8766)]"), None, "UTC")
     assert to_boxes(scan.predicate, TableSchema((Column("day", "date", partition=True),))) == ((),)

@@ -53,6 +53,16 @@ def _log(scan: dict[str, Any], description: str = "x") -> list[bytes]:
     return [json.dumps(event).encode() + b"\n" for event in (start, end)]
 
 
+@pytest.mark.parametrize(("kind", "expected"), [("string", "region = '2024'"), ("int", "region = 2024")])
+def test_a_partition_that_looks_like_a_number_is_what_the_table_says(tmp_path: Path, kind: str, expected: str) -> None:
+    scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/sales]", "Format": "Parquet"}
+    scan |= {"ReadSchema": "struct<id:int>", "DataFilters": "[]", "PartitionFilters": "[(region#2 = 2024)]"}
+    (tmp_path / "app-1").write_bytes(b"".join(_log(scan)))
+    schemas = {"sales": TableSchema((Column("id", "int"), Column("region", kind, partition=True)))}
+    found = ingest([str(tmp_path / "app-1")], log_format="spark-events", aliases={"sales": "sales"}, schemas=schemas)
+    assert [query.predicate.to_sql() for query in found.queries] == [expected]
+
+
 def _planned(executions: list[Execution], statement: dict[str, Any], table: str) -> set[str]:
     start, end = statement["start"] * 1000, statement["end"] * 1000
     endings = (f".{table}", "/my events" if table == "events" else f"/{table}")
