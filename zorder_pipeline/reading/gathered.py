@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -77,6 +79,33 @@ class Gathered:
             for row in seen
             if row["sql"] or row["kind"] == "column"
         )
+
+    def complete(self, features: Sequence[Feature], session: str) -> set[tuple[str, str]]:
+        """Files, by path and deletion vector, of which every feature's statistics are known in a session."""
+        rows = self.within(session).rows
+        of_columns = pc.equal(rows["kind"], "column")  # of which the SQL may be written in several ways
+        rows = rows.set_column(rows.column_names.index("sql"), "sql", pc.if_else(of_columns, None, rows["sql"]))
+        files, file_of = _numbered(rows, "path", "vector")
+        told, told_of = _numbered(rows, "feature", "kind", "sql")
+        valued = sought(rows).to_numpy()
+        known = np.ones(len(files), bool)
+        for feature in features:
+            which = (feature.name, feature.kind, None if feature.kind == "column" else feature.sql)
+            having = told_of == (told.index(which) if which in told else -1)
+            here = np.zeros(len(files), bool)
+            here[file_of[having & valued if feature.equality else having]] = True
+            known &= here
+        return {(str(path), str(vector)) for (path, vector), whole in zip(files, known.tolist(), strict=True) if whole}
+
+
+def _numbered(rows: pa.Table, *names: str) -> tuple[list[tuple[str | None, ...]], npt.NDArray[np.int64]]:
+    """The different values of some columns together, and which of them each row has."""
+    codes = np.zeros(rows.num_rows, np.int64)
+    for name in names:
+        encoded = rows[name].combine_chunks().dictionary_encode(null_encoding="encode")
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+    _, first, which = np.unique(codes, return_index=True, return_inverse=True)
+    return list(zip(*(rows[name].take(first).to_pylist() for name in names), strict=True)), which
 
 
 def keys(rows: pa.Table) -> list[tuple[str, ...]]:

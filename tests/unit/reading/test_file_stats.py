@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from zorder_pipeline.model.file_stats import Feature
 from zorder_pipeline.reading.aligned import aligned
@@ -52,6 +54,46 @@ def test_only_statistics_of_the_present_vector_or_of_none_count() -> None:
     assert found.zones.known.tolist() == [False, True, True, False]
     assert found.zones.low[1:3].tolist() == [4, 1]  # the exact vector's before those without one
     assert found.zones.null_count.tolist() == [-1, 0, 0, -1]
+
+
+_ROWS = st.lists(
+    st.tuples(
+        st.sampled_from(
+            [A, replace(A, sql="a"), replace(A, name="b"), E, replace(E, sql="a + 2"), replace(E, name="x")]
+        ),
+        st.sampled_from(["f1", "f2", "f3"]),
+        st.sampled_from(["", "u@v"]),
+        st.sampled_from(["", "here", "elsewhere"]),
+        st.booleans(),
+    ),
+    max_size=30,
+)
+_ASKED = st.lists(st.sampled_from([A, replace(A, equality=False), replace(A, name="b"), E, replace(E, equality=True)]))
+
+
+@given(_ROWS, _ASKED)
+def test_a_file_is_complete_that_has_rows_of_all_that_is_asked(
+    told: list[tuple[Feature, str, str, str, bool]], asked: list[Feature]
+) -> None:
+    """Against the rows one by one."""
+    gathered = Gathered(STORED.empty_table())
+    if told:
+        rows = _gathered(*((*row[:4], 1, 2) for row in told)).rows
+        rows = rows.set_column(rows.column_names.index("sought"), "sought", pa.array([row[4] for row in told]))
+        gathered = Gathered(rows)
+
+    def has(file: tuple[str, str], one: Feature) -> bool:
+        return any(
+            (row[1], row[2]) == file
+            and row[3] in ("", "here")
+            and (row[0].name, row[0].kind) == (one.name, one.kind)
+            and (one.kind == "column" or row[0].sql == one.sql)
+            and (row[4] or not one.equality)
+            for row in told
+        )
+
+    files = {(row[1], row[2]) for row in told if row[3] in ("", "here")}
+    assert gathered.complete(asked, "here") == {file for file in files if all(has(file, one) for one in asked)}
 
 
 def test_values_that_one_of_two_runs_looked_for_count() -> None:

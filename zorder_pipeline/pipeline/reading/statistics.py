@@ -32,7 +32,7 @@ from zorder_pipeline.pipeline.renames import queries_of
 from zorder_pipeline.reading.file_numbers import numbers, same_files
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gather import STATS, evaluable, gather
-from zorder_pipeline.reading.gathered import Gathered, sought
+from zorder_pipeline.reading.gathered import Gathered
 from zorder_pipeline.reading.session import session_of, zone_of
 from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
@@ -147,7 +147,7 @@ def gather_statistics(
         vectors = dict(zip((str(path) for path in files.path), files.vector, strict=True))
         asked = list(vectors if paths is None else paths)
         held = _readable(loading.result, store.path)
-        complete = _complete(held.of(asked).under(snapshot.stored_as).rows, usable, session)
+        complete = held.of(asked).under(snapshot.stored_as).complete(usable, session)
         missing = [path for path in asked if (path, vectors[path]) not in complete]
         found = STATS.empty_table()
         if missing and usable:
@@ -262,15 +262,3 @@ def keep_statistics(
         told = f"run {again} with --log or --plan, which say what to keep, to try again"
         say(f"statistics of the new files could not be kept ({reason_of(error)}); {told}")
         return None
-
-
-def _complete(known: pa.Table, features: Sequence[Feature], session: str) -> set[tuple[str, str]]:
-    """Files, by path and deletion vector, of which statistics of every feature are known in this session."""
-    wanted = {(f.name, f.kind, f.sql if f.kind != "column" else None, f.equality) for f in features}
-    have: dict[tuple[str, str], set[tuple[str, str, str | None, bool]]] = {}
-    columns = (known[name].to_pylist() for name in ("path", "vector", "session", "feature", "kind", "sql"))
-    for path, vector, told, name, kind, text, values in zip(*columns, sought(known).to_pylist(), strict=True):
-        if told in ("", session):
-            which = (name, kind, text if kind != "column" else None)
-            have.setdefault((path, vector), set()).update({(*which, False), (*which, values)})
-    return {key for key, found in have.items() if wanted <= found}
