@@ -256,5 +256,5 @@ def test_a_plan_that_does_nothing_is_not_to_be_applied(
 ) -> None:
     page = io.StringIO()
     monkeypatch.setattr(learning, "out", Console(file=page, width=200))
-    learning._write(plan, str(tmp_path / "plan.json"), "zorder apply")
+    learning._told(plan, str(tmp_path / "plan.json"), "zorder apply")
     assert page.getvalue().endswith(told)

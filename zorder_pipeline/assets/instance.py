@@ -20,15 +20,17 @@ def instance_at_hand() -> Iterator[DagsterInstance]:
     """The instance of DAGSTER_HOME, whose UI then shows the run; a temporary one without it.
 
     Raises:
-        ConfigError: Dagster refuses DAGSTER_HOME, or its dagster.yaml.
+        ConfigError: DAGSTER_HOME is no folder, or Dagster refuses it, or its dagster.yaml.
     """
     with _instance(os.environ.get("DAGSTER_HOME")) as instance:
         yield instance
 
 
 def _instance(home: str | None) -> DagsterInstance:
-    if not home or not os.path.isdir(place := os.path.expanduser(home)):
+    if not home:
         return DagsterInstance.ephemeral()
+    if not os.path.isdir(place := os.path.expanduser(home)):
+        raise ConfigError(f"DAGSTER_HOME={home} is no folder; make it with zorder init, or unset DAGSTER_HOME")
     if not os.path.isabs(place):
         raise ConfigError(f"DAGSTER_HOME={home} must be an absolute path: set it to {os.path.abspath(place)}")
     try:

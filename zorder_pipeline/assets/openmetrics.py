@@ -6,10 +6,8 @@ collector.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from dagster import AssetCheckKey, AssetKey, DagsterInstance, EventLogEntry
@@ -20,6 +18,7 @@ from dagster._core.storage.asset_check_execution_record import (
 
 from zorder_pipeline.config import PipelineConfig
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.whole_file import write_whole
 
 from .checks import CHECKS
 from .common import QUERY_LOG, Shelf, newest_answers
@@ -70,12 +69,9 @@ def write_metrics(instance: DagsterInstance, config: PipelineConfig, target: str
     """
     if (named := target or config.monitoring.metrics_file) is None:
         raise ZorderError("no file for metrics: set monitoring.metrics_file in tables.yaml, or give --out")
-    text, path = open_metrics(instance, config), Path(named)
+    text = open_metrics(instance, config)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        scratch = path.with_name(f".{path.name}.{os.getpid()}")  # a collector must not read half a file
-        scratch.write_text(text, encoding="utf-8")
-        scratch.replace(path)
+        write_whole(named, text)  # a collector must not read half a file
     except OSError as error:
         raise ZorderError(f"cannot write metrics to {named}: {error.strerror}") from error
     return sum(not line.startswith("#") for line in text.splitlines())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from dagster import (
@@ -145,7 +145,11 @@ def _run_partitions(
     told = _outcome(table, judged.all_events)
     planned = instance.get_latest_materialization_event(AssetKey([table, bit_allocation.__name__])) is not None
     if not judged.success or told.decision == "declined" or (told.decision != "failed" and not planned):
-        return told  # the chain has said why nothing may be rewritten, or why there is no plan
+        if not missing:
+            return told  # the chain has said why nothing may be rewritten, or why there is no plan
+        reasons = tuple(f"{key}: {nothing['reasons'][0]}" for key in missing)
+        first, then = (told.reasons, reasons) if told.decision == "failed" else (reasons, told.reasons)
+        return replace(told, decision="failed", reasons=(*first, *then), partitions=found)
     for key in present:
         name = spelled(key)  # else Dagster had a partition more, and the real one looked undone
         instance.add_dynamic_partitions(str(partitions_of(table).name), [name])  # a sensor may have taken it away

@@ -15,7 +15,7 @@ from zorder_pipeline.model.choices import COPY_BYTES, HORIZON_DAYS
 from .common import Payload, Progress, command, err, out, print_columns, start_spark, table_option
 from .configured import configuration_at_hand, state_or_at_hand
 from .numbers import FiniteRange
-from .states import existing, written
+from .states import apart, existing, written
 from .targets import writable, write_file
 
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def calibrate(table: str, state: str | None, copy_bytes: int) -> Payload:
     from zorder_pipeline.gate.cost import RelayoutWork
     from zorder_pipeline.relayout.snapshot import open_table
 
-    folder = written(state_or_at_hand(state), named=state is not None)
+    folder = written(apart(state_or_at_hand(state), table), named=state is not None)
     spark = start_spark("calibrate")
     model, timings = pipeline.calibrate(spark, table, folder, copy_bytes=copy_bytes, progress=Progress())
     told, assumed = model.to_json(), type(model)().to_json()
@@ -152,6 +152,8 @@ def savings(state: str | None, table: str | None, price: float | None, target: s
     if not books.checks:
         out.print(f"no relayout{of} is noted in {folder}", soft_wrap=True)
         return books.to_json()
+    if target is not None:  # before anything is printed, which nobody may read to its end
+        write_file(target, pictures.promises_kept([check.drawn for check in books.checks]))
     header = ("table", "version", "done", "queries", "promised", "measured", "core-s", "foretold (90%)")
     print_columns("Relayouts: share of the rows that a query reads less", header, map(_line, books.checks), left=1)
     money = ("money",) if price else ()
@@ -170,7 +172,6 @@ def savings(state: str | None, table: str | None, price: float | None, target: s
         if check.warning:
             err.print(f"warning: {check.warning}", soft_wrap=True)
     if target is not None:
-        write_file(target, pictures.promises_kept([check.drawn for check in books.checks]))
         out.print(f"drawn to {target}")
     return books.to_json()
 

@@ -113,7 +113,7 @@ def learn(
 ) -> Payload:
     """Learn the row order that lets the log's queries skip most, and write it to plan.json."""
     from zorder_pipeline import pipeline
-    from zorder_pipeline.model.plan import read_plan
+    from zorder_pipeline.model.plan import read_plan, write_plan
 
     earlier = read_plan(warm) if warm else None
     settings, study = learn_settings(**options), options["study"]
@@ -128,6 +128,7 @@ def learn(
         committer=committer,
         progress=Progress(),
     )
+    write_plan(plan, target)  # before anything is printed, which nobody may read to its end
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
     apart = (
@@ -142,7 +143,7 @@ def learn(
     if study:
         where = study if "://" not in study else "URL"  # a URL may hold a password
         out.print(f"the study is kept; look at it with: optuna-dashboard {where}", soft_wrap=True)
-    return _write(plan, target, _applied_by(table, target, committer))
+    return _told(plan, target, _applied_by(table, target, committer))
 
 
 @command
@@ -158,6 +159,7 @@ def learn(
 def layout(table: str, bits: str, encoding: str, curve: str, target: str, committer: str, **sizes: Any) -> Payload:
     """Write a plan for a layout given by hand."""
     from zorder_pipeline import pipeline
+    from zorder_pipeline.model.plan import write_plan
     from zorder_pipeline.pipeline.learning.by_hand import refuse_impossible_bits
 
     settings = learn_settings(**sizes)
@@ -172,7 +174,8 @@ def layout(table: str, bits: str, encoding: str, curve: str, target: str, commit
         settings=settings,
         committer=committer,
     )
-    return _write(plan, target, _applied_by(table, target, committer, "--force"))
+    write_plan(plan, target)
+    return _told(plan, target, _applied_by(table, target, committer, "--force"))
 
 
 _COMMA = re.compile(r",(?=(?:[^`]*`[^`]*`)*[^`]*$)")
@@ -206,13 +209,11 @@ def _applied_by(table: str, target: str, committer: str, *further: str) -> str:
     return shlex.join(("zorder", "apply", "--table", table, "--plan", target, *other, *further))
 
 
-def _write(plan: Plan, target: str, next_step: str) -> Payload:
-    """Write plan.json, say what is in it and what to do with it."""
+def _told(plan: Plan, target: str, next_step: str) -> Payload:
+    """Say what is in plan.json and what to do with it."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.candidate import COMPACTION
-    from zorder_pipeline.model.plan import write_plan
 
-    write_plan(plan, target)
     for sentence in pipeline.in_words(plan):
         out.print(sentence, soft_wrap=True)
     idle = plan.spec is None and not plan.candidates and plan.action != COMPACTION

@@ -149,6 +149,8 @@ def purge(state: str, days: int, user: str | None) -> Payload:
     """Delete old queries from the state, or all of one user, with what was kept of them elsewhere in it."""
     from zorder_pipeline import pipeline
 
+    if user is not None and is_said("days"):
+        raise ZorderError("--older-than means nothing with --user, of whom all goes however old; leave one of them out")
     if no_state(state):
         raise ZorderError(
             f"{state} is no state: it holds none of the folders of one, such as query_log; "

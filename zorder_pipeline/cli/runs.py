@@ -22,12 +22,13 @@ from .common import (
     UnfinishedError,
     command,
     err,
+    is_said,
     leave_no_warehouse,
     out,
     print_columns,
 )
 from .numbers import FiniteRange
-from .targets import writable
+from .targets import replaceable
 
 if TYPE_CHECKING:
     from zorder_pipeline.assets.run import TableOutcome
@@ -103,9 +104,12 @@ def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str,
     config = _configuration(config_path)
     leave_no_warehouse()
     with quiet_dagster(), instance_at_hand() as instance:
-        outcomes = run_tables(config, tables, partitions, instance=instance, progress=Progress())
+        outcomes, unwritten = run_tables(config, tables, partitions, instance=instance, progress=Progress()), []
         if config.monitoring.metrics_file:
-            write_metrics(instance, config)
+            try:
+                write_metrics(instance, config)
+            except ZorderError as error:  # what was rewritten is told all the same
+                unwritten = [str(error)]
     rows = [(o.table, _spoken(o.decision), o.reasons[0] if o.reasons else "") for o in outcomes]
     for outcome in outcomes:
         rows += [
@@ -113,8 +117,9 @@ def run(config_path: str | None, tables: tuple[str, ...], partitions: tuple[str,
         ]
     print_columns("Tables", ("table", "decision", "reason"), rows, left=3)
     found = {"tables": {o.table: _told(o) for o in outcomes}}
-    if broken := [f"{o.table}: {_problem(o)}" for o in outcomes if o.decision == "failed" or o.failed_checks]:
-        raise UnfinishedError("; ".join(broken), found)
+    broken = [f"{o.table}: {_problem(o)}" for o in outcomes if o.decision == "failed" or o.failed_checks]
+    if broken or unwritten:
+        raise UnfinishedError("; ".join([*broken, *unwritten]), found)
     return found
 
 
@@ -143,7 +148,7 @@ def _configuration(given: str | None) -> PipelineConfig:
     """
     from zorder_pipeline.config import config_file, load_config
 
-    example = not given and not {"ZORDER_CONFIG", "DAGSTER_HOME"} & os.environ.keys()
+    example = not given and not any(map(os.environ.get, ("ZORDER_CONFIG", "DAGSTER_HOME")))
     place = given or config_file()
     try:
         config = load_config(place, check_paths=example)
@@ -165,7 +170,7 @@ def _problem(outcome: TableOutcome) -> str:
 @command
 @click.option("--config", "config_path", type=click.Path(), help="tables.yaml; by default the one of DAGSTER_HOME.")
 @click.option(
-    "--out", "target", type=click.Path(), callback=writable, help="File to write; without it the figures are printed."
+    "--out", "target", type=click.Path(), callback=replaceable, help="File to write; else the figures are printed."
 )
 def metrics(config_path: str | None, target: str | None) -> Payload:
     """Figures for alerting, as OpenMetrics: decisions, checks and ages of every table."""
@@ -174,6 +179,8 @@ def metrics(config_path: str | None, target: str | None) -> Payload:
     from zorder_pipeline.config import config_file, load_config
 
     config = load_config(config_path or config_file(example=False), check_paths=False)
+    if not os.environ.get("DAGSTER_HOME"):
+        raise ZorderError("the figures are those of Dagster's runs: set DAGSTER_HOME to the home of these")
     with instance_at_hand() as instance:
         text = open_metrics(instance, config)
         if target is not None:
@@ -239,14 +246,18 @@ def bench(
 @click.option("--port", type=click.IntRange(1, 65535), default=3000, show_default=True)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object as the only line of stdout, at once.")
 def ui(workdir: str, port: int, as_json: bool) -> None:
-    """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set)."""
-    home = Path(os.environ.get("DAGSTER_HOME") or Path(workdir) / "dagster_home").expanduser().absolute()
+    """Open the Dagster UI on the demo's state (or on DAGSTER_HOME, when that is set and no --workdir is given)."""
+    demos = is_said("workdir") or not os.environ.get("DAGSTER_HOME")
+    place = os.path.join(workdir, "dagster_home") if demos else os.environ["DAGSTER_HOME"]
+    home = Path(os.path.expanduser(place)).absolute()
     if not (home / "dagster.yaml").is_file():
         raise ZorderError(
             f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
         )
     _free(port)
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
+    if demos:
+        environment.pop("ZORDER_CONFIG", None)  # that of other tables
     program = Path(sys.executable).with_name("dagster")
     words = [str(program), "dev", "-m", "zorder_pipeline.assets", "-a", "defs", "-p", str(port)]
     address = f"http://127.0.0.1:{port}"

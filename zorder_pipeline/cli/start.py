@@ -101,6 +101,8 @@ def init(
 
     if bool(sources) == bool(table):
         raise ZorderError("give either --parquet, to make a Delta table of, or --table, one that there is already")
+    if partition_by and not sources:
+        raise ZorderError("--partition-by means nothing with --table, which stays as it is; leave it out")
     folder = Path(_absolute(home))
     if (folder / "tables.yaml").exists():
         raise ZorderError(f"{folder}/tables.yaml is there already; add the table to it, or name another folder")

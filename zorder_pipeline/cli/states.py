@@ -11,9 +11,9 @@ from typing import Any
 import click
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import is_vacuumed_with, local_path
 
-__all__ = ["TABLES", "existing", "existing_state_option", "no_state", "writable_state", "written"]
+__all__ = ["TABLES", "apart", "existing", "existing_state_option", "no_state", "writable_state", "written"]
 
 TABLES = (
     *("query_log", "quarantine", "log_files", "recorded", "file_stats"),
@@ -81,6 +81,19 @@ def written(state: str, *, named: bool = True) -> str:
 def writable_state(_context: click.Context, _option: click.Parameter, value: str | None) -> str | None:
     """The value of ``--state`` of a command that adds to it (`written`), checked before Spark starts."""
     return value if value is None else written(value)
+
+
+def apart(state: str, table: str) -> str:
+    """A state that VACUUM of the table leaves alone; of a table that is named by its catalog's name nothing is known.
+
+    Raises:
+        ZorderError: it lies in the table's folder.
+    """
+    if ("/" in table or os.path.isdir(table)) and is_vacuumed_with(state, table):
+        raise ZorderError(
+            f"the state {state} lies in the folder of {table}, whose VACUUM would delete it; choose another"
+        )
+    return state
 
 
 def no_state(state: str) -> bool:

@@ -30,7 +30,7 @@ from .common import (
 )
 from .configured import kill_switch
 from .costs import gate_options, gate_settings
-from .states import existing, existing_state_option, writable_state, written
+from .states import apart, existing, existing_state_option, writable_state, written
 
 if TYPE_CHECKING:
     from zorder_pipeline.model.plan import Plan
@@ -75,7 +75,7 @@ def apply(
 
     plan = read_plan(plan_path)
     if options["state"] is not None:
-        (existing if options["dry_run"] else written)(options["state"])
+        (existing if options["dry_run"] else written)(apart(options["state"], table))
     gate = gate_settings(horizon_days, queries_per_day, price)
     rules, settings = kill_switch()
     spark = start_spark("apply", settings)
@@ -260,6 +260,7 @@ def stats(
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.plan import read_plan
 
+    apart(state, table)
     features = read_plan(plan_path).statistics if plan_path else ()
     if plan_path and not features and not logs:
         raise ZorderError(

@@ -8,8 +8,9 @@ from pathlib import Path
 import click
 
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.whole_file import is_replaced
 
-__all__ = ["out_option", "writable", "write_file"]
+__all__ = ["out_option", "replaceable", "writable", "write_file"]
 
 
 def writable(_context: click.Context, option: click.Parameter, value: str | None) -> str | None:
@@ -30,6 +31,21 @@ def writable(_context: click.Context, option: click.Parameter, value: str | None
     return value
 
 
+def replaceable(context: click.Context, option: click.Parameter, value: str | None) -> str | None:
+    """As `writable`, for what is replaced as a whole (`write_whole`): the folder has to be writable, too.
+
+    Raises:
+        ZorderError: no file can be put there.
+    """
+    if writable(context, option, value) is not None and value is not None and is_replaced(value):
+        folder = os.path.dirname(os.path.realpath(value))
+        if not os.access(folder, os.W_OK | os.X_OK):
+            raise ZorderError(
+                f"{option.opts[0]} {value} cannot be written: {folder} takes no new file; choose another place"
+            )
+    return value
+
+
 def write_file(target: str, content: bytes, option: str = "--out") -> None:
     """Write what a command was asked to write.
 
@@ -44,5 +60,5 @@ def write_file(target: str, content: bytes, option: str = "--out") -> None:
 
 
 out_option = click.option(
-    "--out", "target", required=True, type=click.Path(), callback=writable, help="Where to write plan.json."
+    "--out", "target", required=True, type=click.Path(), callback=replaceable, help="Where to write plan.json."
 )

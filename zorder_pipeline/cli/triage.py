@@ -51,6 +51,8 @@ def triage(
     days = None if config is None else config.retention_days
     found = pipeline.triage(start_spark("triage"), sources, tables, state=state, days=days, progress=Progress())
     known = [item for item in found if item.problem is None]
+    if picture is not None and known:
+        write_file(picture, _drawn(known), "--picture")  # before anything is printed, which nobody may read to its end
     columns = ("table", "queries", "MB", "files", "read now", "learned", "at best", "saves MB a day", "cluster by")
     if known:
         print_columns("Tables, the one with most to gain first", columns, [_cells(item) for item in known])
@@ -70,7 +72,6 @@ def triage(
     if picture is not None and not known:
         raise UnfinishedError(f"{picture} was not written: there is no table to draw", payload)
     if picture is not None:
-        write_file(picture, _drawn(known), "--picture")
         out.print(f"\npicture written to {picture}", soft_wrap=True)
     return payload
 

@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zorder_pipeline.errors import ConfigError
-from zorder_pipeline.model.places import is_uri, known_as, local_path
+from zorder_pipeline.model.places import is_uri, is_vacuumed_with, known_as, local_path
 
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
@@ -36,7 +36,7 @@ def config_file(environment: Mapping[str, str] | None = None, *, example: bool =
         return Path(named)
     here = Path(__file__).resolve().parents[2] / "dagster_home" / "tables.yaml"
     home = environment.get("DAGSTER_HOME")
-    place = Path(home).expanduser() / "tables.yaml" if home else here if example else None
+    place = Path(os.path.expanduser(home)) / "tables.yaml" if home else here if example else None
     if place is not None and place.is_file():
         return place
     lacking = f" (DAGSTER_HOME={home} has none)" if home else ""
@@ -56,7 +56,7 @@ def load_config(path: str | Path, *, check_paths: bool = True) -> PipelineConfig
         ConfigError: the file is missing, no YAML, or says something that is not allowed; the sentence names the first
             problem and how many more there are.
     """
-    file = Path(path).expanduser().absolute()
+    file = Path(os.path.expanduser(path)).absolute()
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
@@ -101,8 +101,10 @@ def _resolve(data: dict[str, Any], folder: Path) -> Iterator[Problem]:
         if isinstance(holder, dict) and isinstance(holder.get(name), str):
             if (problem := _expand(holder, name)) is not None:
                 yield (*where, name), problem
+            elif (path := os.path.expanduser(holder[name])).startswith("~"):
+                yield (*where, name), f"begins with {path.partition('/')[0]}, a home that is not known; name the folder"
             else:
-                holder[name] = _absolute(holder[name], folder)
+                holder[name] = _absolute(path, folder)
     spark = data.get("spark")
     conf = spark.get("conf") if isinstance(spark, dict) else None
     settings: Sequence[tuple[Where, Any]] = ((("spark",), spark), (("spark", "conf"), conf))
@@ -123,7 +125,7 @@ def _expand(holder: dict[str, Any], name: str) -> str | None:
 def _absolute(path: str, folder: Path) -> str:
     if not path.strip() or is_uri(path):
         return path
-    return os.path.normpath(folder / Path(path).expanduser())
+    return os.path.normpath(folder / path)
 
 
 def _duplicates(config: PipelineConfig) -> list[Problem]:
@@ -140,6 +142,12 @@ def _duplicates(config: PipelineConfig) -> list[Problem]:
         if known_as(log.path) in seen:
             problems.append((("query_logs", i, "path"), f"names {log.path} a second time; keep one"))
         seen.add(known_as(log.path))
+    for table in config.tables:
+        if table.location and is_vacuumed_with(config.state, table.location):
+            what = f"is {config.state}, in the folder of {table.name}, whose VACUUM would delete it; choose another"
+            problems.append((("state",), what))
+    if (file := config.monitoring.metrics_file) and os.path.isdir(file):
+        problems.append((("monitoring", "metrics_file"), f"is the folder {file}; name a file in it"))
     if not config.tables:
         problems.append((("tables",), "is empty; name at least one table"))
     return problems

@@ -20,7 +20,7 @@ __all__ = [
     "real_path",
     "uri_of",
 ]
-__all__ += ["store_named", "without_query", "without_root"]
+__all__ += ["is_vacuumed_with", "store_named", "without_query", "without_root"]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
@@ -68,6 +68,19 @@ def known_as(place: str) -> str:
     """One name for all those of a folder, see `is_same_place`; no URI to open it by."""
     path = local_path(place)
     return store_named(without_query(place)) if path is None else os.path.realpath(path)
+
+
+def is_vacuumed_with(place: str, table: str) -> bool:
+    """Whether VACUUM of a table takes away what lies in a place: its folder, or one below, that is not hidden.
+
+    >>> is_vacuumed_with("/t/state", "/t"), is_vacuumed_with("/t/_zorder/state", "/t"), is_vacuumed_with("/t2", "/t")
+    (True, False, False)
+    >>> is_vacuumed_with("s3a://lake/t/state", "s3://lake/t/")
+    True
+    """
+    inner, outer = known_as(place).rstrip("/"), known_as(table).rstrip("/")
+    below = inner.removeprefix(f"{outer}/")
+    return inner == outer or (below != inner and not any(part.startswith(("_", ".")) for part in below.split("/")))
 
 
 def store_named(uri: str) -> str:

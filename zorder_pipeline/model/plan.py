@@ -20,6 +20,7 @@ from .plain import MALFORMED, checked, what_is_wrong
 from .promise import Promise
 from .schema import TableSchema
 from .values import DAY
+from .whole_file import write_whole
 
 __all__ = ["KEPT", "PLAN_VERSION", "Plan", "Promise", "read_plan", "write_plan"]
 
@@ -254,11 +255,7 @@ def write_plan(plan: Plan, path: str | Path) -> None:
     Raises:
         PlanError: the file cannot be written.
     """
-    target = Path(path)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
-        scratch = target.with_name(target.name + ".tmp")
-        scratch.write_text(json.dumps(plan.to_json(), indent=2) + "\n", encoding="utf-8")
-        scratch.replace(target)
+        write_whole(path, json.dumps(plan.to_json(), indent=2) + "\n")
     except OSError as error:
         raise PlanError(f"cannot write plan {path}: {error.strerror}") from error
