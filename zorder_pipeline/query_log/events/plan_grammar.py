@@ -71,19 +71,30 @@ class Grammar:
                 found.partial = True
                 if found.conditions and _ends_in_a_pattern(found.conditions[-1]):
                     found.conditions.pop()  # the pattern may go on: nothing shows where it ends
-                following = text.find(", ", position)
-                if following < 0 or following >= end:
+                following = self._next_item(position, end) if listed else None
+                if following is None:
                     break
-                position = following + 2
+                position = following
                 continue
             node, position = best
-            if CUT.search(node.sql()):
+            if CUT.search(node.sql()) or (isinstance(node, exp.Column) and self.type_of(node) not in ("", "boolean")):
                 found.partial = True
             elif not isinstance(node, exp.Boolean):
                 found.conditions.append(node)
             position += 2 if text.startswith(", ", position) else 1
         found.partial = found.partial or (listed and not text.endswith("]"))
         return found
+
+    def _next_item(self, position: int, end: int) -> int | None:
+        """Where the list goes on behind an item that cannot be read; None where its brackets do not tell."""
+        depth = 0
+        for at in range(position, end):
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.text[at], 0)
+            if depth < 0:
+                return None
+            if depth == 0 and self.text.startswith(", ", at):
+                return at + 2
+        return None
 
     def _item(self, position: int, end: int) -> Found | None:
         """The shortest reading of the next filter after which another one, or the end, follows."""
@@ -129,7 +140,8 @@ class Grammar:
                     yield exp.Boolean(this=word == "true"), position + len(word)
             return
         if (not kind or _NUMERIC.fullmatch(kind)) and (number := _NUMBER.match(text, position)):
-            yield _read_number(number.group()), number.end()
+            told = _read_number(number.group())
+            yield exp.cast(told, "float", dialect="spark") if kind == "float" else told, number.end()
         if kind and _NUMERIC.fullmatch(kind):
             for word in ("NaN", "Infinity", "-Infinity"):
                 if text.startswith(word, position):
@@ -139,7 +151,11 @@ class Grammar:
             if end == len(text) or text[end] in stops:
                 self.spend()
                 counted = kind in _COUNTED and re.fullmatch(r"-?[0-9]+", text[position:end]) is not None
-                yield _moment(text[position:end], kind) if counted else exp.Literal.string(text[position:end]), end
+                yield _moment(text[position:end], kind) if counted else self.told(text[position:end]), end
+
+    def told(self, text: str) -> exp.Expr:
+        """What stands where a text may: that text."""
+        return exp.Literal.string(text)
 
 
 def _ends_in_a_pattern(node: exp.Expr) -> bool:

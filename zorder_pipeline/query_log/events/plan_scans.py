@@ -6,6 +6,7 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from sqlglot import exp
@@ -131,7 +132,8 @@ def _scan(
         return None
     read = _types(facts.get("ReadSchema", ""))
     types = {**types_of(names), **read}
-    filters = _filters(facts, above, types)
+    told = partial(catalyst_filters, types=types, whole="..." not in facts.get("ReadSchema", "..."), zone=zone)
+    filters = _filters(facts, above, types, told)
     schema = TableSchema(tuple(Column(column, kind) for column, kind in types.items()))
     catalog = Catalog(schemas={"": schema} if types else {})
     known = {column.lower(): column for column in types}
@@ -148,13 +150,13 @@ def _scan(
     if location.startswith(CHOSEN_FILES) and not any(comparisons(predicate)):
         # our own scans choose files, too, most of all by conditions that are no comparisons; what a DELETE leaves of a
         # file it has chosen is told by a filter above, never by the scan itself
-        own = Recipe("", tuple(_filters(facts, (), types).conditions), resolve, catalog).scan(timestamp, zone)
+        own = Recipe("", tuple(_filters(facts, (), types, told).conditions), resolve, catalog).scan(timestamp, zone)
         if not any(_columns(own.predicate)):
             return None
     top = dict.fromkeys(name.split(".", 1)[0] for name in read if not INTERNAL.match(name))
-    partial = filters.partial or scan.partial or guessed
+    unsure = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)
-    return PlanScan(names, predicate, tuple(top), partial, _template(names, filters), not other, _counters(node))
+    return PlanScan(names, predicate, tuple(top), unsure, _template(names, filters), not other, _counters(node))
 
 
 def _in_text(text: str, key: str) -> str | None:
@@ -184,18 +186,23 @@ def _paths(location: str) -> Iterator[str]:
             yield path.rstrip("/")
 
 
-def _filters(facts: Mapping[str, str], above: tuple[str, ...], types: Mapping[str, str]) -> Filters:
+def _filters(
+    facts: Mapping[str, str], above: tuple[str, ...], types: Mapping[str, str], told: Callable[[str], Filters]
+) -> Filters:
     """All filters that are known of a scan.
 
     ``DataFilters``, ``PartitionFilters`` and the filter nodes right above hold everything; where a reader does not
     print them, the pushed filters have to do.
+
+    Args:
+        told: reads Catalyst's expressions.
     """
     found = Filters()
     complete = any(key in facts for key in ("DataFilters", "RequiredDataFilters"))
-    texts = [catalyst_filters(facts[key], types) for key in CATALYST if key in facts]
+    texts = [told(facts[key]) for key in CATALYST if key in facts]
     cut = not complete or any(item.partial for item in texts)
     for text in above:  # what mixes partition columns with others stands there only
-        item = catalyst_filters(text, types)
+        item = told(text)
         texts.append(item if cut else Filters(item.conditions))
     if cut and "PushedFilters" in facts:
         texts.append(source_filters(facts["PushedFilters"], types))

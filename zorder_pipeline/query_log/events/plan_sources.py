@@ -72,7 +72,8 @@ class _Source(Grammar):
                     close = self.text.find("])", opening)
                     values = self.text[opening + 1 : close] if close > 0 else ""
                     items = [self._value(item, self.type_of(column)) for item in values.split(",")]
-                    if close > 0:
+                    split = any(item.startswith(" ") for item in values.split(","))  # a text with a comma in it
+                    if close > 0 and not split:
                         yield exp.In(this=column, expressions=items), close + 2
         elif word in SOURCES:
             for column, end in self._attribute(position, ","):

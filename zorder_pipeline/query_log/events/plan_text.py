@@ -6,16 +6,24 @@ import re
 from collections.abc import Iterator, Mapping
 
 from sqlglot import exp
-from sqlglot.errors import SqlglotError
 
-from .plan_grammar import CUT, NAME, Filters, Found, Grammar, SpentError
+from .plan_calls import function, is_option, matched
+from .plan_grammar import CUT, NAME, Filters, Found, Grammar, SpentError, is_numeric
 
 __all__ = ["catalyst_filters"]
 
 MAX_NESTED = 300
+SCANNED = 64
+"""Characters that are looked at for one try of the budget."""
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*#\d+L?|[A-Za-z_]\w*(?= (?:INSET|IN) )")
 _SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )?(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
-_ESCAPE = re.compile(r"(.*) ESCAPE '(.)'", re.DOTALL)
+_MARK = re.compile(r"([\w`][\w`.-]*)#\d")
+"""An attribute's name and number, wherever it stands: what Spark could compute beforehand has none."""
+_TOKEN = re.compile(r"([^\s()\[\],#]+) (?:<=>|[<>]=?|[=+*/%-]) ")
+_UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z"})
+_ZONE = re.compile(r"[A-Za-z_]+(?:/[\w+-]+)+|UTC|GMT|Z|[+-]\d\d:?\d\d")
+UNREAD = "unread"
+"""Called so: what Spark printed in a form that has no rule here."""
 _TYPE = re.compile(r"[a-z_]+(?:\(\d+(?:,\s*-?\d+)?\))?")
 OPERATORS: dict[str, type[exp.Binary]] = {
     "=": exp.EQ,
@@ -36,21 +44,57 @@ OPERATORS: dict[str, type[exp.Binary]] = {
 }
 
 
-def catalyst_filters(text: str, types: Mapping[str, str]) -> Filters:
+def catalyst_filters(text: str, types: Mapping[str, str], *, whole: bool = True, zone: str = "") -> Filters:
     r"""A list of Catalyst expressions (``DataFilters``, ``PartitionFilters``), or one condition (a ``Filter`` node).
 
     Args:
         types: Spark type by the column's name, as far as known.
+        whole: whether these are all columns: else ``Brand#12`` may be a text as well as an attribute, and says nothing.
+        zone: session time zone that the conditions are read in; a call that was told another one says nothing.
 
     >>> found = catalyst_filters("[isnotnull(b#1), ((b#1 > 5) OR (c#2 = a, b))]", {"b": "int", "c": "string"})
     >>> [condition.sql() for condition in found.conditions]
     ['NOT "b" IS NULL', '(("b" > 5) OR ("c" = \'a, b\'))']
     """
-    return _Catalyst(text, types).filters()
+    return _Catalyst(text, types, whole, zone).filters()
 
 
 class _Catalyst(Grammar):
-    """``toString`` of Catalyst expressions."""
+    """``toString`` of Catalyst expressions.
+
+    Of an operand that this grammar has no rule for (``m#1[k]``, ``CASE``, a lambda) the columns are kept, in a call of
+    nobody's function: taken for a text, it would be compared, and be found false.
+    """
+
+    def __init__(self, text: str, types: Mapping[str, str], whole: bool, zone: str) -> None:
+        super().__init__(text, types)
+        self.whole, self.zone = whole, zone
+        self.known = {name for column in self.types for name in (column, column.split(".")[0])}
+
+    def told(self, text: str) -> exp.Expr:
+        """A text, or an operand without a rule: one that names attributes of the table."""
+        names = [name.replace("`", "") for name in _MARK.findall(text)]
+        known = [name for name in names if name.lower() in self.known]
+        known += [name for name in self.odd if f"{name}#" in text]
+        if known:
+            columns = [self.column(name) for name in dict.fromkeys(known)]
+            return exp.Anonymous(this=UNREAD, expressions=[*columns, exp.Placeholder()])
+        return exp.Placeholder() if names and not self.whole else exp.Literal.string(text)
+
+    def _unread(self, position: int, stops: tuple[str, ...]) -> Iterator[Found]:
+        """What no rule reads, from ``position`` to one of the ``stops`` outside of its brackets."""
+        depth = 0
+        for end in range(position, len(self.text)):
+            if (end - position) % SCANNED == 0:
+                self.spend()
+            if depth == 0 and self.text.startswith(stops, end):
+                self.spend()
+                node = self.told(self.text[position:end])
+                if not isinstance(node, exp.Literal):
+                    yield node, end
+            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.text[end], 0)
+            if depth < 0:
+                return
 
     def expression(self, position: int) -> Iterator[Found]:
         self.spend()
@@ -92,7 +136,7 @@ class _Catalyst(Grammar):
             yield from self._call(name_of.group(), name_of.end() + 1)
 
     def _binary(self, position: int) -> Iterator[Found]:
-        for left, end in self.expression(position + 1):
+        for left, end in self._left(position + 1):
             for symbol, kind in OPERATORS.items():
                 if not self.text.startswith(f" {symbol} ", end):
                     continue
@@ -102,10 +146,31 @@ class _Catalyst(Grammar):
                     if self.text.startswith(")", stop):
                         yield exp.Paren(this=kind(this=left, expression=right)), stop + 1
 
-    def _operand(self, position: int, kind: str, stops: str, logical: bool = False) -> Iterator[Found]:
+    def _left(self, position: int) -> Iterator[Found]:
         yield from self.expression(position)
+        if (token := _TOKEN.match(self.text, position)) is not None:  # ``(5 < b#1)``: of what type, the other side says
+            for right, _ in self.expression(token.end()):
+                for node, end in self.literal(position, self.type_of(right), " "):
+                    if isinstance(node, exp.Literal | exp.Cast | exp.Neg | exp.Boolean) and end == token.end(1):
+                        yield node, end
+        yield from self._unread(position, tuple(f" {symbol} " for symbol in OPERATORS))
+
+    def _operand(self, position: int, kind: str, stops: str, logical: bool = False) -> Iterator[Found]:
+        for node, end in self.expression(position):
+            told = self._of_text(node, self.text[position:end]) if kind == "string" else node
+            if not isinstance(told, exp.Literal):
+                yield told, end
         if not logical:
             yield from self.literal(position, kind, stops)
+        if logical or is_numeric(kind) or kind == "boolean":
+            yield from self._unread(position, tuple(stops))
+
+    def _of_text(self, node: exp.Expr, text: str) -> exp.Expr:
+        """What looks like an attribute or a call where a text may stand: attributes are known, constant calls gone."""
+        if _SUBQUERY.match(text) or text.endswith("()") or is_option(node):
+            return node
+        told = self.told(text)
+        return node if isinstance(told, exp.Anonymous) else told
 
     def _postfix(self, node: exp.Expr, end: int) -> Iterator[Found]:
         text = self.text
@@ -119,7 +184,7 @@ class _Catalyst(Grammar):
         for word, kind in ((" LIKE ", exp.Like), (" RLIKE ", exp.RegexpLike)):
             if text.startswith(word, end):
                 for pattern, stop in self.literal(end + len(word), "string", ",)]"):
-                    yield _matched(kind, node, pattern), stop
+                    yield matched(kind, node, pattern), stop
         yield node, end
 
     def _in(self, node: exp.Expr, position: int) -> Iterator[Found]:
@@ -143,21 +208,36 @@ class _Catalyst(Grammar):
     def _inset(self, node: exp.Expr, position: int) -> Iterator[Found]:
         """A list without brackets, which ends where a text with an attribute begins."""
         kind, values, end = self.type_of(node), list[exp.Expr](), position
+        texts: list[str] = []
         while end < len(self.text):
             if (cut := CUT.match(self.text, end)) is not None:
                 yield exp.In(this=node, expressions=[*values, exp.Literal.string(cut.group())]), cut.end()
                 return
             item = next(iter(self.literal(end, kind, ",)]")), None)
-            if item is None or "#" in item[0].sql() or self.text.startswith("isnotnull(", end):
+            if item is None or (values and self._is_filter(end)):
+                end -= 2
                 break
             values.append(item[0])
+            texts.append(self.text[end : item[1]])
             end = item[1]
             if not self.text.startswith(", ", end):
-                yield exp.In(this=node, expressions=values), end
-                return
+                break
             end += 2
+        if kind in ("", "string") and texts != sorted(texts):
+            values.append(exp.Placeholder())  # Spark sorts them: a text with a comma in it was taken for two
         if values:
-            yield exp.In(this=node, expressions=values), end - 2
+            yield exp.In(this=node, expressions=values), end
+
+    def _is_filter(self, position: int) -> bool:
+        """Whether the next filter begins here: something that names an attribute of the table."""
+        following = self.text.find(", ", position)
+        if "#" not in self.text[position : following if following > 0 else len(self.text)]:
+            return False
+        return any(
+            not isinstance(self.told(self.text[position:end]), exp.Literal)
+            and (end >= len(self.text) - 1 or self.text.startswith(", ", end))
+            for _, end in self.expression(position)
+        )
 
     def _call(self, name: str, position: int) -> Iterator[Found]:
         if name.lower() in ("cast", "try_cast", "ansi_cast"):
@@ -167,7 +247,17 @@ class _Catalyst(Grammar):
                     yield exp.cast(inner, kind.group(), dialect="spark"), kind.end() + 1
             return
         for arguments, end in self._arguments(position, []):
-            yield _function(name, arguments), end
+            given = [a for a in arguments if not (is_option(a) and self._is_usual(a))]
+            if any(map(is_option, given)):
+                yield exp.Anonymous(this=UNREAD, expressions=[*given, exp.Placeholder()]), end
+            else:
+                yield function(name, given), end
+
+    def _is_usual(self, option: exp.Expr) -> bool:
+        """Whether an option is none, or the session's time zone: others mean what the call's SQL text does not say."""
+        told = option.expressions[0].name if option.expressions else ""
+        same = told == self.zone or {told, self.zone} <= _UTC or (not self.zone and _ZONE.fullmatch(told) is not None)
+        return not told or same
 
     def _arguments(self, position: int, found: list[exp.Expr]) -> Iterator[tuple[list[exp.Expr], int]]:
         if self.text.startswith(")", position) and not found:
@@ -179,37 +269,3 @@ class _Catalyst(Grammar):
                 yield [*found, node], end + 1
             elif self.text.startswith(", ", end):
                 yield from self._arguments(end + 2, [*found, node])
-
-
-def _matched(kind: type[exp.Binary], node: exp.Expr, pattern: exp.Expr) -> exp.Expr:
-    """LIKE or RLIKE; of LIKE, Spark prints an escape character that is not its own after the pattern."""
-    told = _ESCAPE.fullmatch(pattern.name) if kind is exp.Like else None
-    if told is None:
-        return kind(this=node, expression=pattern)
-    like = kind(this=node, expression=exp.Literal.string(told[1]))
-    return exp.Escape(this=like, expression=exp.Literal.string(told[2]))
-
-
-def _function(name: str, arguments: list[exp.Expr]) -> exp.Expr:
-    """A call as the tree that its SQL text would give."""
-    lowered = name.lower()
-    given = [a for a in arguments if not _is_option(a)]
-    if lowered in ("isnotnull", "isnull") and len(given) == 1:
-        node = exp.Is(this=given[0], expression=exp.Null())
-        return exp.Not(this=node) if lowered == "isnotnull" else node
-    if lowered == "knownnotnull" and len(given) == 1:
-        return given[0]
-    known = {"startswith": exp.StartsWith, "endswith": exp.EndsWith, "contains": exp.Contains}
-    if lowered in known and len(given) == 2:
-        return known[lowered](this=given[0], expression=given[1])
-    try:
-        return exp.func(lowered, *given, dialect="spark")
-    except (SqlglotError, ValueError, TypeError, IndexError):
-        return exp.Anonymous(this=name, expressions=given)
-
-
-def _is_option(node: exp.Expr) -> bool:
-    """Whether an argument is Scala's ``Some(...)`` or ``None``: a session's time zone, what ``trim`` takes away."""
-    if isinstance(node, exp.Literal):
-        return node.is_string and node.this == "None"
-    return isinstance(node, exp.Anonymous) and str(node.this) in ("Some", "None")

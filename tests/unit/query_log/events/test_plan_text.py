@@ -78,6 +78,72 @@ def test_catalyst_filters(text: str, expected: str | None) -> None:
     assert not partial or "subquery" in text
 
 
+WIDE = "struct<a:int,b:int,c:string,c2:string,m:map<string,string>,xs:array<string>,fl:float,ts:timestamp,d:date>"
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[isnotnull(m#1), (lower(m#1[country]) = de)]", "<function over m>"),
+        ("[(upper(xs#1[0]) = X)]", "<function over xs>"),
+        ("[(cast(m#1[k] as string) = abc)]", "<function over m>"),
+        ("[(concat(xs#1[0], xs#1[1]) = ab)]", "<function over xs>"),
+        ("[(lower(CASE WHEN (a#1 > 5) THEN x ELSE y END) = x)]", "<function over a>"),
+        ("[((lower(m#1[k]) = x) OR (a#2 = 5)), (b#3 > 1)]", "(<function over m> OR a = 5) AND b > 1"),
+        ("[(coalesce(m#1[k], c#2, x) = y)]", "<column_comparison over c, m>"),
+        ("[NOT coalesce(xs#1[0], (c#2 = q), false)]", "<coalesce over xs, c>"),
+        ("[(c#2 = m#1[k])]", "<column_comparison over c, m>"),
+        ("[(a#2 > m#1[k])]", "<column_comparison over a, m>"),
+        ("[CASE WHEN (a#1 = 1) THEN (greatest(a#1, b#2, 3) > 2) ELSE true END]", "TRUE"),
+        ("[if ((a#1 > 5)) (coalesce(a#1, b#2, 0) > 3) else true, (b#2 = 1)]", "b = 1"),
+        ("[a#1]", "TRUE"),
+        ("[(date_trunc(month, ts#1, Some(Asia/Tokyo)) = 2024-01-01 00:00:00)]", "<function over ts>"),
+        ("[(trim(c#1, Some(x)) = abc)]", "<function over c>"),
+        ("[c#1 INSET Doe, Jane, Smith, John, a]", "<in over c>"),
+    ],
+)
+def test_what_has_no_rule_is_no_text_that_could_be_found_false(text: str, expected: str) -> None:
+    """Taken for texts, an element of a map or a CASE were compared, and the query seemed to need no file."""
+    assert _predicate(_plan(DataFilters=text, ReadSchema=WIDE)) == (expected, True)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[(coalesce((100 - a#1), b#2, 0) > 5)]", "COALESCE((100 - a), b, 0) > 5"),
+        ("[((5 < a#1) OR (coalesce(c#2, c2#3, x) = y))]", "a > 5 OR COALESCE(c, c2, 'x') = 'y'"),
+        ("[((isnotnull(a#1) AND (5 < a#1)) AND (coalesce(b#2, a#1, 0) > 3))]", "a > 5 AND COALESCE(b, a, 0) > 3"),
+        ("[(2024-01-01 <= d#1)]", "d >= '2024-01-01'"),
+        (
+            "[isnotnull(c#1), c#1 INSET C, C#, C++, Go, Java, (a#1 > 5)]",
+            "c IN ('C', 'C#', 'C++', 'Go', 'Java') AND a > 5",
+        ),
+        ("[c#1 INSET A, Item#5, Z, isnotnull(c#1)]", "c IN ('A', 'Item#5', 'Z')"),
+        ("[c#1 INSET A, Item#5, Z]", "c IN ('A', 'Item#5', 'Z')"),
+        ("[(c#1 = Brand#12), (a#2 < 5)]", "c = 'Brand#12' AND a < 5"),
+        (
+            "[(((c#1 = Brand#12) AND c2#2 IN (SM CASE,SM#4)) OR (c#1 = Brand#23))]",
+            "(c = 'Brand#12' AND c2 IN ('SM CASE', 'SM#4')) OR c = 'Brand#23'",
+        ),
+        ("[NOT (c#1 = Brand#45)]", "c <> 'Brand#45'"),
+        ("[StartsWith(c#1, Brand#1)]", "startswith(c, 'Brand#1')"),
+        ("[(c#1 = lower(X))]", "c = 'lower(X)'"),
+        ("[NOT (c#1 = concat(a, b))]", "c <> 'concat(a, b)'"),
+        ("[(fl#1 = 0.1)]", "fl = 0.10000000149011612e0"),
+        ("[(cast(fl#1 as double) <= 0.1)]", "fl <= 0.1"),
+    ],
+)
+def test_texts_with_numbers_and_calls_in_them_are_texts(text: str, expected: str) -> None:
+    """``Brand#12`` was taken for an attribute; constant calls are computed before Spark prints a plan."""
+    assert _predicate(_plan(DataFilters=text, ReadSchema=WIDE)) == (expected, False)
+
+
+@pytest.mark.parametrize("text", ["[(c#1 = Brand#12)]", "[c#1 INSET A#1, B, C]", "[c#1 IN (A#1,B)]"])
+def test_what_may_be_a_text_or_an_attribute_says_nothing(text: str) -> None:
+    found, partial = _predicate(_plan(DataFilters=text, ReadSchema="struct<c:string,... 3 more fields>"))
+    assert (found.endswith(" over c>"), partial) == (True, True)
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
@@ -148,6 +214,10 @@ def test_literals_of_partition_columns_are_of_the_types_that_the_table_has(kind:
     assert "Part" not in scan.columns
 
 
+def test_pushed_values_with_a_comma_in_them_are_none() -> None:
+    assert _predicate(_plan(PushedFilters="[In(c, [a, b,c]), EqualTo(b,1)]")) == ("b = 1", True)
+
+
 def test_a_count_of_a_column_whose_type_the_plan_does_not_say_says_nothing_of_a_date() -> None:
     (scan,) = scans_of(_plan(PartitionFilters="[(day#9 >= 8766)]"), None, "UTC")
     assert to_boxes(scan.predicate, TableSchema((Column("day", "date", partition=True),))) == ((),)
@@ -204,7 +274,16 @@ def test_no_text_crashes_or_hangs_the_grammars(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" + "(" * 5000, "[" + "NOT " * 5000, "[(c#1 = " + ")" * 5000, "[c#1 IN (" + "a," * 9999]
+    "text",
+    [
+        *("[" + "(" * 5000, "[" + "NOT " * 5000, "[(c#1 = " + ")" * 5000, "[c#1 IN (" + "a," * 9999),
+        *(
+            "[" + "(c#1[k] < x), " * 9999,
+            "[" + "(c#1[k < x, " * 9999,
+            "[" + "(5 < (" * 9999,
+            "[c#1 INSET a" + ", c#1" * 9999,
+        ),
+    ],
 )
 def test_bombs(text: str) -> None:
     started = time.monotonic()
