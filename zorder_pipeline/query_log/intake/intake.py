@@ -22,7 +22,7 @@ from .delta_table import Version, files_since
 from .files import LogFile, delta_log, delta_logs, is_delta, list_logs, siblings_of
 from .kinds import can_be_told, kind_named
 from .known import Known, KnownLogs, name_of, place_of
-from .marks import MARKED, Marks, found_among, goes_on, without_packed_copies
+from .marks import MARKED, Marks, found_among, goes_on, is_marked, without_packed_copies
 from .opening import open_anywhere
 from .parts import Part
 
@@ -164,7 +164,7 @@ def _whole_table(path: str, zone: str, known: KnownLogs, *, anew: bool = False) 
 
 def _is_same(log: LogFile, before: Known) -> bool:
     """Whether a log is what was read under its name before, and what has been added to that."""
-    if log.kind not in MARKED or (before.size == log.size and before.modified in (None, log.modified)):
+    if not is_marked(log) or (before.size == log.size and before.modified in (None, log.modified)):
         return True
     return goes_on(log, before.mark) if before.mark is not None else log.size >= before.size
 

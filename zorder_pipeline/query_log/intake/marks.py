@@ -13,15 +13,15 @@ import pyarrow as pa
 from zorder_pipeline.errors import LogError
 
 from .files import LogFile
-from .kinds import CODECS
+from .kinds import CODECS, rolled_number
 from .opening import open_anywhere, open_log
 
-__all__ = ["MARKED", "Mark", "Marks", "found_among", "goes_on", "mark_of", "without_packed_copies"]
+__all__ = ["MARKED", "Mark", "Marks", "found_among", "goes_on", "is_marked", "mark_of", "without_packed_copies"]
 
 SPAN = 4096
 """Bytes at the beginning and at the end that are looked at."""
 MARKED = ("json", "csv", "sql", "parquet")
-"""Kinds of logs that are one file; event logs have names of their own, and shrink when they are compacted."""
+"""Kinds of logs that are one file each."""
 READ = 1 << 20
 DIGEST = 12
 
@@ -53,9 +53,14 @@ class Mark:
         return asdict(self)
 
 
+def is_marked(log: LogFile) -> bool:
+    """Whether a log is one file; rolling event logs have names of their own, and shrink when they are compacted."""
+    return log.kind in MARKED or (log.kind == "events" and not any(map(rolled_number, log.parts)))
+
+
 def mark_of(log: LogFile) -> Mark | None:
     """The mark of a log; None of one that has none: several files, of no size that is known, or unreadable."""
-    if log.kind not in MARKED or len(log.parts) != 1 or log.size < 0:
+    if not is_marked(log) or len(log.parts) != 1 or log.size < 0:
         return None
     try:
         with open_anywhere(log, log.parts[0]) as stream:
@@ -101,7 +106,7 @@ def found_among(log: LogFile, marks: Marks) -> Mark | None:
 
     The beginning of the log is read once, whatever their number, and more of it only where that is the same.
     """
-    if log.kind not in MARKED or len(log.parts) != 1:
+    if not is_marked(log) or len(log.parts) != 1:
         return None
     try:
         with open_anywhere(log, log.parts[0]) as stream:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -14,8 +15,8 @@ from zorder_pipeline.query_log.intake import files, opening, reader
 from zorder_pipeline.query_log.intake.files import LogFile, list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.intake import find_new
-from zorder_pipeline.query_log.intake.known import KnownLogs
-from zorder_pipeline.query_log.intake.marks import mark_of
+from zorder_pipeline.query_log.intake.known import Known, KnownLogs, name_of
+from zorder_pipeline.query_log.intake.marks import Mark, mark_of
 from zorder_pipeline.query_log.intake.parts import MOVED, Part, rows_of
 from zorder_pipeline.query_log.statements.catalog import Catalog
 
@@ -200,3 +201,65 @@ def test_parquet_that_cannot_be_opened_is_told_from_damaged_one(tmp_path: Path) 
         list(reader.lines_of(LogFile(str(tmp_path / "no.parquet"), "parquet", (str(tmp_path / "no.parquet"),), 5)))
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 and no more")
     assert ingest([str(tmp_path / "bad.parquet")]).quarantined == {"damaged_file": 1}
+
+
+def executions(first: int, count: int) -> str:
+    """Events of so many executions, each of one scan, a second apart."""
+    name, found = "org.apache.spark.sql.execution.ui.SparkListenerSQLExecution", []
+    for i in range(first, first + count):
+        facts = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "ReadSchema": "struct<a:int>"}
+        facts |= {"DataFilters": f"[(a#1 = {i})]", "PartitionFilters": "[]", "Format": "Parquet"}
+        plan = {"nodeName": "Scan parquet ", "simpleString": "", "children": [], "metadata": facts, "metrics": []}
+        start = {"Event": f"{name}Start", "executionId": i, "time": 1_705_312_800_000 + i * 1000, "description": "q"}
+        end = {"Event": f"{name}End", "executionId": i, "time": 1_705_312_800_500 + i * 1000}
+        found += [start | {"sparkPlanInfo": plan}, end]
+    return "".join(json.dumps(event) + "\n" for event in found)
+
+
+def test_event_logs_that_change_their_names_are_read_once(tmp_path: Path) -> None:
+    """Of a fixed name that is rotated, or written over, lines were lost, and those of the renamed one counted twice."""
+    records: list[Known] = []
+
+    def night() -> dict[str, int]:
+        counts = {}
+        for part in find_new(str(tmp_path), "auto", "UTC", KnownLogs.of(records)).parts:
+            (row,) = told(part)
+            counts[part.log.source.rsplit("/", 1)[-1]] = row["counts"]["used"]
+            mark, seen = row["counts"]["mark"], row["query_timestamp"]
+            record = Known(part.name, name_of(part.log.source), part.log.size, row["position"], watermark=seen)
+            records.append(replace(record, mark=Mark(**mark), since=part.since, modified=part.log.modified))
+        return counts
+
+    log = tmp_path / "eventlog"
+    log.write_text(executions(0, 5))
+    assert night() == {"eventlog": 5}
+    with log.open("a") as stream:
+        stream.write(executions(5, 2))
+    assert night() == {"eventlog": 2}
+    log.rename(tmp_path / "eventlog-2024-06-10--10-00")
+    log.write_text(executions(7, 4))
+    assert night() == {"eventlog": 4, "eventlog-2024-06-10--10-00": 0}
+    log.write_text(executions(11, 7))
+    assert night() == {"eventlog": 7}
+    assert night() == {}
+
+
+def test_an_event_log_keeps_its_mark_when_its_application_ends(tmp_path: Path) -> None:
+    running = tmp_path / "app-1.inprogress"
+    running.write_text(executions(0, 3))
+    (listed,) = list_logs(str(tmp_path))
+    mark = mark_of(listed)
+    assert mark is not None
+    known = Known(name_of(listed.source), name_of(listed.source), listed.size, 6, mark=mark)
+    with running.open("a") as stream:
+        stream.write(executions(3, 2))
+    running.rename(tmp_path / "app-1")
+    (part,) = find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts
+    assert (part.after, part.name) == (6, known.log)
+
+
+def test_a_rolling_event_log_has_no_mark(tmp_path: Path) -> None:
+    (tmp_path / "eventlog_v2_app").mkdir()
+    (tmp_path / "eventlog_v2_app" / "events_1_app").write_text(executions(0, 1))
+    (listed,) = list_logs(str(tmp_path))
+    assert mark_of(listed) is None
