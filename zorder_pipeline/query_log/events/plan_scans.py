@@ -66,7 +66,11 @@ class PlanScan:
 def counters_of(plan: Mapping[str, Any]) -> set[int]:
     """Ids of the accumulators that the plan's scans count with."""
     return {
-        found for node, _ in _nodes(plan) if SCAN.match(str(node.get("nodeName"))) for found in _counters(node) if found
+        found
+        for node, _ in _nodes(plan)
+        if SCAN.match(str(node.get("nodeName")))
+        for found in _counters(node)
+        if found is not None
     }
 
 

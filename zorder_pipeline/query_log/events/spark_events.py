@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -80,6 +81,7 @@ class _Open:
     number: int
     start: Mapping[str, Any]
     plans: list[Mapping[str, Any]] = field(default_factory=list)
+    counters: set[int] = field(default_factory=set)
 
 
 def executions(lines: Iterable[bytes], types_of: TypesOf = no_types) -> Iterator[Execution]:
@@ -107,6 +109,7 @@ class _Reader:
         self.zone: str | None = None
         self.user: str | None = None
         self.counts: dict[int, int] = {}
+        self.expected = Counter[int]()
 
     def line(self, number: int, raw: bytes) -> Iterator[Execution]:
         head = raw[:HEAD]
@@ -158,21 +161,39 @@ class _Reader:
             return
         if name == "SparkListenerSQLExecutionStart":
             if len(self.open) >= MAX_OPEN:
-                yield self._unfinished(self.open.pop(next(iter(self.open))))
+                yield self._unfinished(dropped := self.open.pop(next(iter(self.open))))
+                self._forget(dropped)
+            if key in self.open:
+                self._forget(self.open.pop(key))
             self.open[key] = _Open(number, event)
-            self._expect(event)
+            self._expect(self.open[key], event)
         elif name == "SparkListenerSQLAdaptiveExecutionUpdate" and key in self.open:
             if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
                 self.open[key].plans = [plan]  # the last one is the plan that ran
-                self._expect(event)
+                self._expect(self.open[key], event)
         elif name == "SparkListenerSQLExecutionEnd" and key in self.open:
-            yield self._closed(number, self.open.pop(key), event)
+            item = self.open.pop(key)
+            try:
+                yield self._closed(number, item, event)
+            finally:
+                self._forget(item)
 
-    def _expect(self, event: Mapping[str, Any]) -> None:
+    def _expect(self, item: _Open, event: Mapping[str, Any]) -> None:
         """Note which accumulators count what this plan's scans read."""
         if isinstance(plan := event.get("sparkPlanInfo"), Mapping):
             with contextlib.suppress(*MALFORMED):  # what is wrong with it is told once, at its end
-                self.counts |= dict.fromkeys(counters_of(plan) - self.counts.keys(), 0)
+                new = counters_of(plan) - item.counters
+                item.counters |= new
+                self.expected.update(new)
+                self.counts |= dict.fromkeys(new - self.counts.keys(), 0)
+
+    def _forget(self, item: _Open) -> None:
+        """Keep no counts that no open execution waits for: a log may be that of a server that runs for months."""
+        self.expected.subtract(item.counters)
+        for counter in item.counters:
+            if not self.expected[counter]:
+                del self.expected[counter]
+                self.counts.pop(counter, None)
 
     def _count(self, values: Iterable[tuple[Any, Any]]) -> None:
         for counter, value in values:
@@ -203,7 +224,8 @@ class _Reader:
                 text = f"{description}: {error}"
                 return Execution(number, damage="unreadable_plan", description=text, user=self.user)
             scans += [scan for scan in found if scan.names not in known]
-        rows, size = [[self.counts.pop(c, 0) for s in scans if (c := s.counters[i]) is not None] for i in (0, 1)]
+        by_counter = [{c: self.counts.get(c, 0) for s in scans if (c := s.counters[i]) is not None} for i in (0, 1)]
+        rows, size = [list(counted.values()) for counted in by_counter]
         text = json.dumps(plan) if not scans else ""
         internal = "delta_log" if "_delta_log" in text or "Delta Table State" in text else "no_scan"
         upkeep = upkeep or CHOSEN_FILES in text

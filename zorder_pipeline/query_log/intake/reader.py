@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import bisect
 import csv
 import io
 import re
@@ -16,11 +15,10 @@ import pyarrow.parquet as pq
 
 from zorder_pipeline.model.json_text import json_of
 from zorder_pipeline.query_log.events.plan_scans import TypesOf, no_types
-from zorder_pipeline.query_log.events.spark_events import executions
 
 from .delta_table import DeltaFile, Names
+from .event_lines import event_lines
 from .files import LogFile
-from .kinds import rolled_number
 from .opening import open_anywhere, open_log, unread
 from .records import RAW, LogLine, line_of
 from .texts import Fed, as_utf8, statements_of
@@ -33,8 +31,6 @@ MAX_SCRIPT = 64_000_000
 NUL = b"\0"
 BLANK = b"\xef\xbb\xbf \t\r\n"
 """What a line holds that says nothing: a byte-order mark may stand on one of its own."""
-PER_FILE = 10**10
-"""What positions in the files of a rolling event log are apart: there are fewer lines in one."""
 _DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
 """How a file begins that is one JSON document, and not one per line."""
 
@@ -67,7 +63,7 @@ def lines_of(
         yield from _json_lines(log, wanted, having)
         return
     if log.kind == "events":
-        yield from _events(log, after, types_of)
+        yield from event_lines(log, after, types_of)
         return
     readers = {"csv": _csv, "parquet": _parquet, "delta": _parquet}
     lines = _sql(log, dialect) if log.kind == "sql" else readers[log.kind](log)
@@ -267,42 +263,6 @@ def _record(batch: pa.RecordBatch, row: int) -> dict[str, Any] | UnicodeDecodeEr
         except (ValueError, OverflowError):
             record[name] = None
     return record
-
-
-def _events(log: LogFile, after: int, types_of: TypesOf) -> Iterator[LogLine]:
-    """The executions of an event log; of a rolling one a position tells the file, too, as compacting drops lines."""
-    before: list[int] = []
-    count = 0
-
-    def raw_lines() -> Iterator[bytes]:
-        nonlocal count
-        for part in log.parts:
-            before.append(count)
-            with open_log(log, part) as stream:
-                for raw in stream:
-                    count += 1
-                    yield raw
-
-    for found in executions(raw_lines(), types_of):
-        part = bisect.bisect_left(before, found.position) - 1
-        rolled = rolled_number(log.parts[part])
-        position = found.position - before[part] + rolled * PER_FILE
-        as_told = found.position if 0 < after < PER_FILE else position  # a state that is older than these positions
-        if as_told <= after:
-            continue
-        yield LogLine(
-            log.source,
-            position,
-            execution=found,
-            timestamp=found.timestamp,
-            duration_ms=found.duration_ms,
-            user=found.user,
-            rows_read=found.rows_read,
-            bytes_read=found.bytes_read,
-            failed=found.failed,
-            reason=found.damage,
-            raw=found.description[:RAW] if found.damage else "",
-        )
 
 
 def _sql(log: LogFile, dialect: str) -> Iterator[LogLine]:

@@ -12,7 +12,9 @@ import pytest
 
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.events.spark_events import Execution, executions
+from zorder_pipeline.query_log.events.plan_scans import no_types
+from zorder_pipeline.query_log.events.spark_events import Execution, _Reader, executions
+from zorder_pipeline.query_log.intake import event_lines
 from zorder_pipeline.query_log.intake.files import list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.intake.reader import lines_of
@@ -270,3 +272,44 @@ def test_a_statement_that_holds_a_word_of_upkeep_is_none(description: str, kind:
     (found,) = executions(_log(scan, description))
     assert [each.predicate.to_sql() for each in found.scans] == ([] if kind else ["id = 5"])
     assert found.kind == (kind or "no_scan")
+
+
+def test_counts_are_kept_of_open_executions_alone() -> None:
+    """Those of upkeep, and of what could not be read, stayed: the log of a server grows for months."""
+    scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "Format": "Parquet"}
+    scan |= {"ReadSchema": "struct<id:int>", "DataFilters": "[(id#1 = 5)]", "PartitionFilters": "[]"}
+    events_of, found = _Reader(no_types), list[Execution]()
+    for i in range(30):
+        start, end = map(json.loads, _log(scan, "VACUUM t" if i % 3 else "SELECT 1"))
+        metrics = [{"name": "number of output rows", "accumulatorId": 2 * i, "metricType": "sum"}]
+        metrics += [{"name": "size of files read", "accumulatorId": 2 * i + 1, "metricType": "size"}]
+        start["sparkPlanInfo"]["metrics"] = metrics
+        rows = {"Event": "org.apache.spark.sql.execution.ui.SparkListenerDriverAccumUpdates", "executionId": 1}
+        events = [start, rows | {"accumUpdates": [[2 * i, 100 + i], [2 * i + 1, 9]]}, end]
+        for event in events:
+            found += events_of.line(1, json.dumps(event).encode() + b"\n")
+        assert (events_of.counts, events_of.expected) == ({}, Counter())
+    assert [one.rows_read for one in found if one.scans] == [100 + i for i in range(0, 30, 3)]
+    for event in events[:1] * 2:  # begun twice under one number
+        list(events_of.line(1, json.dumps(event).encode() + b"\n"))
+    assert events_of.expected == Counter({58: 1, 59: 1})
+
+
+def test_an_event_without_end_is_not_held_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small file that is packed may be one line of gigabytes."""
+    monkeypatch.setattr(event_lines, "MAX_EVENT", 100_000)
+    monkeypatch.setattr(event_lines, "SKIPPED", 10_000)
+    scan = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/lake/t]", "Format": "Parquet"}
+    scan |= {"ReadSchema": "struct<id:int>", "DataFilters": "[(id#1 = 5)]", "PartitionFilters": "[]"}
+    other, begun = b'{"Event": "Other"', _log(scan)[0][:-2]
+    filled = b', "x": "' + b"x" * 350_000 + b'"}'
+    for long, told in (
+        (b"[" * 350_000, ["malformed_json"]),
+        (other + filled, []),
+        (begun + filled, ["malformed_json"]),
+    ):
+        (tmp_path / "app-1.gz").write_bytes(gzip.compress(long + b"\n" + b"".join(_log(scan))))
+        (log,) = list_logs(str(tmp_path), "spark-events")
+        lines = list(lines_of(log))
+        assert [line.reason for line in lines] == [*told, None]
+        assert lines[-1].position == 3

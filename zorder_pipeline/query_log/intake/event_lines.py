@@ -1,0 +1,62 @@
+"""The lines of Spark event logs: one per execution, told by the place of the event that ended it."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterator
+
+from zorder_pipeline.query_log.events.plan_scans import TypesOf
+from zorder_pipeline.query_log.events.spark_events import executions
+
+from .files import LogFile
+from .kinds import rolled_number
+from .opening import open_log
+from .records import RAW, LogLine
+
+__all__ = ["event_lines"]
+
+PER_FILE = 10**10
+"""What positions in the files of a rolling event log are apart: there are fewer lines in one."""
+MAX_EVENT = 256_000_000
+"""Bytes of an event: plans of thousands of columns are long."""
+SKIPPED = 1 << 20
+
+
+def event_lines(log: LogFile, after: int, types_of: TypesOf) -> Iterator[LogLine]:
+    """The executions of an event log; of a rolling one a position tells the file, too, as compacting drops lines."""
+    before: list[int] = []
+    count = 0
+
+    def raw_lines() -> Iterator[bytes]:
+        nonlocal count
+        for part in log.parts:
+            before.append(count)
+            with open_log(log, part) as stream:
+                while raw := stream.readline(MAX_EVENT):
+                    count += 1
+                    whole = len(raw) < MAX_EVENT or raw.endswith(b"\n")
+                    yield raw if whole else raw[:SKIPPED] + b"\n"  # it is malformed then, if it is one that is read
+                    while not whole:
+                        rest = stream.readline(SKIPPED)
+                        whole = not rest or rest.endswith(b"\n")
+
+    for found in executions(raw_lines(), types_of):
+        part = bisect.bisect_left(before, found.position) - 1
+        rolled = rolled_number(log.parts[part])
+        position = found.position - before[part] + rolled * PER_FILE
+        as_told = found.position if 0 < after < PER_FILE else position  # a state that is older than these positions
+        if as_told <= after:
+            continue
+        yield LogLine(
+            log.source,
+            position,
+            execution=found,
+            timestamp=found.timestamp,
+            duration_ms=found.duration_ms,
+            user=found.user,
+            rows_read=found.rows_read,
+            bytes_read=found.bytes_read,
+            failed=found.failed,
+            reason=found.damage,
+            raw=found.description[:RAW] if found.damage else "",
+        )
