@@ -81,8 +81,18 @@ def _unwrapped(found: re.Match[str]) -> str:
 def _trees(statement: str, dialect: str, parameters: Parameters | None) -> list[exp.Expr]:
     if parameters and not isinstance(parameters, Mapping):
         statement = _in_order(statement, parameters, dialect)
-    trees = all_in(statement, dialect)
+    trees = [_with_plain_texts(tree) for tree in all_in(statement, dialect)]
     return [_filled(tree, parameters) for tree in trees] if parameters else trees
+
+
+def _with_plain_texts(tree: exp.Expr) -> exp.Expr:
+    """``tree`` with texts that are written in a way of their own (``r'a'``, ``$$a$$``, ``N'a'``) as any others."""
+    for node in list(tree.find_all(exp.RawString, exp.National)):
+        literal = exp.Literal.string(node.name)
+        if node is tree:
+            return literal
+        node.replace(literal)
+    return tree
 
 
 @contextmanager

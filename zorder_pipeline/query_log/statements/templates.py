@@ -28,7 +28,8 @@ from .sql import MAX_LENGTH, OTHER_DIALECT, TOO_MUCH, Unusable, read_statement, 
 __all__ = ["Parser", "Template"]
 
 CACHED = 5_000
-LITERAL = (TokenType.STRING, TokenType.NUMBER)
+TEXTS = (TokenType.STRING, TokenType.RAW_STRING, TokenType.HEREDOC_STRING, TokenType.NATIONAL_STRING)
+LITERAL = (*TEXTS, TokenType.NUMBER)
 _STRING, _NUMBER = f"zqx{secrets.token_hex(6)}x{{}}xqz", 918_273_000_000 + secrets.randbelow(10**11)
 """Markers, which no statement and no view that is written by somebody else holds."""
 UNITS = frozenset(
@@ -164,9 +165,9 @@ class Parser:
             if token.token_type not in LITERAL:
                 continue
             if place not in shaping:
-                text = _STRING.format(number) if token.token_type == TokenType.STRING else str(_NUMBER + number)
+                text = _STRING.format(number) if token.token_type in TEXTS else str(_NUMBER + number)
                 markers[text] = number
-                marker = f"'{text}'" if token.token_type == TokenType.STRING else text
+                marker = f"'{text}'" if token.token_type in TEXTS else text
                 marked += [statement[end : token.start], marker]
                 end = token.end + 1
             number += 1
@@ -198,7 +199,7 @@ def _key(tokens: list[Token]) -> str:
     for number, token in enumerate(tokens):
         kind = token.token_type
         if kind in LITERAL:
-            parts.append("?" + shaping[number] if number in shaping else "?s" if kind == TokenType.STRING else "?n")
+            parts.append("?" + shaping[number] if number in shaping else "?s" if kind in TEXTS else "?n")
         else:
             parts.append("`" + token.text if kind == TokenType.IDENTIFIER else token.text.lower())
     return "\x1f".join(parts)

@@ -7,7 +7,7 @@ import pytest
 from zorder_pipeline.query_log.intake.ingest import ingest
 from zorder_pipeline.query_log.statements.catalog import Catalog
 from zorder_pipeline.query_log.statements.quotes import has_quoted_names
-from zorder_pipeline.query_log.statements.sql import OTHER_DIALECT
+from zorder_pipeline.query_log.statements.sql import OTHER_DIALECT, Unusable
 from zorder_pipeline.query_log.statements.templates import Parser
 
 
@@ -158,3 +158,26 @@ def test_templates_tell_apart_what_differs_in_numbers_alone() -> None:
     assert [parser.scans(text) is OTHER_DIALECT for text in statements] == [
         has_quoted_names(text, "spark") for text in statements
     ]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "texts"),
+    [
+        ("spark", [r"r'a\b'", 'r"x"', "'c'", r"r'a\b'", r"'a\\b'"]),
+        ("bigquery", [r"r'a\b'", "r'''x'''", "'c'", r"r'a\b'"]),
+        ("snowflake", [r"$$a\b$$", "$$x$$", "'c'", r"$$a\b$$"]),
+        ("duckdb", [r"$$a\b$$", "$in$x$in$", "'c'", r"'a\b'"]),
+        ("tsql", [r"N'a\b'", "N'x'", "'c'", r"'a\b'"]),
+    ],
+)
+def test_a_text_is_one_in_whatever_quotes_it_stands(dialect: str, texts: list[str]) -> None:
+    """They said nothing, and each was a template of its own, in lower case."""
+    parser, templates, found = Parser(Catalog(dialect=dialect)), set(), []
+    for text in texts:
+        scans = parser.scans(f"SELECT a FROM t WHERE c = {text} AND b = 'B'")
+        assert not isinstance(scans, Unusable)
+        templates.add(parser.template)
+        found.append(scans[0].predicate.to_sql())
+    expected = [r"a\\b", "x", "c", r"a\\b", r"a\\b"]
+    assert found == [f"c = '{text}' AND b = 'B'" for text in expected[: len(texts)]]
+    assert len(templates) == 1
