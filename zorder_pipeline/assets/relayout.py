@@ -83,7 +83,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
 
         with told(context, table.name):
             tonight = _tonight(context, zorder_values, zorder_spark.session, shelf, judged.judgement)
-            earlier = _promises(context, zorder_spark.session, shelf, analysed.queries)
+            earlier = _promises(context, zorder_spark.session, shelf, analysed.queries, spanned=analysed.spanned)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return
@@ -177,6 +177,7 @@ def _promises(
     shelf: Shelf,
     queries: Sequence[LoggedQuery],
     version: int | None = None,
+    spanned: tuple[int, int] | None = None,
 ) -> dict[str, Any]:
     """Promised against measured, for relayouts whose saving still counts; a broken promise is logged as a warning."""
     from zorder_pipeline import pictures, pipeline
@@ -186,8 +187,9 @@ def _promises(
     factor, committer = table.gate.broken_promise_factor, table.layout.committer
     with _besides(context, shelf, "promises could not be checked"):
         checks = pipeline.check_promises(
-            spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer
-        )
+            spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer,
+            spanned=spanned,
+        )  # fmt: skip
         for check in checks:
             if check.warning:
                 context.log.warning(check.warning)

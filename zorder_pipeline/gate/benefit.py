@@ -26,26 +26,32 @@ MOST_SPREAD = 50.0
 MIN_SPAN = DAY // 24
 
 
-def observed_rate(times: Sequence[int | None], queries: int, since: int | None = None) -> tuple[float, str]:
+def observed_rate(
+    times: Sequence[int | None], queries: int, since: int | None = None, until: int | None = None
+) -> tuple[float, str]:
     """Queries per day, and how that is known.
 
     Args:
         times: microseconds since 1970 per logged query, None where the log has none.
         queries: all logged queries of the table.
-        since: the moment from which on they are all of them, where that is known.
+        since, until: the moments between which they are all of them, where that is known: quiet time before the first
+            and after the last of them counts.
 
     Returns:
-        The rate and ``observed`` when the times span at least an hour; otherwise the log is taken for one day and the
-        source is ``assumed``, as it is when most queries have no time. These count as of the same span, or of a day.
+        The rate and ``observed`` when the times, and these moments, span at least an hour; otherwise the log is taken
+        for one day and the source is ``assumed``, as it is when most queries have no time. These count as of the same
+        span, or of a day.
 
     >>> observed_rate([0, DAY, 2 * DAY], 3)
     (1.5, 'observed')
     >>> observed_rate([0, DAY // 12, *[None] * 100], 102)
     (124.0, 'assumed')
+    >>> observed_rate([4 * DAY, 4 * DAY + 1], 2, since=0, until=8 * DAY)
+    (0.25, 'observed')
     """
     known = [moment for moment in times if moment is not None]
-    moments = known if since is None else [since, *known]
-    span = max(known) - min(moments) if known else 0
+    moments = [*known, *(moment for moment in (since, until) if moment is not None)]
+    span = max(moments) - min(moments) if known else 0
     if span < MIN_SPAN:
         return float(queries), "assumed"
     days, untimed = span / DAY, queries - len(known)

@@ -387,6 +387,9 @@ def test_the_time_before_the_first_query_counts_where_it_is_known() -> None:
     hours = [h * DAY // 24 for h in range(9, 18)]
     assert observed_rate(hours, 9) == (27.0, "observed")
     assert observed_rate(hours, 9, since=17 * DAY // 24 - DAY) == (9.0, "observed")
+    assert observed_rate(hours, 9, until=9 * DAY // 24 + 3 * DAY) == (3.0, "observed"), "and that after the last one"
+    assert observed_rate(hours, 9, since=DAY // 2, until=DAY // 2) == (27.0, "observed"), "they span as much at least"
+    assert observed_rate([None] * 9, 9, 0, 3 * DAY) == (9.0, "assumed"), "when these were asked nobody knows"
 
 
 def test_the_bootstrap_interval_covers_the_true_saving() -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
+
+from zorder_pipeline.model import workload
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -43,3 +46,24 @@ def test_a_table_is_called_without_case_and_only_what_restricts_a_column_is_of_u
     assert log.of_table(["T", "nobody"]) == (asked(1, 1),)
     assert [query.usable for query in log.queries] == [True, False]
     assert len(log.of_table(["t", "OTHER"])) == 2
+
+
+def test_a_table_is_known_as_long_as_the_whole_log_and_not_only_while_it_was_asked_for() -> None:
+    """A table of one busy afternoon in a month seemed to be as busy all month."""
+    others = [LoggedQuery("other", And(()), timestamp=moment) for moment in (1, 90)]
+    log = QueryLog((*others, asked(1, 40), asked(1, None), asked(2, 50)), 5, 5)
+    assert log.spanned_for(["t"]) == log.spanned_for(["nobody"]) == (1, 90)
+    lines = QueryLog((asked(1, 40),), 2, 1, spanned=(30, 45))
+    assert (lines.spanned_for(["t"]), QueryLog.merged([lines, log, QueryLog((), 0, 0)]).spanned) == ((30, 45), (30, 45))
+    assert QueryLog.merged([lines, log]).spanned_for(["t"]) == (1, 90)
+    assert QueryLog((asked(1, None),), 1, 1).spanned_for(["t"]) is None
+
+
+def test_of_a_table_whose_earlier_queries_a_state_leaves_out_nothing_is_known_before_the_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(workload, "MOST_OF_A_TABLE", 3)
+    other = LoggedQuery("other", And(()), timestamp=1)
+    few, many = ([asked(value, 40 + value) for value in range(count)] for count in (2, 3))
+    assert QueryLog((other, *few), 3, 3).spanned_for(["T"]) == (1, 41)
+    assert QueryLog((other, *many), 4, 4).spanned_for(["T"]) == (40, 42)

@@ -104,4 +104,4 @@ def analyse(
         scanned=scanned_shares(snapshot, boxes),
         solved=reading,
     )
-    return TableAnalysis(snapshot, queries, sample, features, boxes, named)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.spanned_for(names))

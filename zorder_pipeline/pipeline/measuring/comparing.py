@@ -29,7 +29,7 @@ def compared(
     versions: tuple[int, int],
     queries: Sequence[LoggedQuery],
     pages: bool,
-    since: int | None = None,
+    spanned: tuple[int, int] | None = None,
 ) -> dict[str, float | int | None] | None:
     """What the state notes of a relayout; None where too few queries tell, or Delta's log no longer holds a version.
 
@@ -37,7 +37,8 @@ def compared(
         now: the table.
         versions: the one that was replaced, and the one that was made.
         pages: tell by Parquet's pages, too, for which files are read.
-        since: the queries are all that came after this moment, microseconds since 1970 UTC; None where they are others.
+        spanned: the queries are all that came between these moments, microseconds since 1970 UTC; None where they are
+            others, such as those of the promise, and tell no rate.
     """
     conditions = [query.condition for query in queries]
     asked = Asked.alike([(query.condition, query.columns) for query in queries], conditions)
@@ -48,7 +49,7 @@ def compared(
         before, after = (_at(now, version, statements, pages) for version in versions)
     except TableError:
         return None
-    return _difference(before, after, queries, asked.times, since)
+    return _difference(before, after, queries, asked.times, spanned)
 
 
 def latest_of(queries: Sequence[LoggedQuery]) -> int | None:
@@ -65,20 +66,23 @@ def _at(now: TableSnapshot, version: int, queries: Sequence[LoggedQuery], pages:
 
 
 def _difference(
-    before: FileVolumes, after: FileVolumes, queries: Sequence[LoggedQuery], times: Floats, since: int | None
+    before: FileVolumes,
+    after: FileVolumes,
+    queries: Sequence[LoggedQuery],
+    times: Floats,
+    spanned: tuple[int, int] | None,
 ) -> dict[str, float | int | None]:
     """What is noted of a relayout.
 
     Args:
         before, after: what each statement reads.
         times: how often each of them was asked.
-        since: see `compared`: until the first of them nobody asked anything.
+        spanned: see `compared`: before the first and after the last of them nobody asked anything.
     """
 
     def mean(values: Floats) -> float:
         return float(np.average(values, weights=times))
 
-    rate, source = observed_rate([query.timestamp for query in queries], len(queries), since)
     values: dict[str, float | int | None] = {
         "bytes_saved": None,  # of other queries than those: what was measured before says nothing
         "page_bytes_saved": None,
@@ -93,4 +97,7 @@ def _difference(
         values["bytes_saved"] = mean(before.bytes - after.bytes)
         if before.pages is not None and after.pages is not None:
             values["page_bytes_saved"] = mean(before.pages - after.pages)
+    if spanned is None:
+        return values
+    rate, source = observed_rate([query.timestamp for query in queries], len(queries), *spanned)
     return values | ({"per_day": rate} if source == "observed" else {})

@@ -10,7 +10,7 @@ from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 
-__all__ = ["asked_since", "is_due", "later", "whole_since"]
+__all__ = ["asked_since", "is_due", "later", "spanned_later"]
 
 LONGER = 1.5
 """A relayout is measured again once queries came in for so many times the time until it was measured last."""
@@ -47,7 +47,14 @@ def asked_since(entry: Entry) -> int:
     return min(entry.committed_at, entry.log_watermark)  # older plans may have been learned from lines of the future
 
 
-def whole_since(entry: Entry, queries: Sequence[LoggedQuery]) -> int | None:
-    """`asked_since`, where the queries reach back to it, so that none of `later` is missing; None where they do not."""
-    since = asked_since(entry)
-    return since if any(query.timestamp is not None and query.timestamp <= since for query in queries) else None
+def spanned_later(
+    entry: Entry, queries: Sequence[LoggedQuery], spanned: tuple[int, int] | None = None
+) -> tuple[int, int] | None:
+    """Between which moments those of `later` are all that was asked of the table; None of a log without times.
+
+    Args:
+        queries: all that the log holds of the table.
+        spanned: the span of the whole log (`QueryLog.spanned_for`); without it that of ``queries``.
+    """
+    moments = [query.timestamp for query in queries if query.timestamp is not None] + [*(spanned or ())]
+    return (max(asked_since(entry), min(moments)), max(moments)) if moments else None

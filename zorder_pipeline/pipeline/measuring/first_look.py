@@ -18,6 +18,7 @@ from zorder_pipeline.model.places import is_same_place, known_as
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
+from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog, boxes_of
 from zorder_pipeline.pipeline.learning.analysing import analyse
@@ -192,7 +193,9 @@ def _one(
         baseline=baseline,
         baseline_read=(facts.read_now or 0.0) * min(1.0, others[baseline] / before) if baseline and before else None,
         columns=chosen,
-        saved_bytes_per_day=_bytes_per_day(snapshot, queries) * (facts.read_now or 0.0) * (1 - kept),
+        saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.spanned_for([name]))
+        * (facts.read_now or 0.0)
+        * (1 - kept),
     )
     size = _smaller_bytes(snapshot, settings)
     advice = (*_advice(told, snapshot, queries, log_words, size), *without_statistics(analysis))
@@ -236,10 +239,10 @@ def _bound(analysis: TableAnalysis, settings: LearnSettings) -> float:
     return float(np.mean(np.clip(matching, np.where(matching > 0, min(file, sample.rows), 0), None)) / sample.rows)
 
 
-def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> float:
-    """Bytes that a day's queries would read if nothing were skipped."""
-    times = sorted(query.timestamp for query in queries if query.timestamp is not None)
-    days = max((times[-1] - times[0]) / 86_400e6, 1.0) if times else 1.0
+def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], spanned: tuple[int, int] | None) -> float:
+    """Bytes that a day's queries would read if nothing were skipped; those of a log without times are of one day."""
+    since, until = spanned or (0, 0)
+    days = max((until - since) / DAY, 1.0)
     return float(query_bytes(snapshot, queries).sum()) / days
 
 

@@ -167,6 +167,7 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
+    moments: tuple[int, ...] = ()  # of the first and the last line
     within, seen = tuple(place_of(place) + "/" for place in without), set[str]()
     for place in paths:
         listed = list_logs(place, log_format, lambda one: f"{name_of(one)}/".startswith(within), progress)
@@ -175,8 +176,11 @@ def ingest(
                 continue
             seen.add(name)
             try:
-                for _, found in interpreter.log(log):
+                for line, found in interpreter.log(log):
                     tally.add(found)
+                    if line.timestamp is not None:
+                        known = (line.timestamp, *moments)
+                        moments = (min(known), max(known))
                     queries += [] if isinstance(found, Unusable) else found
             except Exception as error:
                 is_told, alone = isinstance(error, LogError), name == place_of(place)
@@ -187,4 +191,4 @@ def ingest(
                     raise why from error
                 progress(str(why))
                 tally.add(Unusable("unreadable_file", ignored=False))
-    return tally.log(tuple(queries))
+    return replace(tally.log(tuple(queries)), spanned=(moments[0], moments[-1]) if moments else None)

@@ -21,7 +21,7 @@ from zorder_pipeline.model.places import without_query
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import QueryLog
+from zorder_pipeline.model.workload import MOST_OF_A_TABLE, QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 
 from .intake import Intake, batches, find_new, refuse_to_replace
@@ -42,8 +42,6 @@ MAX_TASKS = 256
 TRIES = 5
 """Times that an ingestion looks for what others have left of its logs."""
 NUMBERS = 5  # times that it asks for a batch number, which ingestions of other logs may take
-LATEST = 500_000
-"""Queries of one table that are handed on, the latest ones."""
 EVER = 1_000_000  # days, beyond any query: times of more have no number
 GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 PLACE = ("run", "source", "position", "query_date")
@@ -153,7 +151,7 @@ class LogStore(LogTables):
         latest = Window.partitionBy("table_name").orderBy(
             F.col("query_timestamp").desc_nulls_last(), "source", "position"
         )
-        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= LATEST)
+        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= MOST_OF_A_TABLE)
         rows = rows.orderBy(F.col("query_timestamp").asc_nulls_first(), "source", "position")
         queries = tuple(
             query_of(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist()

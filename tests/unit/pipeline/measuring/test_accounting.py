@@ -16,7 +16,8 @@ from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.model.predicate import Comparison, Literal
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.measuring import accounting
+from zorder_pipeline.pipeline.learning.volumes import FileVolumes
+from zorder_pipeline.pipeline.measuring import accounting, comparing
 from zorder_pipeline.pipeline.measuring.promises import account_of, check_of
 from zorder_pipeline.pipeline.measuring.undoing import ended_at, note_ends
 from zorder_pipeline.relayout import history
@@ -473,10 +474,10 @@ def test_rates_count_from_the_relayout_where_the_queries_reach_back_to_it(
     books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else the log of one day, read by hand, was taken for all that was asked in months."""
-    passed: list[int | None] = []
+    passed: list[tuple[int, int] | None] = []
 
-    def noting(_: Any, __: Any, queries: Any, ___: bool, since: int | None) -> Any:
-        passed.append(since)
+    def noting(_: Any, __: Any, queries: Any, ___: bool, spanned: tuple[int, int] | None) -> Any:
+        passed.append(spanned)
         return {"queries": len(queries), "until": queries[-1].timestamp}
 
     monkeypatch.setattr(accounting, "compared", noting)
@@ -485,7 +486,25 @@ def test_rates_count_from_the_relayout_where_the_queries_reach_back_to_it(
     for queries in ([*asked_on(8), *asked_on(69)], asked_on(66), [*asked_on(8), *asked_on(68)]):
         accounting.check_promises(None, "state", "t", queries)  # type: ignore[arg-type]
     accounting.check_promises(None, "state", "t", [*asked_on(8), *asked_on(67)], version=1)  # type: ignore[arg-type]
-    assert passed == [9 * DAY - 5, None, 9 * DAY - 5, None]
+    first, *later = [asked_on(day) for day in (66, 67, 68, 69)]
+    ends = [some[-1].timestamp for some in (later[2], first, later[1])]
+    whole = 9 * DAY - 5
+    assert passed == [(whole, ends[0]), (first[0].timestamp, ends[1]), (whole, ends[2]), None]
+    passed.clear()
+    accounting.check_promises(None, "state", "t", asked_on(65), spanned=(0, 80 * DAY))  # type: ignore[arg-type]
+    accounting.check_promises(None, "state", "t", asked_on(64), spanned=(60 * DAY, 64 * DAY))  # type: ignore[arg-type]
+    assert passed == [(whole, 80 * DAY), (60 * DAY, 65 * DAY - DAY // 4)], "where others were asked it was quiet"
+
+
+def test_a_table_that_nobody_asks_any_more_is_asked_as_seldom_as_the_log_says() -> None:
+    """The rate was that of its own busy hours, afterwards as before; of the promise's own queries there is none."""
+    queries, equal = asked_on(2), np.ones(3)
+    volumes = FileVolumes(rows=np.zeros(3), bytes=np.zeros(3), files=np.ones(3), groups=np.zeros(3), weighed=True)
+    rates = [
+        comparing._difference(volumes, volumes, queries, equal, spanned).get("per_day")
+        for spanned in ((DAY, 4 * DAY), (2 * DAY, 3 * DAY), None)
+    ]
+    assert rates == [1.0, 3.0, None]
 
 
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
