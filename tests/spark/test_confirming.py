@@ -1,5 +1,6 @@
 """What is promised on all rows is what the rewritten table's own statistics then say."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -65,9 +66,9 @@ def path(spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest) ->
     return found
 
 
-def boxes_of(snapshot: TableSnapshot) -> list[Boxes]:
+def boxes_of(snapshot: TableSnapshot, conditions: Sequence[str] = CONDITIONS) -> list[Boxes]:
     found = []
-    for condition in CONDITIONS:
+    for condition in conditions:
         (scan,) = parse_statement(f"SELECT * FROM t WHERE {condition}", schemas={"t": snapshot.schema})
         found.append(to_boxes(scan.predicate, snapshot.schema))
     return found
@@ -128,6 +129,23 @@ def test_one_scan_tells_what_files_of_other_sizes_read(
     twice = confirmed_in(relaid, plan.spec, (larger, 8 * larger), queries)
     assert list(twice) == [larger], "others would rewrite other files"
     assert twice[larger][1].tolist() == pytest.approx(shares(relaid, queries).tolist())
+
+
+def test_what_came_after_a_layout_was_learned_is_confirmed_as_it_is_laid_out(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = str(tmp_path / "t")
+    day = spark.range(2_000, numPartitions=4).selectExpr("cast(pmod(hash(id), 100) AS int) AS a", "id")
+    day.write.format("delta").save(path)
+    plan = layout_by_hand(spark, path, {"a": 5}, settings=LearnSettings(target_file_rows=100))
+    day.selectExpr("a + 100 AS a", "id").write.format("delta").mode("append").save(path)
+    snapshot = open_table(spark, path)
+    queries = boxes_of(snapshot, [f"a = {a}" for a in (50, 120, 150, 180)])
+    found = confirmed(snapshot, plan.spec, 100, queries)
+    assert found is not None
+    assert apply(spark, path, plan, force=True).decision == "applied"
+    assert found[1] == pytest.approx(shares(open_table(spark, path), queries), abs=0.01)
+    assert found[1].max() < 0.1
 
 
 def test_a_key_of_too_many_cells_is_left_to_the_sample(spark: SparkSession, path: str) -> None:

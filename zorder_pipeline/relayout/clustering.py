@@ -27,7 +27,7 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Clustering", "Columns", "Extender"]
+__all__ = ["Clustering", "Columns", "Extender", "extended_for"]
 
 EXTENSION_ROWS = 20_000
 """Rows looked at to extend a layout for values beyond its range."""
@@ -93,9 +93,8 @@ class Clustering:
         smallest = max(1, round(self.target_rows * spec.smallest_file))
         share = sampled_share(_rows_of_partitions(files, chosen), smallest)
         with _sample(rows, spec, snapshot, share) as some:
-            if self.extend is not None and (beyond := _beyond(spec, files, chosen)):
-                total = int(files.rows[chosen].sum())
-                spec = self.extend(spec, _values(some, snapshot, beyond, share * total), total)
+            if self.extend is not None:
+                spec = extended_for(spec, self.extend, snapshot, files, chosen, some, share)
             found = histogram_of(with_key(some, spec, paths, self.hilbert_table), partitions, share)
         cuts = cut(found, self.cutter)
         keyed = with_key(rows, spec, paths, self.hilbert_table, beside=partitions)
@@ -113,6 +112,26 @@ class Clustering:
         if spec.smallest_file != 1:
             tags = [of | {SIZE_TAG: f"{size:.4g}"} for of, (_, _, size) in zip(tags, ranges, strict=True)]
         return Arranged(targeted, len(ranges), by, tags)
+
+
+def extended_for(
+    spec: KeySpec,
+    extend: Extender,
+    snapshot: TableSnapshot,
+    files: FileList,
+    chosen: npt.NDArray[np.int64],
+    rows: DataFrame,
+    share: float = 1.0,
+) -> KeySpec:
+    """The key that the chosen files are laid out by: ``spec``, extended where they have values beyond its range.
+
+    Args:
+        rows: those of the chosen files, or ``share`` of them; not read where nothing lies beyond.
+    """
+    if not (beyond := _beyond(spec, files, chosen)):
+        return spec
+    total = int(files.rows[chosen].sum())
+    return extend(spec, _values(rows, snapshot, beyond, share * total), total)
 
 
 def _in_order_of(name: str, rows: DataFrame) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.layout.cells import cell_sizes, cut_cells
+from zorder_pipeline.layout.extend import extended
 from zorder_pipeline.layout.interleave import hilbert_table
 from zorder_pipeline.layout.skipping import stored_bounds
 from zorder_pipeline.model.key_spec import KeySpec
@@ -16,6 +17,7 @@ from zorder_pipeline.model.ranges import Boxes, columns_asked
 from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.relayout.cell_zones import CellZones, zones_by_cell
+from zorder_pipeline.relayout.clustering import extended_for
 from zorder_pipeline.relayout.select import select_files
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -35,8 +37,8 @@ def confirmed(
     """Share of the table's rows that each query reads now and after a relayout, shape (queries,) each.
 
     Both sides follow from zone maps over all rows, by Delta's own rules: the present files' from the log, the new ones'
-    from one scan of the columns that the queries and the key use. What is told is what `zorder evaluate` will find, but
-    for writers in between.
+    from one scan of the columns that the queries and the key use, which is extended for values beyond its range as the
+    rewrite extends it. What is told is what `zorder evaluate` will find, but for writers in between.
 
     Args:
         spec: None leaves the files as they are.
@@ -76,7 +78,11 @@ def confirmed_in(
     partitions = set(snapshot.schema.partition_columns)
     columns = sorted(name for name in names if name in now.columns and name not in partitions)
     table = hilbert_table(spec) if spec.curve == "hilbert" else None
-    cells = zones_by_cell(snapshot, spec, columns, files.path[rewritten].tolist(), table)
+    paths = files.path[rewritten].tolist()
+    spec = extended_for(spec, extended, snapshot, files, rewritten, snapshot.read_files(paths))
+    if spec.tree is None and spec.highest.bit_length() > MOST_CELL_BITS:
+        return {}
+    cells = zones_by_cell(snapshot, spec, columns, paths, table)
     kept = np.ones(len(files), dtype=np.bool_)
     kept[rewritten] = False
     left = _part(now, kept).shares_read(queries, total)
