@@ -107,7 +107,8 @@ class LayoutConfig(Model):
     """A layout given by hand, bits per column, e.g. {ship: 9, part: 4}; it is applied without asking the gate, once the
     log has a usable query of the table."""
     keep: bool = False
-    """true stays with the layout that the table has: new data is laid out by it, another layout is never taken."""
+    """true stays with the layout that the table has: new data is laid out by it, another layout is never taken, with
+    or without the gate, learned or pinned."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
     verify: Verify = "counts"

@@ -61,7 +61,7 @@ def _as_it_is(proposals: Sequence[Proposal]) -> tuple[str, tuple[str]]:
     why = next((one.plan.unsought for one in proposals if one.plan.unsought), "")
     if not why:
         return "in_good_order", (GOOD_ORDER,)
-    laid_out = any(one.laid_out for one in proposals)
+    laid_out = any(one.in_force for one in proposals)
     return ("in_good_order", (f"{UNSOUGHT}: {why}",)) if laid_out else ("not_worth_it", (why,))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from zorder_pipeline.model.candidate import ANOTHER
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import Plan
 
@@ -57,7 +58,7 @@ class Proposal:
         patience: the present layout must have lost so many times what the change costs.
         why_not: what else speaks against it; "" for nothing.
         made: files that it would make; 0 when that is not known.
-        laid_out: whether the table lies by a layout of ours now.
+        in_force: id of the layout of ours that the table lies by now; "" without one.
         partitions: the same partition by partition, where it is known which of them bring the saving.
         left_out: how many partitions the work was `narrowed` by.
         lasting: what is ``credited`` comes to as queries move on to newer data; None where none does.
@@ -72,7 +73,7 @@ class Proposal:
     patience: float = 1.0
     why_not: str = ""
     made: int = 0
-    laid_out: bool = False
+    in_force: str = ""
     partitions: tuple[PartitionWork, ...] = ()
     left_out: int = 0
     lasting: Lasting | None = None
@@ -85,6 +86,12 @@ class Proposal:
     def action(self) -> str:
         """What would be done, in one or two words."""
         return self.plan.effective_action
+
+    @property
+    def changes_layout(self) -> bool:
+        """Whether the table lies by a layout of ours and would get another one."""
+        spec = self.plan.spec
+        return bool(self.in_force) and self.action == ANOTHER and spec is not None and spec.layout_id != self.in_force
 
 
 def narrowed(proposal: Proposal, saving: float, days: float, costs: CostModel) -> Proposal:

@@ -10,7 +10,9 @@ from zorder_pipeline.model.choices import HORIZON_DAYS
 from .accounts import BROKEN
 from .cost import CostModel
 
-__all__ = ["GateSettings"]
+__all__ = ["KEEPS", "GateSettings"]
+
+KEEPS = "the table keeps its layout: layout.keep is set"
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,8 @@ class GateSettings:
     """What the gate assumes and demands.
 
     Attributes:
-        enabled: False approves every plan that has a layout; of several choices the first one.
+        enabled: False approves every plan that has a layout, unless ``change_layout`` forbids it; of several choices
+            the first one.
         horizon_days: days over which a rewrite must pay for itself.
         queries_per_day: expected rate; None takes the rate observed in the log.
         min_new_data_share, min_new_data_bytes: a table that stays with its layout waits until so much of its bytes is
@@ -31,7 +34,7 @@ class GateSettings:
         widening: how much, see `zorder_pipeline.gate.accounts.widening`; follows from the table's history.
         page_skipping: whether the queries' engine skips Parquet's pages by their index, as Spark does: then rows inside
             large files are skipped, too.
-        change_layout: False stays with the layout that the table has.
+        change_layout: False stays with the layout that the table has, whatever another would save (`KEEPS`).
         life_days: how long relayouts of the table stood on average until others wrote its rows anew; None where they
             stand. It follows from the table's history, too.
     """

@@ -14,7 +14,7 @@ from .benefit import later_queries, saving
 from .cost import GIGABYTE
 from .proposal import Proposal
 from .regression import Estimate
-from .settings import GateSettings
+from .settings import KEEPS, GateSettings
 
 __all__ = ["saved_by", "weighed"]
 
@@ -33,6 +33,8 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     figures = (cost.expected, saved.expected, saved.low, saved.high, cost.low, cost.high)
     assumed = _assumptions(proposal, settings, cost.expected)
     found = Decision(DECLINE, "not_worth_it", (), action, *figures, assumed)
+    if proposal.changes_layout and not settings.change_layout:
+        return replace(found, cause="not_lost_enough", reasons=(KEEPS,))
     if not settings.enabled:
         if proposal.why_not:
             return replace(found, cause="undone", reasons=(proposal.why_not,))
@@ -51,7 +53,7 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
             return replace(found, cause=cause, reasons=(why, read))
     found = replace(found, reasons=(f"{lead}worth it: {balance}", read))
     for cause, why in (  # it surely pays: when is best is a matter of what is expected
-        _too_early(proposal, settings, cost.expected),
+        _too_early(proposal, cost.expected),
         _too_little(proposal, settings, cost.expected),
         ("undone", proposal.why_not),
     ):
@@ -114,12 +116,10 @@ def _not_paying(cost: Estimate, saved: Estimate, balance: str, lead: str) -> tup
     return "", ""
 
 
-def _too_early(proposal: Proposal, settings: GateSettings, cost: float) -> tuple[str, str]:
+def _too_early(proposal: Proposal, cost: float) -> tuple[str, str]:
     """A change of layout before the present one was missed long enough."""
     if proposal.action != ANOTHER or proposal.lost is None:
         return "", ""
-    if not settings.change_layout:
-        return "not_lost_enough", "the table keeps its layout: layout.keep is set"
     lost = proposal.lost
     wanted = cost * proposal.patience
     if lost >= wanted:

@@ -70,10 +70,10 @@ def test_what_is_no_number_is_never_approved(settings: GateSettings) -> None:
 )
 def test_a_table_that_no_layout_was_sought_for_says_why(laid_out: bool, cause: str, reason: str) -> None:
     plan = dataclasses.replace(PLAN, spec=None, unsought="few ask")
-    decision, _ = decide([Proposal(plan, RelayoutWork(1e9), 1e9, laid_out=laid_out)])
+    decision, _ = decide([Proposal(plan, RelayoutWork(1e9), 1e9, in_force="a" * laid_out)])
     assert (decision.verdict, decision.cause, decision.reasons) == (DECLINE, cause, (reason,))
     kept = dataclasses.replace(PLAN, origin=KEPT, unsought="few ask")
-    decision, _ = decide([Proposal(kept, RelayoutWork(1e9), 1e9, 1e9, laid_out=laid_out)])
+    decision, _ = decide([Proposal(kept, RelayoutWork(1e9), 1e9, 1e9, in_force="a" * laid_out)])
     assert decision.approved
     assert decision.reasons[-1] == "no other layout was sought: few ask"
 

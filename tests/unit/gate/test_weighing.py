@@ -12,6 +12,7 @@ from zorder_pipeline.gate.proposal import Proposal
 from zorder_pipeline.gate.settings import GateSettings
 from zorder_pipeline.gate.weighing import saved_by, weighed
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
+from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec
 from zorder_pipeline.model.lasting import Lasting
 from zorder_pipeline.model.plan import KEPT, Plan, Promise
 
@@ -19,6 +20,7 @@ PROMISE = Promise(
     queries=50, before=0.9, after=0.1, low=0.7, high=0.85, bytes_saved_per_query=8e8, queries_per_day=100.0,
     rate_source="observed", bytes_low=7e8, bytes_high=8.5e8, bytes_before=9e8, files_before=9.0,
 )  # fmt: skip
+SPEC = KeySpec((FeatureCodes("a", "int", (10,), (0, 1), 1, null_code=0),), (0,))
 PLAN = Plan("t", "id", "hash", 0, None, "learned", 1000, PROMISE)
 SAVED = saved_by(PLAN, GateSettings())
 
@@ -110,11 +112,18 @@ def test_another_layout_waits_until_what_it_costs_was_lost() -> None:
 
 
 def test_a_table_that_keeps_its_layout_is_never_given_another_one() -> None:
-    keeps = GateSettings(change_layout=False)
-    found = weighed(of(replace(PLAN, action=ANOTHER), lost=1e9), keeps)
-    assert (found.cause, found.reasons[0]) == ("not_lost_enough", "the table keeps its layout: layout.keep is set")
-    assert weighed(of(replace(PLAN, action=ANOTHER)), keeps).approved, "one that has none yet"
-    assert weighed(of(replace(PLAN, origin=KEPT), lost=1e9), keeps).approved
+    """Without the gate it was, and where nobody knew what its own had lost: by readers' layouts, or a lost state."""
+    another, manual = replace(PLAN, spec=SPEC, action=ANOTHER), replace(PLAN, spec=SPEC, origin="manual")
+    for enabled in (True, False):
+        keeps = GateSettings(change_layout=False, enabled=enabled)
+        for plan, lost in ((another, 1e9), (another, None), (manual, None)):
+            found = weighed(of(plan, lost=lost, in_force="its own"), keeps)
+            assert (found.approved, found.cause) == (False, "not_lost_enough")
+            assert found.reasons == ("the table keeps its layout: layout.keep is set",)
+        assert weighed(of(another), keeps).approved, "one that has none yet"
+        assert weighed(of(another, in_force=SPEC.layout_id), keeps).approved, "what of it does not lie so yet"
+        assert weighed(of(replace(PLAN, spec=SPEC, origin=KEPT), in_force="its own"), keeps).approved
+    assert weighed(of(another, in_force="its own"), GateSettings(enabled=False)).approved
 
 
 def test_a_tiny_table_is_told_in_kilobytes_how_much_is_new() -> None:

@@ -120,7 +120,7 @@ class Weighing:
             patience=plan.patience,
             why_not=self.undone,
             made=would.files_added,
-            laid_out=bool(layout_of(self.snapshot)),
+            in_force=layout_of(self.snapshot),
             partitions=works if plan.saving_by_partition() else (),
             lasting=Lasting.together(list(lasting.values())) if lasting else None,
         )

@@ -132,7 +132,7 @@ def learn_remembering(
     if not for_readers:
         night = _with_losses(situation, night)
     night = _with_promise(situation, night)
-    if for_readers and not night.stays:
+    if for_readers and not night.stays and not situation.unsought:
         night = _for_readers(situation, found, night)
         if not night.stays:  # a layout of its own kind, weighed alone
             return night.plan, night.learned, replace(night.memory, columns=types)

@@ -15,12 +15,13 @@ import numpy.typing as npt
 
 from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.drift import PATIENCES
-from zorder_pipeline.gate.settings import GateSettings
+from zorder_pipeline.gate.settings import KEEPS, GateSettings
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 from .drifting import most_lost
+from .keeping import layout_of
 from .memory import Memory
 from .new_queries import uncounted
 from .volumes import FileVolumes
@@ -47,7 +48,8 @@ def why_not_search(
 ) -> str:
     """Why no layout is to be sought tonight, in words; "" when one may pay, or when nobody has looked yet.
 
-    The first look at a table always searches: people want to see what a layout would be, declined or not.
+    The first look at a table always searches, unless it keeps the layout that it has: people want to see what a layout
+    would be, declined or not.
 
     Args:
         present: the plan that the table lies by.
@@ -55,12 +57,12 @@ def why_not_search(
         now: what the queries that would prove a layout read of the table as it lies; None when there are too few.
         scans: queries within the gate's horizon.
     """
+    if not gate.change_layout and layout_of(analysis.snapshot):
+        return KEEPS
     if settings.always_search or settings.enriched_share > 0 or not gate.enabled or not memory.columns:
         return ""
     costs, snapshot = gate.costs, analysis.snapshot
     if present is not None and present.spec is not None:
-        if not gate.change_layout:
-            return "the table keeps its layout: layout.keep is set"
         lost = most_lost(analysis, memory, present, standing, costs)
         change = min(PATIENCES) * least_cost(snapshot, costs)
         waited, held = uncounted(analysis, memory, present)

@@ -67,11 +67,12 @@ def why(
     present: Plan | None = None,
     memory: Memory = LOOKED,
     settings: LearnSettings | None = None,
+    layout: str = "",
     **gate: Any,
 ) -> str:
     given = GateSettings(costs=COSTS, **gate)
     return worth.why_not_search(
-        analysis_of(), settings or LearnSettings(), memory, present, STANDING, now, scans, given
+        analysis_of(layout=layout), settings or LearnSettings(), memory, present, STANDING, now, scans, given
     )
 
 
@@ -107,13 +108,31 @@ def test_a_table_that_lies_by_a_layout_waits_until_it_may_have_lost_what_a_chang
     assert why(None, 1000, PLAN)
     told[0] = 150.0
     assert why(now, 1000, PLAN) == ""
-    assert "layout.keep" in why(now, 1000, PLAN, change_layout=False)
     told[:] = [90.0, worth.LONGEST_DAYS, 30.0]
     assert why(now, 1000, PLAN) == ""
     told[:] = [90.0, 2.8, 3.0]  # or the log forgets the queries before they count
     assert why(now, 1000, PLAN) == ""
     told[:] = [90.0, 0.0, 0.0]
     assert why(now, 1000, PLAN), "nothing is new, or nothing has a time"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {},
+        {"enabled": False},
+        {"settings": LearnSettings(enriched_share=0.5)},
+        {"settings": LearnSettings(always_search=True)},
+        {"memory": Memory()},
+        {"present": None},
+    ],
+)
+def test_no_layout_is_sought_for_a_table_that_keeps_its_own(given: dict[str, Any]) -> None:
+    """One that was found would be declined, and what is new would not be laid out by the one that is kept."""
+    asked = {"now": volumes(1e8, 4), "scans": 1e6, "present": PLAN, "change_layout": False} | given
+    assert why(**asked, layout="its own") == "the table keeps its layout: layout.keep is set"
+    assert why(**asked | {"change_layout": True, "enabled": False}, layout="its own") == ""
+    assert "layout.keep" not in why(**asked | {"present": None}), "it has none yet"
 
 
 def test_a_promise_is_proved_where_the_gate_may_accept_it_in_whatever_files() -> None:
