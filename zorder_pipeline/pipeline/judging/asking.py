@@ -14,6 +14,7 @@ from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.values import DAY
+from zorder_pipeline.pipeline.learning.keeping import layout_of
 from zorder_pipeline.relayout.history import TakenBack
 from zorder_pipeline.state.approvals import Approvals
 
@@ -53,13 +54,19 @@ class Asking:
         counts = opened is not None and (self.own is None or opened.plan.plan_id in self.own)
         if opened is not None and opened.status == APPROVED and counts:
             return self._approved(judged, opened)
-        needed = self.rules.approval == "always" or judged.plan.effective_action == ANOTHER
+        needed = self.rules.approval == "always" or self._changes(judged.plan)
         if not judged.decision.approved or not (needed or self.back is not None):
             self._withdraw_unless_wanted(opened, judged.decision)
             return judged
         if (no := self._rejected(requests, judged.plan)) is not None:
             return self._declined(judged, no)
         return self._put(judged, opened)
+
+    def _changes(self, plan: Plan) -> bool:
+        """Whether the table would get a layout that it does not lie by; one given by hand is the same every night."""
+        if plan.effective_action != ANOTHER:
+            return False
+        return plan.spec is None or plan.spec.layout_id != layout_of(self.weighing.snapshot)
 
     def _open(self, requests: Sequence[Request]) -> Request | None:
         """The newest request, while it is to be answered or done; one that has outlived itself is settled."""
