@@ -23,7 +23,7 @@ from .memory import Memory, Rival, since_then
 from .new_queries import later_one, learned_until, new_queries
 from .sizes import query_bytes
 
-__all__ = ["block_of", "fits", "missed", "most_lost", "noticed", "still_fitting", "with_regret"]
+__all__ = ["block_of", "fits", "missed", "most_lost", "nothing_lost", "noticed", "still_fitting", "with_regret"]
 
 HALF_LIFE_DAYS = 30.0
 """Age at which regret counts half."""
@@ -122,9 +122,23 @@ def missed(
         counted=len(analysis.queries),
         columns={column.name: column.type for column in analysis.snapshot.schema.columns},
         former=memory.former,
-        batch=max((query.batch for query in analysis.queries if query.batch is not None), default=memory.batch),
+        batch=_newest_batch(analysis, memory),
         learned_until=learned_until(memory, present),
     )
+
+
+def nothing_lost(analysis: TableAnalysis, memory: Memory) -> Memory:
+    """What is remembered of a table that lies by no layout of ours: a first one is learned from all of its queries.
+
+    So those count no more once it is in force; where they have times, its plan says until which moment.
+    """
+    counted, batch = len(analysis.queries), _newest_batch(analysis, memory)
+    return replace(memory, drift=None, rivals={}, counted=counted, batch=batch)
+
+
+def _newest_batch(analysis: TableAnalysis, memory: Memory) -> int | None:
+    """Newest ingestion that brought queries."""
+    return max((query.batch for query in analysis.queries if query.batch is not None), default=memory.batch)
 
 
 def most_lost(

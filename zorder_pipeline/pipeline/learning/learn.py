@@ -19,7 +19,7 @@ from zorder_pipeline.relayout.snapshot import AUTO, open_table
 from .analysing import analyse
 from .candidates import Unseen, candidates_at_first, candidates_of
 from .drafting import STAYS, drafted
-from .drifting import missed, with_regret
+from .drifting import missed, nothing_lost, with_regret
 from .keeping import layout_of
 from .memory import Memory
 from .proving import earlier_ones_proved, proved
@@ -128,21 +128,25 @@ def learn_remembering(
     sampled = Unseen(analysis, settings, unseen, boxes, found.learned.before, situation.rate, situation.now)
     night = _Night(drafted(situation, found), found.learned, situation.memory, sampled)
     for_readers = settings.enriched_share > 0
-    types = {column.name: column.type for column in analysis.snapshot.schema.columns}
     if not for_readers:
         night = _with_losses(situation, night)
     night = _with_promise(situation, night)
     if for_readers and not night.stays and not situation.unsought:
         night = _for_readers(situation, found, night)
         if not night.stays:  # a layout of its own kind, weighed alone
-            return night.plan, night.learned, replace(night.memory, columns=types)
+            return night.plan, night.learned, _remembered(situation, night.memory)
     night = _with_useful_statistics(situation, found, night)
     if for_readers:
         night = _with_losses(situation, night)
-    plan, memory = _with_candidates(situation, night), night.memory
-    if situation.laid_out is None:  # nothing can be lost yet
-        memory = replace(memory, drift=None, rivals={})
-    return plan, night.learned, replace(memory, columns=types)
+    return _with_candidates(situation, night), night.learned, _remembered(situation, night.memory)
+
+
+def _remembered(situation: Situation, memory: Memory) -> Memory:
+    """What is to be remembered after the night."""
+    analysis = situation.analysis
+    if situation.laid_out is None:
+        memory = nothing_lost(analysis, memory)
+    return replace(memory, columns={column.name: column.type for column in analysis.snapshot.schema.columns})
 
 
 @dataclass(frozen=True, eq=False)

@@ -21,7 +21,7 @@ from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
-from zorder_pipeline.pipeline.learning import drifting
+from zorder_pipeline.pipeline.learning import drifting, learn
 from zorder_pipeline.pipeline.learning.candidates import _missed
 from zorder_pipeline.pipeline.learning.drifting import block_of, missed
 from zorder_pipeline.pipeline.learning.memory import Memory, Rival
@@ -205,6 +205,30 @@ def test_of_a_log_without_times_what_came_in_last_is_new_wherever_it_stands() ->
     assert new_queries(analysis_of([*late[:2], *anew, anew[0]]), known, PLAN) == [0, 1, 22]
     alone = [replace(query, batch=None) for query in (*old, *late[:2])]
     assert new_queries(analysis_of(alone), replace(known, batch=None), PLAN) == [20, 21]
+
+
+@pytest.mark.parametrize("readers", [0.0, 0.5])
+@pytest.mark.parametrize("stored", [True, False])
+def test_what_a_first_layout_was_learned_from_is_not_lost_by_it(
+    stored: bool, readers: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a log without times: all of it counted as new in the first night, as nobody had noted how much there was."""
+    old, late = (
+        [replace(one, timestamp=None, batch=batch if stored else None) for one in asked("a", 0)] for batch in (1, 2)
+    )
+    for name in ("Unseen", "_with_promise", "_with_candidates", "_for_readers"):
+        monkeypatch.setattr(learn, name, lambda *given, **_: given[-1])
+    monkeypatch.setattr(learn, "sought", lambda *_, **__: SimpleNamespace(learned=SimpleNamespace(before=None)))
+    monkeypatch.setattr(learn, "drafted", lambda *_: PLAN)
+    analysis, memory = analysis_of(old), Memory()
+    situation = SimpleNamespace(
+        analysis=analysis, blocks=None, kept=None, partition=None, unsought="", unseen=None, unseen_boxes=[], now=None,
+        rate=(1.0, "assumed"), memory=memory, laid_out=None, present=None,
+    )  # fmt: skip
+    monkeypatch.setattr(learn, "situation_of", lambda *_: situation)
+    after = learn.learn_remembering(analysis, LearnSettings(enriched_share=readers), memory=memory)[2]
+    assert new_queries(analysis_of(old), after, PLAN) == []
+    assert new_queries(analysis_of([*old, *late]), after, PLAN) == list(range(len(old), len(old) + len(late)))
 
 
 def test_a_log_that_is_missing_for_a_night_is_not_counted_again() -> None:
