@@ -289,8 +289,12 @@ def _sizes(
 def _bytes(weighed: Floats, sizes: dict[str, Floats], read: Sequence[frozenset[str]]) -> Floats:
     """Bytes of each query's columns in the share of each file that it reads, shape (queries,)."""
     result = np.zeros(len(read))
-    for columns in set(read):
-        mine = np.array([item == columns for item in read])
+    number = {columns: i for i, columns in enumerate(dict.fromkeys(read))}
+    which = np.array([number[columns] for columns in read], dtype=np.int64)
+    order = np.argsort(which, kind="stable")
+    ends = np.searchsorted(which[order], np.arange(len(number) + 1))
+    for columns, i in number.items():
+        mine = order[ends[i] : ends[i + 1]]
         each = sum((sizes[name] for name in columns if name in sizes), np.zeros(weighed.shape[1]))
         result[mine] = weighed[mine] @ each
     return result

@@ -15,7 +15,7 @@ from zorder_pipeline.model.ranges import Boxes, Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
-from zorder_pipeline.pipeline.learning.volumes import _shares_read, _virtual
+from zorder_pipeline.pipeline.learning.volumes import _bytes, _shares_read, _virtual
 
 
 def _box(low: int, high: int) -> Boxes:
@@ -49,6 +49,36 @@ def test_no_row_group_and_no_query() -> None:
     none = ZoneMap(nothing, nothing, {})
     assert _shares_read(none, nothing, [((),)], np.ones((1, 2), dtype=bool)).tolist() == [[0.0, 0.0]]
     assert _shares_read(none, nothing, [], np.ones((0, 2), dtype=bool)).shape == (0, 2)
+
+
+class _Compared(frozenset[str]):
+    """A set of columns that counts how often it is compared."""
+
+    times = 0
+
+    def __eq__(self, other: object) -> bool:
+        _Compared.times += 1
+        return super().__eq__(other)
+
+    __hash__ = frozenset.__hash__
+
+
+def test_each_statement_reads_its_own_columns_and_no_pair_of_them_is_compared() -> None:
+    """Statements times different sets of columns were: half a minute for a log of dashboards of a wide table."""
+    rng = np.random.default_rng(0)
+    names = [f"c{i}" for i in range(12)]
+    sizes = {name: rng.integers(1, 100, 7).astype(np.float64) for name in names[:-1]}
+    read = [_Compared(rng.choice(names, rng.integers(0, 6), replace=False)) for _ in range(1_500)]
+    weighed = rng.random((len(read), 7))
+    _Compared.times = 0
+    found = _bytes(weighed, sizes, read)
+    assert _Compared.times < 5 * len(read)
+    zero = np.zeros(7)
+    expected = [
+        row @ sum((sizes[n] for n in sorted(one) if n in sizes), zero) for row, one in zip(weighed, read, strict=True)
+    ]
+    assert found == pytest.approx(expected)
+    assert _bytes(weighed[:0], sizes, []).tolist() == []
 
 
 def _promised(shares: tuple[float, float], lies: float, opened: float = 3.0) -> ReadVolumes:
