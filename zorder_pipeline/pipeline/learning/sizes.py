@@ -150,7 +150,8 @@ def query_bytes(snapshot: TableSnapshot, queries: Sequence[LoggedQuery]) -> npt.
     if not size:
         return np.full(len(queries), whole)
     found = columns_read(snapshot, queries)
-    of_some = {read: sum(size.get(name, 0.0) for name in read) for read in set(found)}
+    # a sum of floats in the order of a set differs from process to process, and no study that is stored would go on
+    of_some = {read: math.fsum(size.get(name, 0.0) for name in read) for read in set(found)}
     return np.array([of_some[read] for read in found], dtype=np.float64)
 
 

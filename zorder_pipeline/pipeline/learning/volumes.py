@@ -295,6 +295,7 @@ def _bytes(weighed: Floats, sizes: dict[str, Floats], read: Sequence[frozenset[s
     ends = np.searchsorted(which[order], np.arange(len(number) + 1))
     for columns, i in number.items():
         mine = order[ends[i] : ends[i + 1]]
-        each = sum((sizes[name] for name in columns if name in sizes), np.zeros(weighed.shape[1]))
+        known = sorted(name for name in columns if name in sizes)  # in one order, or the last bit is by chance
+        each = sum((sizes[name] for name in known), np.zeros(weighed.shape[1]))
         result[mine] = weighed[mine] @ each
     return result

@@ -64,7 +64,7 @@ class _Compared(frozenset[str]):
 
 
 def test_each_statement_reads_its_own_columns_and_no_pair_of_them_is_compared() -> None:
-    """Statements times different sets of columns were: half a minute for a log of dashboards of a wide table."""
+    """Each statement was, with each different set of columns."""
     rng = np.random.default_rng(0)
     names = [f"c{i}" for i in range(12)]
     sizes = {name: rng.integers(1, 100, 7).astype(np.float64) for name in names[:-1]}
