@@ -109,7 +109,7 @@ def column_candidates(
     for column, tally in tallies.items():
         frequency = sum(weights[i] for i in tally.queries)
         sampled = sample.columns.get(column.name)
-        shape = Profile() if sampled is None else profile(sampled, sample.file)
+        shape = Profile() if sampled is None else profile(sampled, sample.file, column.value_type)
         level = "delta" if column.delta_stats else "row_group" if column.value_type.orderable else "enriched"
         facts = (frequency, len(tally.queries), frequency / total, len(tally.points))
         chosen, reason = _verdict(column, facts, shape, sampled is not None, len(queries), theta, gamma)

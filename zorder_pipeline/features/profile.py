@@ -7,6 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from zorder_pipeline.model.values import ValueType
+
 from .ordering import Codes, ranks
 from .sample import SampleColumn
 
@@ -33,11 +35,11 @@ class Profile:
     span: int | None = None
 
 
-def profile(column: SampleColumn, file: npt.NDArray[np.int32]) -> Profile:
-    """Describe one sampled column.
+def profile(column: SampleColumn, file: npt.NDArray[np.int32], kind: ValueType) -> Profile:
+    """Describe one sampled column of a type.
 
     >>> column = SampleColumn(np.array([1, 2, 3, 3]), np.array([True, True, True, True]))
-    >>> profile(column, np.array([0, 0, 1, 1], dtype=np.int32))
+    >>> profile(column, np.array([0, 0, 1, 1], dtype=np.int32), ValueType.parse("int"))
     Profile(distinct=3, null_share=0.0, top_share=0.5, overlap_depth=1.0, span=2)
     """
     rows, present = len(column.valid), int(column.valid.sum())
@@ -47,7 +49,7 @@ def profile(column: SampleColumn, file: npt.NDArray[np.int32]) -> Profile:
     counts = np.bincount(codes)
     depth = _overlap_depth(codes, file[column.valid])
     values = column.values[column.valid]
-    span = int(values.max()) - int(values.min()) if values.dtype == np.int64 else None
+    span = int(values.max()) - int(values.min()) if kind.family == "integer" else None
     return Profile(len(counts), 1 - present / rows, float(counts.max()) / rows, depth, span)
 
 

@@ -13,11 +13,13 @@ from zorder_pipeline.features import implication
 from zorder_pipeline.features.candidates import Candidate, column_candidates, query_weights
 from zorder_pipeline.features.implication import implies
 from zorder_pipeline.features.predicates import predicate_candidates
+from zorder_pipeline.features.profile import profile
 from zorder_pipeline.features.sample import Sample, SampleColumn
 from zorder_pipeline.features.select import Analysis, analyse
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.ranges import Box, Interval, Range
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.workload import LoggedQuery
 
 SCHEMA = TableSchema(
@@ -266,6 +268,25 @@ def test_a_small_range_is_said_unless_the_values_are_few_anyway() -> None:
     assert "its values span only 199 units" in found["narrow"].reason
     assert "it has only 5 values" in found["few"].reason
     assert "span" not in found["few"].reason + found["wide"].reason
+
+
+@pytest.mark.parametrize(
+    ("kind", "units"),
+    [
+        ("int", True),
+        ("bigint", True),
+        ("date", False),
+        ("timestamp", False),
+        ("decimal(6,2)", False),
+        ("boolean", False),
+    ],
+)
+def test_only_whole_numbers_are_told_in_units(kind: str, units: bool) -> None:
+    """Days, microseconds and hundredths are kept as such numbers, too, and 199 of them are no units of anything."""
+    rows = 2_000
+    values = np.random.default_rng(0).integers(1_000, 1_200, rows) if kind != "boolean" else np.arange(rows) % 2
+    found = profile(SampleColumn(values, np.ones(rows, dtype=bool)), np.zeros(rows, np.int32), ValueType.parse(kind))
+    assert found.span == (199 if units else None)
 
 
 def test_what_is_solved_out_of_an_expression_counts_for_readers_who_skip_by_it() -> None:
