@@ -159,7 +159,7 @@ class QueryLog:
         wanted = {name.lower() for name in names}
         return tuple(query for query in self.queries if query.table.lower() in wanted)
 
-    def spanned_for(self, names: Sequence[str]) -> tuple[int, int] | None:
+    def spanned_for(self, names: Sequence[str], made: int = 0) -> tuple[int, int] | None:
         """Between which moments the log holds whatever was asked of a table, microseconds since 1970 UTC.
 
         That is the span of the whole log: at what times others were asked, this one was not. Of more queries than a
@@ -167,12 +167,16 @@ class QueryLog:
 
         Args:
             names: what the log calls the table.
+            made: when the table was made, before which nobody can have asked for it: the span begins then, or with an
+                earlier query, of a table that was there before under the same name.
         """
         known = [query.timestamp for query in self.queries if query.timestamp is not None]
         moments = [*known, *(self.spanned or ())]
         if not moments:
             return None
         since, mine = min(moments), self.of_table(names)
+        first = min((one.timestamp for one in mine if one.timestamp is not None), default=since)
+        since = max(since, min(made, first))
         for name, count in Counter(query.table for query in mine).items():
             if count >= MOST_OF_A_TABLE:
                 own = (one.timestamp for one in mine if one.table == name and one.timestamp is not None)

@@ -59,6 +59,14 @@ def test_a_table_is_known_as_long_as_the_whole_log_and_not_only_while_it_was_ask
     assert QueryLog((asked(1, None),), 1, 1).spanned_for(["t"]) is None
 
 
+def test_nobody_asks_for_a_table_before_it_is_made() -> None:
+    others = [LoggedQuery("other", And(()), timestamp=moment) for moment in (1, 90)]
+    log = QueryLog((*others, asked(1, 40), asked(2, 50)), 4, 4)
+    assert log.spanned_for(["t"], made=30) == (30, 90)
+    assert log.spanned_for(["t"], made=45) == (40, 90), "it was there before, and was made anew"
+    assert log.spanned_for(["t"], made=-5) == log.spanned_for(["t"]) == (1, 90)
+
+
 def test_of_a_table_whose_earlier_queries_a_state_leaves_out_nothing_is_known_before_the_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -104,4 +104,5 @@ def analyse(
         scanned=scanned_shares(snapshot, boxes),
         solved=reading,
     )
-    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.spanned_for(names))
+    spanned = log.spanned_for(names, snapshot.created_at)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named, spanned)

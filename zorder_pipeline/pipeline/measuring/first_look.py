@@ -193,7 +193,7 @@ def _one(
         baseline=baseline,
         baseline_read=(facts.read_now or 0.0) * min(1.0, others[baseline] / before) if baseline and before else None,
         columns=chosen,
-        saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.spanned_for([name]))
+        saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.spanned_for([name], snapshot.created_at))
         * (facts.read_now or 0.0)
         * (1 - kept),
     )
