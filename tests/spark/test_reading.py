@@ -96,7 +96,7 @@ def _check(spark: SparkSession, table: tuple[str, str], conditions: Sequence[str
     index = [place[str(name)] for name in same_files(found["file"].tolist(), known.snapshot.location, names)]
     read = 0
     for i, condition in enumerate(conditions):
-        mask = known.tests.matching(known.boxes(understood(known, condition)))
+        mask, _ = known.selected(understood(known, condition))
         needed = np.zeros(len(names), dtype=bool)
         needed[index] = found[f"c{i}"].to_numpy()
         assert not (needed & ~mask).any(), condition

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -23,6 +23,8 @@ MOST_LOOKED_UP = 1_000
 
 Test: TypeAlias = tuple[str, str]
 """Kind of a statistic, and the column, expression or predicate that it is of."""
+_Answers: TypeAlias = dict[tuple[str, Range], Mask]
+"""The files that each kind of statistic leaves for a range."""
 
 
 @dataclass(frozen=True)
@@ -40,33 +42,66 @@ class FileTests:
     Args:
         delta: what Delta's log says of them.
         enriched: statistics of our own, by the name of the column in the widened schema.
+        without_nan: files whose log may tell the bounds of floats without NaN, as the Delta protocol lets writers do
+            and Spark does not, shape (n,); None where there is none.
     """
 
-    def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats]) -> None:
+    def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats], without_nan: Mask | None = None) -> None:
         self.delta = replace(delta, columns=_certain(delta.columns), all_or_none=False)
         self.enriched = dict(enriched)
+        self.without_nan = without_nan if without_nan is not None and without_nan.any() else None
 
-    def matching(self, boxes: Boxes, own: bool = True) -> Mask:
+    def matching(self, boxes: Boxes, own: bool = True, delta: Mask | None = None) -> Mask:
         """Files that may hold a row of one of the boxes, shape (n,); what is not known does not exclude.
 
         Args:
             own: also ask statistics of our own.
+            delta: files that Delta's own selection reads, shape (n,); None where all are. What it leaves out by bounds
+                without NaN a plain read does not return either.
         """
         wanted = [test for test in self._tests(boxes) if own or test[0] in ("partition", "delta")]
-        return self._remaining(boxes, wanted, self._answers(boxes))
+        return self._left(boxes, wanted, self._both_answers(boxes), delta)
 
-    def excluded(self, boxes: Boxes) -> tuple[Excluded, ...]:
-        """What each statistic excludes that those before it did not, those that exclude nothing left out."""
+    def excluded(self, boxes: Boxes, delta: Mask | None = None) -> tuple[Excluded, ...]:
+        """What each statistic excludes that those before it did not, those that exclude nothing left out.
+
+        Args:
+            delta: as in `matching`.
+        """
         tests = self._tests(boxes)
-        answers = self._answers(boxes)
+        answers = self._both_answers(boxes)
         before = len(self.delta)
         found = []
         for count, (kind, name) in enumerate(tests, 1):
-            after = int(self._remaining(boxes, tests[:count], answers).sum())
+            after = int(self._left(boxes, tests[:count], answers, delta).sum())
             if after < before:
                 found.append(Excluded(kind, name, before - after))
             before = after
         return tuple(found)
+
+    def _left(
+        self, boxes: Boxes, tests: Sequence[Test], answers: tuple[_Answers, _Answers], delta: Mask | None
+    ) -> Mask:
+        sure, as_told = answers
+        found = self._remaining(boxes, tests, sure)
+        if sure is as_told or delta is None:
+            return found
+        return found & (delta | self._remaining(boxes, tests, as_told))
+
+    def _both_answers(self, boxes: Boxes) -> tuple[_Answers, _Answers]:
+        """The answers that are sure, and those by the log's bounds as they are told; the same where none is doubted."""
+        as_told = self._answers(boxes)
+        doubted = {key: told | self._hidden(key[1]) for key, told in as_told.items() if self._is_doubted(*key)}
+        return (as_told | doubted if doubted else as_told), as_told
+
+    def _is_doubted(self, kind: str, item: Range) -> bool:
+        """Whether files may hold a NaN that the range asks for and their bounds do not tell."""
+        return self.without_nan is not None and kind == "delta" and _holds_nan(item)
+
+    def _hidden(self, item: Range) -> Mask:
+        """Files with bounds of floats beyond which there may be NaN."""
+        assert self.without_nan is not None
+        return self.without_nan & self.delta.columns[item.column].known
 
     def _tests(self, boxes: Boxes) -> list[Test]:
         """What can be asked for these boxes, in order."""
@@ -84,7 +119,7 @@ class FileTests:
             if stats.bloom is not None:
                 yield "bloom", item.column
 
-    def _answers(self, boxes: Boxes) -> dict[tuple[str, Range], Mask]:
+    def _answers(self, boxes: Boxes) -> _Answers:
         return {
             (kind, item): self._answer(kind, item) for item in set(_ranges(boxes)) for kind, _ in self._of_range(item)
         }
@@ -97,7 +132,7 @@ class FileTests:
             return _looked_up(stats, item)
         return ZoneMap(stats.rows, self.delta.bytes, {item.column: stats.zones}, stats.rows).matching(((item,),))
 
-    def _remaining(self, boxes: Boxes, tests: Iterable[Test], answers: Mapping[tuple[str, Range], Mask]) -> Mask:
+    def _remaining(self, boxes: Boxes, tests: Iterable[Test], answers: _Answers) -> Mask:
         asked = set(tests)
         result = np.zeros(len(self.delta), dtype=np.bool_)
         for box in boxes:
@@ -129,6 +164,13 @@ def _certain(columns: Mapping[str, ColumnZones]) -> Mapping[str, ColumnZones]:
 def without_hulls(boxes: Boxes) -> Boxes:
     """The boxes with every value of an IN tested alone, which Delta does not do."""
     return tuple(tuple(replace(item, hull=False) for item in box) for box in boxes)
+
+
+def _holds_nan(item: Range) -> bool:
+    """Whether NaN, which is larger than all numbers and equal to itself, is in one of a range's intervals."""
+    if ValueType.parse(item.type).family != "float":
+        return False
+    return any(one.high is None or (one.high != one.high and not one.high_open) for one in item.tested)
 
 
 def _ranges(boxes: Boxes) -> Iterable[Range]:

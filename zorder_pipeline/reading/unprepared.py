@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from py4j.java_gateway import JavaObject
     from pyspark.sql import SparkSession
 
-__all__ = ["AS_WRITTEN", "unprepared"]
+__all__ = ["AS_WRITTEN", "SKIPPING", "unprepared"]
 
 AS_WRITTEN = {
     "spark.sql.alwaysInlineCommonExpr": "true",
@@ -20,7 +20,8 @@ AS_WRITTEN = {
     "spark.sql.optimizer.expression.nestedPruning.enabled": "false",
 }
 """What an expression looks like in an optimized plan does not depend on the rest of the query."""
-_SKIPPING = "spark.databricks.delta.stats.skipping"
+SKIPPING = "spark.databricks.delta.stats.skipping"
+"""Whether Delta's own selection of files asks their statistics; partitions it always asks."""
 KEPT = 4
 """Such sessions kept: one is made anew for other settings."""
 
@@ -48,6 +49,6 @@ def _made(spark: SparkSession) -> tuple[JavaObject, JavaObject]:
     """Settings as they are now, and a session of them."""
     made = spark._jsparkSession.cloneSession()
     settings = java_class(spark, "java.util.HashMap")(made.sessionState().conf().settings())
-    for key, value in {**AS_WRITTEN, _SKIPPING: "false"}.items():
+    for key, value in {**AS_WRITTEN, SKIPPING: "false"}.items():
         made.conf().set(key, value)
     return settings, made

@@ -261,6 +261,47 @@ def test_wide_decimals_have_bounds_that_are_no_texts() -> None:
     assert tests.matching(boxes).tolist() == [False, True]
 
 
+def _floats(values: list[tuple[float, float]], without_nan: list[bool]) -> FileTests:
+    low, high = (np.array(side) for side in zip(*values, strict=True))
+    known, count = np.ones(len(values), dtype=np.bool_), np.ones(len(values), dtype=np.int64)
+    zones = {"f": ColumnZones(low, high, known, count * 0)}
+    return FileTests(ZoneMap(count, count, zones), {}, np.array(without_nan))
+
+
+@pytest.mark.parametrize(
+    ("op", "literals", "read"),
+    [
+        (">", ("5",), [True, False, True]),
+        (">=", ("NaN",), [True, False, True]),
+        ("<>", ("1",), [True, True, True]),
+        ("=", ("NaN",), [True, False, True]),
+        ("=", ("5",), [False, False, True]),
+        ("in", ("5", "7"), [False, False, True]),
+        ("between", ("5", "NaN"), [True, False, True]),
+        ("<", ("NaN",), [True, True, True]),
+        ("<", ("0",), [False, False, False]),
+    ],
+)
+def test_bounds_of_floats_may_be_without_nan(op: str, literals: tuple[str, ...], read: list[bool]) -> None:
+    """Of a writer that leaves it out, of Spark where there is none, and of Spark where there is."""
+    tests = _floats([(0.0, 1.0), (0.0, 1.0), (0.0, float("nan"))], [True, False, False])
+    schema = TableSchema((Column("f", "double"),))
+    boxes = without_hulls(to_boxes(Comparison("f", op, tuple(Literal("number", x) for x in literals)), schema))
+    assert tests.matching(boxes).tolist() == read
+    nobody = np.zeros(3, dtype=np.bool_)
+    left = tests.matching(boxes, delta=nobody)
+    assert left.tolist() == FileTests(tests.delta, {}).matching(boxes).tolist(), "where Delta reads none, bounds count"
+    assert sum(item.files for item in tests.excluded(boxes, nobody)) == int((~left).sum())
+
+
+def test_bounds_without_nan_leave_a_file_out_where_delta_does_so_too() -> None:
+    """Delta reads the first, whose NaN would be missed; the last may hold what is asked for, whatever Delta does."""
+    tests = _floats([(0.0, 1.0), (0.0, 1.0), (0.0, 9.0)], [True, True, True])
+    schema = TableSchema((Column("f", "double"),))
+    boxes = to_boxes(Comparison("f", ">", (Literal("number", "5"),)), schema)
+    assert tests.matching(boxes, delta=np.array([True, False, False])).tolist() == [True, False, True]
+
+
 def test_the_value_of_a_partition_is_what_it_is_and_is_asked_first() -> None:
     schema = TableSchema((Column("c", "string", partition=True),))
     boxes = to_boxes(Comparison("c", "=", (Literal("string", "z"),)), schema)

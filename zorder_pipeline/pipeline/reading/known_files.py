@@ -14,6 +14,7 @@ from zorder_pipeline.model.file_stats import Feature, FeatureStats, widened
 from zorder_pipeline.model.predicate import Predicate
 from zorder_pipeline.model.ranges import Boxes, to_boxes
 from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.zone_map import Mask
 from zorder_pipeline.reading.aligned import aligned
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.reading.gathered import Gathered
@@ -21,7 +22,7 @@ from zorder_pipeline.reading.generated import is_partitioned_by_generated
 from zorder_pipeline.reading.meanings import Meanings
 from zorder_pipeline.reading.prune import FileTests, without_hulls
 from zorder_pipeline.reading.session import session_of, unshadowed, zone_of
-from zorder_pipeline.reading.unprepared import AS_WRITTEN
+from zorder_pipeline.reading.unprepared import AS_WRITTEN, SKIPPING
 from zorder_pipeline.relayout.chosen_files import ChosenFiles
 from zorder_pipeline.relayout.session_conf import reads_otherwise, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot
@@ -73,6 +74,14 @@ class KnownFiles:
     def delta_boxes(self, predicate: Predicate) -> Boxes:
         """What Delta's own file selection would see of the predicate."""
         return to_boxes(predicate, self.snapshot.schema, self.zone)
+
+    def selected(self, predicate: Predicate) -> tuple[Mask, Mask]:
+        """Files that may hold a row that satisfies the predicate, and files that Delta's own selection would read."""
+        zones = self.snapshot.files().zone_map()
+        if str(self.snapshot.spark.conf.get(SKIPPING, "true")).lower() == "false":
+            zones = replace(zones, columns={name: one for name, one in zones.columns.items() if one.exact})
+        delta = zones.matching(self.delta_boxes(predicate))
+        return self.tests.matching(self.boxes(predicate), delta=delta), delta
 
 
 _log = logging.getLogger(__name__)
@@ -129,7 +138,8 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
         usual = unshadowed(spark, current(present.features(), snapshot))
         stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
-    tests = FileTests(files.zone_map(), {columns[item.feature]: item for item in stats})
+    own = {columns[item.feature]: item for item in stats}
+    tests = FileTests(files.zone_map(), own, without_nan=~files.ours)  # Spark wrote those that lie by a layout
     with set_for_a_while(spark, AS_WRITTEN):  # rules ask the thread's session, Delta's own the optimizer's
         meanings = Meanings(snapshot.read(), columns)
     names = {

@@ -135,10 +135,8 @@ def explain(spark: SparkSession, table: str, predicate: str = "true", *, state: 
 
 def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
     """What a scan of ``known`` with this predicate reads."""
-    boxes = known.boxes(predicate)
-    mask = known.tests.matching(boxes)
+    mask, delta = known.selected(predicate)
     files = known.snapshot.files()
-    delta = files.zone_map().matching(known.delta_boxes(predicate))
     return ScanReport(
         table=known.snapshot.location,
         version=known.snapshot.version,
@@ -149,7 +147,7 @@ def report_on(known: KnownFiles, predicate: Predicate) -> ScanReport:
         rows_read=int(files.rows[mask].sum()),
         bytes_read=int(files.bytes[mask].sum()),
         delta_files_read=int(delta.sum()),
-        excluded=known.tests.excluded(boxes),
+        excluded=known.tests.excluded(known.boxes(predicate), delta),
         asked=predicate.to_sql(),
     )
 
@@ -278,8 +276,8 @@ def _whatever(read: Callable[[], _T]) -> _T | None:
 def _fewer(known: KnownFiles, predicates: Sequence[Predicate]) -> Mask | None:
     """The files that may match, if they are fewer than Delta's own selection would read: else it is left to Delta."""
     mask, delta = np.zeros((2, len(known.snapshot.files())), dtype=np.bool_)
-    zones = known.snapshot.files().zone_map()
     for predicate in predicates:
-        mask |= known.tests.matching(known.boxes(predicate))
-        delta |= zones.matching(known.delta_boxes(predicate))
+        may_match, read_by_delta = known.selected(predicate)
+        mask |= may_match
+        delta |= read_by_delta
     return mask if mask.sum() < delta.sum() else None
