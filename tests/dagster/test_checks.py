@@ -28,7 +28,7 @@ from zorder_pipeline.config import GateConfig, TableConfig
 from zorder_pipeline.errors import LostRaceError, TableError
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.workload import QueryLog
-from zorder_pipeline.pipeline.rewriting.proof import NOTHING, Proof
+from zorder_pipeline.pipeline.rewriting.proof import NOT_KNOWN, NOTHING, Proof
 
 pytestmark = pytest.mark.dagster
 
@@ -61,10 +61,12 @@ def test_other_content_fails() -> None:
     assert (result.description or "").startswith("the rows differ by hash of every row")
 
 
-def test_content_that_nothing_was_compared_of_fails() -> None:
-    result = check_content(with_proof(contents=("", "not known"), compared=NOTHING))
-    assert not result.passed
-    assert (result.description or "").startswith("compared was nothing, as the table's history has no commit of ours")
+def test_what_nothing_was_compared_of_fails() -> None:
+    results = [check(with_proof(contents=NOT_KNOWN, compared=NOTHING)) for _, check, _ in CHECKS]
+    assert not any(result.passed for result in results)
+    said = "compared was nothing, as the table's history has no commit of ours"
+    assert all((result.description or "").startswith(said) for result in results)
+    assert [result.severity == AssetCheckSeverity.ERROR for result in results] == [blocking for *_, blocking in CHECKS]
 
 
 @pytest.mark.parametrize(

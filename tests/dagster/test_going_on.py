@@ -127,7 +127,7 @@ def test_a_judgement_of_another_run_is_made_anew_where_the_table_has_moved_on(
 
     for name, value in {
         "granted": lambda *_: granted, "made_here": made_here, "judged_now": judged_now,
-        "value_of": lambda *given: given[-1], "_opened": lambda *_: SimpleNamespace(version=now),
+        "value_of": lambda *given: given[-1], "opened": lambda *_: SimpleNamespace(version=now),
         "without_room": lambda *_: NO_ROOM,
     }.items():  # fmt: skip
         monkeypatch.setattr(relayout, name, value)

@@ -1,6 +1,7 @@
 """Checks of a relayout: what must never differ blocks; files that are not as promised warn."""
 
 from collections.abc import Callable, Iterator
+from functools import wraps
 
 from dagster import (
     AssetCheckExecutionContext,
@@ -10,6 +11,7 @@ from dagster import (
     AssetCheckSeverity,
     AssetCheckSpec,
     AssetIn,
+    MetadataValue,
     multi_asset_check,
 )
 
@@ -29,6 +31,22 @@ SMALL, LARGE, ODD = 0.5, 2.0, 0.2
 """A new file is odd below or above these multiples of the target; more than this share of odd ones is worth a look."""
 
 
+def _not_without_proof(check: Callable[[Relayout], AssetCheckResult]) -> Callable[[Relayout], AssetCheckResult]:
+    """The check, which also fails where nothing was compared: what nobody has looked at is not as it should be."""
+
+    @wraps(check)
+    def checked(relayout: Relayout) -> AssetCheckResult:
+        found = check(relayout)
+        if not relayout.proof.nothing:
+            return found
+        how, version = relayout.proof.compared, relayout.result.version
+        sentence = f"compared was {how}; version {version} is committed: look at DESCRIBE HISTORY, or {UNDO}"
+        return found._replace(passed=False, description=sentence, metadata={"compared": MetadataValue.text(how)})
+
+    return checked
+
+
+@_not_without_proof
 def check_row_count(relayout: Relayout) -> AssetCheckResult:
     """The commit added and removed no row."""
     before, after = relayout.proof.rows
@@ -39,16 +57,16 @@ def check_row_count(relayout: Relayout) -> AssetCheckResult:
     return AssetCheckResult(passed=same, description=sentence, metadata={"rows before": before, "rows after": after})
 
 
+@_not_without_proof
 def check_content(relayout: Relayout) -> AssetCheckResult:
     """The rows hold what they held: by a hash of every row (layout.verify: hash), else by the nulls of every column."""
     before, after = relayout.proof.contents
     how = relayout.proof.compared
     sentence = f"the same by {how}" if before == after else f"the rows differ by {how}: {UNDO}"
-    if relayout.proof.nothing:
-        sentence = f"compared was {how}: look at DESCRIBE HISTORY, and report it"
     return AssetCheckResult(passed=before == after, description=sentence, metadata={"compared": how})
 
 
+@_not_without_proof
 def check_schema(relayout: Relayout) -> AssetCheckResult:
     """The commit left schema and table properties as they were."""
     (old, new), (was, is_now) = relayout.proof.schemas, relayout.proof.properties
@@ -57,6 +75,7 @@ def check_schema(relayout: Relayout) -> AssetCheckResult:
     return AssetCheckResult(passed=not wrong, description=sentence)
 
 
+@_not_without_proof
 def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
     """The new files are about as large as the plan wanted them."""
     rows, target = relayout.proof.file_rows, max(1, relayout.target_file_rows)
@@ -68,6 +87,7 @@ def check_file_sizes(relayout: Relayout) -> AssetCheckResult:
     )
 
 
+@_not_without_proof
 def check_promise(relayout: Relayout) -> AssetCheckResult:
     """The queries that the plan promised by read as much less of the new files as it said, within its interval."""
     if relayout.promised is None:

@@ -42,6 +42,8 @@ from .cut_off import at_work
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from zorder_pipeline.relayout.snapshot import TableSnapshot
+
 __all__ = [
     "NIGHTLY_JOB",
     "POOL",
@@ -58,6 +60,7 @@ __all__ = [
     "newest_answers",
     "newest_observation",
     "newest_run",
+    "opened",
     "stage_asset",
     "told",
 ]
@@ -182,6 +185,17 @@ def freshness(config: PipelineConfig) -> FreshnessPolicy | None:
     """When Dagster calls an asset overdue; None when nothing is configured."""
     hours = config.monitoring.max_age_hours
     return FreshnessPolicy.time_window(fail_window=timedelta(hours=hours)) if hours is not None else None
+
+
+def opened(spark: SparkSession, shelf: Shelf) -> TableSnapshot:
+    """The table as it is now.
+
+    Raises:
+        TableError: there is no such Delta table.
+    """
+    from zorder_pipeline.relayout.snapshot import open_table
+
+    return open_table(spark, shelf.table.table, committer=shelf.table.layout.committer)
 
 
 def chain_job(table: str) -> str:

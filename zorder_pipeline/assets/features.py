@@ -11,7 +11,7 @@ from zorder_pipeline.model.wording import counted
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
 from .budget import BEFORE
-from .common import QUERY_LOG, DeltaSparkResource, Shelf, stage_asset, told
+from .common import QUERY_LOG, DeltaSparkResource, Shelf, opened, stage_asset, told
 from .metadata import bullets, md, md_table, percent, picture, predicates, table_facts, workload_facts
 from .records import AnalysedTable, SelectedFeatures
 from .settings import learn_settings, redact_key
@@ -53,13 +53,12 @@ def feature_candidates(shelf: Shelf) -> AssetsDefinition:
     ) -> Iterator[Output[AnalysedTable]]:
         from zorder_pipeline.pipeline.learning import drawing
         from zorder_pipeline.pipeline.renames import queries_of
-        from zorder_pipeline.relayout.snapshot import open_table
 
         if shelf.gone:
             _skipped(context, shelf, f"{table.name} {GONE}", {})
             return
         with told(context, table.name):
-            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            snapshot = opened(zorder_spark.session, shelf)
             queries = queries_of(log, [table.name], snapshot)
             analysis = _analysed(context, shelf, snapshot, log, queries)
             if analysis is None:

@@ -10,7 +10,7 @@ from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.wording import counted
 
 from .budget import BEFORE
-from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
 from .metadata import bullets, md, md_table, percent, picture
 from .records import AnalysedTable, SelectedFeatures
 from .settings import gate_settings, learn_settings, redact_key
@@ -52,12 +52,11 @@ def bit_allocation(shelf: Shelf) -> AssetsDefinition:
         features: SelectedFeatures,
     ) -> Iterator[Output[Plan]]:
         from zorder_pipeline import pipeline
-        from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
             key = redact_key(zorder_spark.session, shelf.config)
             settings = learn_settings(table, key)
-            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            snapshot = opened(zorder_spark.session, shelf)
             if bits := table.layout.pinned_bits:
                 present = pipeline.present_plan(zorder_spark.session, snapshot, shelf.config.state)
                 plan = pipeline.layout_by_hand(

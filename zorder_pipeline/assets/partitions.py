@@ -18,7 +18,7 @@ from zorder_pipeline.java import reason_of
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.results import ApplyResult
 
-from .common import DeltaSparkResource, Shelf, stage_asset, told
+from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
 from .events import spoken
 from .metadata import bullets, cause_of
 from .partition_keys import PARTITIONS, keep_in_step, partitions_of
@@ -60,12 +60,10 @@ def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
         context: AssetExecutionContext, zorder_spark: DeltaSparkResource, plan: Plan
     ) -> Iterator[AssetMaterialization]:
         from zorder_pipeline import pipeline
-        from zorder_pipeline.relayout.snapshot import open_table
 
         with told(context, table.name):
-            snapshot = open_table(zorder_spark.session, table.table, committer=table.layout.committer)
+            snapshot = opened(zorder_spark.session, shelf)
             rows = pipeline.rows_by_partition(snapshot)
-
             outcomes = pipeline.apply_partitions(
                 zorder_spark.session,
                 table.table,
@@ -233,9 +231,8 @@ def separately(
         Failure, RetryRequested: some partitions failed; the sentence names them.
     """
     from zorder_pipeline import pipeline
-    from zorder_pipeline.relayout.snapshot import open_table
 
-    now = open_table(spark, shelf.table.table, committer=shelf.table.layout.committer)
+    now = opened(spark, shelf)
     rows = pipeline.rows_by_partition(now)
     keep_in_step(context.instance, shelf.table.name, list(rows))
 

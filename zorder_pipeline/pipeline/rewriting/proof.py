@@ -15,9 +15,10 @@ from zorder_pipeline.relayout.verify import content_hash
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["Proof", "prove"]
+__all__ = ["Proof", "prove", "unproven"]
 
 NOTHING = "nothing, as the table's history has no commit of ours since the relayout began"
+NOT_KNOWN = ("", "not known")
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Proof:
         schemas: Spark schemas as JSON, of the versions before the commits and of those after them.
         properties: table properties as JSON; equal when others committed meanwhile, who may have changed them.
         contents: what was compared of the content, as text.
-        compared: how: ``hash of every row``, ``nulls per column``, ``rows only``, or `NOTHING`, which proves nothing.
+        compared: how: ``hash of every row``, ``nulls per column``, ``rows only``, or ``nothing`` and why.
         file_rows: rows of the new files of partitions that got more than one, shape (files,).
     """
 
@@ -43,7 +44,12 @@ class Proof:
     @property
     def nothing(self) -> bool:
         """Whether nothing could be compared."""
-        return self.compared == NOTHING
+        return self.contents == NOT_KNOWN
+
+
+def unproven(why: str) -> Proof:
+    """Of a relayout after which the table could not be looked at."""
+    return Proof((0, 0), ("", ""), ("", ""), NOT_KNOWN, f"nothing, as that failed: {why}")
 
 
 def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> Proof:
@@ -68,7 +74,7 @@ def prove(before: TableSnapshot, after: TableSnapshot, hashed: bool = False) -> 
     rows = (pairs[0][0] if pairs else at(before.version)).count()
     gained = sum(new.count() - old.count() for old, new in pairs)
     if not runs:
-        contents, compared = ("", "not known"), NOTHING
+        contents, compared = NOT_KNOWN, NOTHING
     elif hashed:
         sums = [(content_hash(old), content_hash(new)) for old, new in pairs]
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
