@@ -210,7 +210,8 @@ def test_a_relayout_makes_no_new_version_of_the_data(night: Night) -> None:
     """Else every asset were stale as soon as its own table is relaid."""
     seen = look(night.config.table("sales"))
     assert (seen.version, seen.data_version) == (16, 15)
-    assert seen.new_share(seen.relaid_at) == 0.0
+    assert seen.relaid.read_at < seen.relaid.at
+    assert seen.new_share(seen.relaid.read_at) == 0.0, "the new files are ours, and no data of others"
     observed = night.instance.fetch_observations(AssetKey(["sales", "data"]), limit=1).records[0]
     assert observed.asset_observation is not None
     assert observed.asset_observation.tags["dagster/data_version"] == seen.state

@@ -36,7 +36,7 @@ from sqlalchemy import Engine, event
 
 from zorder_pipeline.assets import build_definitions, ticks
 from zorder_pipeline.assets.openmetrics import open_metrics
-from zorder_pipeline.assets.upstream import RECENT, has_partitions, look
+from zorder_pipeline.assets.upstream import NEVER, RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import Comparison, predicate_to_json
@@ -121,7 +121,7 @@ def test_what_we_rewrite_is_no_new_data(tmp_path: Path, label: str) -> None:
     append(tmp_path / "t", ["1"] * 50, metadata=f"{label} 5f1c")
     seen = look(configured(tmp_path).tables[0])
     assert (seen.version, seen.data_version) == (1, 0)
-    assert seen.new_share(seen.relaid_at) == 0.0
+    assert seen.new_share(seen.relaid.at) == 0.0
 
 
 def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
@@ -140,6 +140,49 @@ def test_new_data_starts_the_tables_chain_once(tmp_path: Path) -> None:
         quiet(tick(defs, "new_data", instance, found.cursor))  # the same data asks once
         earlier = json.dumps({"t": round(time.time() * 1000)})
         quiet(tick(defs, "new_data", instance, earlier))  # a cursor of an earlier version
+
+
+def relaid(folder: Path, read: int, size: int, removed: str | None = None) -> None:
+    """Commit a bin as Delta writes it: a file instead of one that is in the table, or in place of none."""
+    found, now = DeltaTable(folder), round(time.time() * 1000)
+    metrics = {"numAddedBytes": str(size), "numOutputRows": "1"}
+    commit = {"timestamp": now, "operation": "OPTIMIZE", "operationParameters": {}, "readVersion": read}
+    commit |= {"operationMetrics": metrics, "userMetadata": "zorder layout 00 5f1c"}
+    path = f"ds=1/bin-{found.version()}.parquet"
+    add = {"path": path, "partitionValues": {"ds": "1"}, "size": size, "modificationTime": now - 1}
+    actions: list[dict[str, Any]] = [{"commitInfo": commit}, {"add": {**add, "dataChange": False}}]
+    if removed is not None:
+        actions.append({"remove": {"path": removed, "deletionTimestamp": now, "dataChange": False}})
+    log = folder / "_delta_log" / f"{found.version() + 1:020}.json"
+    log.write_text("\n".join(json.dumps(action) for action in actions))
+
+
+@pytest.mark.parametrize("bins", [1, 2])
+def test_what_others_append_while_a_relayout_runs_is_new(tmp_path: Path, bins: int) -> None:
+    """Each bin of it is larger than all that is new."""
+    append(tmp_path / "t", ["1"] * 50)
+    (old,) = pa.table(DeltaTable(tmp_path / "t").get_add_actions())["path"].to_pylist()
+    time.sleep(0.02)
+    for number in range(bins):
+        append(tmp_path / "t", ["2"] * 50)
+        time.sleep(0.02)
+        relaid(tmp_path / "t", 2 * number, 5_000, old if number == 0 else None)
+        time.sleep(0.02)
+    defs = build_definitions(configured(tmp_path, trigger=TriggerConfig(new_data_share=0.1)))
+    size = int(os.path.getsize(next((tmp_path / "t" / "ds=2").glob("*.parquet"))))
+    share = f"{bins * size / (bins * (size + 5_000)):.0%} of the bytes are new"
+    with DagsterInstance.ephemeral() as instance:
+        found = tick(defs, "new_data", instance)
+        assert isinstance(found, SensorResult)
+        (request,) = found.run_requests or ()
+        assert request.tags["zorder/why"] == share
+        cursor = found.cursor
+        for _ in range(RECENT + 5):  # the relayout is behind so many commits, and its files are no news
+            append(tmp_path / "t", [])
+        assert look(configured(tmp_path).tables[0]).relaid == NEVER
+        quiet(tick(defs, "new_data", instance, cursor))
+        earlier = json.dumps({name: kept[:5] for name, kept in json.loads(cursor or "").items()})
+        quiet(tick(defs, "new_data", instance, earlier), None)  # a cursor of an earlier version
 
 
 def ran(instance: DagsterInstance, request: RunRequest, status: DagsterRunStatus) -> None:
@@ -324,7 +367,7 @@ def test_a_log_whose_commits_do_not_say_what_they_did_is_read_all_the_same(tmp_p
         kept = [line for line in commit.read_text().splitlines() if '"commitInfo"' not in line]
         commit.write_text("\n".join(kept))
     seen = look(configured(tmp_path).tables[0])
-    assert (seen.version, seen.data_version, seen.relaid_at) == (1, 1, 0)
+    assert (seen.version, seen.data_version, seen.relaid) == (1, 1, NEVER)
     DeltaTable(tmp_path / "t").create_checkpoint()
     for commit in (tmp_path / "t" / "_delta_log").glob("*.json"):
         commit.unlink()
@@ -342,7 +385,7 @@ def test_a_relayout_is_found_behind_many_commits(tmp_path: Path, looked: bool) -
         time.sleep(0.02)
         for _ in range(RECENT + 5):
             append(tmp_path / "t", ["1"])
-        assert look(configured(tmp_path).tables[0]).relaid_at == 0
+        assert look(configured(tmp_path).tables[0]).relaid == NEVER
         assert isinstance(first, SensorResult)
         cursor = quiet(tick(defs, "new_data", instance, first.cursor if looked else None), None)
         quiet(tick(defs, "new_data", instance, cursor), None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import astuple, dataclass
+from dataclasses import astuple, dataclass, replace
 from typing import Any, TypeAlias
 
 from dagster import (
@@ -26,6 +26,7 @@ from .common import Shelf, newest_run
 from .layout import NEWEST_QUERY
 from .ticks import MINUTES, answered_at, at_work, has_failed, looked_at, request_for, warned
 from .unfinished import Unfinished
+from .upstream import NEVER, Relaid
 
 __all__ = ["Jobs", "drift", "new_data", "triggered"]
 
@@ -44,9 +45,11 @@ class Looked:
     Attributes:
         table_id: which table it was; a dropped one may have been made anew.
         version: at which it was looked at; -1 when it is not known.
-        since: what is written later is new, milliseconds since 1970: the last relayout, decision or request.
+        since: what others write later is new, milliseconds since 1970: the version that the last relayout read, or the
+            last decision or request.
         before: the same before the last request.
         request: the last request; "" once a relayout or a decision came after it.
+        relaid: the last relayout, which may be behind more commits than are looked at.
     """
 
     table_id: str = ""
@@ -54,11 +57,12 @@ class Looked:
     since: int = 0
     before: int = 0
     request: str = ""
+    relaid: Relaid = NEVER
 
     @classmethod
     def of(cls, kept: int | list[Any]) -> Looked:
-        """From the sensor's cursor; up to version 0.2 it held the time alone."""
-        return cls(since=kept) if isinstance(kept, int) else cls(*kept)
+        """From the sensor's cursor; up to version 0.2 it held the time alone, up to 0.3 not the last relayout."""
+        return cls(since=kept) if isinstance(kept, int) else cls(*kept[:5], *(Relaid(*told) for told in kept[5:]))
 
 
 def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
@@ -83,8 +87,10 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             looked = known.get(table.name, Looked())
             if looked.table_id not in ("", found.table_id):
                 looked = Looked()
-            since, least = max(found.relaid_at, looked.since), table.trigger.new_data_share or 1.0
-            request = looked.request if found.relaid_at <= looked.since else ""
+            if found.relaid == NEVER:
+                found = replace(found, relaid=looked.relaid)
+            since, least = max(found.relaid.read_at, looked.since), table.trigger.new_data_share or 1.0
+            request = looked.request if found.relaid.at <= looked.since else ""
             busy = at_work(unfinished, table)
             if not busy and (request or found.new_share(since) >= least):
                 answered = answered_at(context.instance, Shelf(config, table))
@@ -100,7 +106,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             elif request and not busy and has_failed(context, request):
                 why = f"{found.new_share(looked.before):.0%} of the bytes are new, and the run for them failed"
                 requests.append(request_for(table, request, why, again=True))
-            known[table.name] = Looked(found.table_id, found.version, since, looked.before, request)
+            known[table.name] = Looked(found.table_id, found.version, since, looked.before, request, found.relaid)
         cursor = json.dumps({name: astuple(looked) for name, looked in known.items()})
         return SensorResult(requests, None if requests else "; ".join(said), cursor)
 

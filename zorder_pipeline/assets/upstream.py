@@ -17,12 +17,12 @@ from zorder_pipeline.config import TableConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.partition_key import partition_key, partition_values
 from zorder_pipeline.model.places import local_path
-from zorder_pipeline.relayout.history import MAINTENANCE, labelled_by_us
+from zorder_pipeline.relayout.history import MAINTENANCE, bytes_added, labelled_by_us, run_of
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
 
-__all__ = ["Upstream", "has_partitions", "look", "missing_partitions"]
+__all__ = ["NEVER", "Relaid", "Upstream", "has_partitions", "look", "missing_partitions"]
 
 RECENT = 60
 """Newest commits that are always looked at."""
@@ -37,6 +37,24 @@ TOLD = re.compile(r"\d{20}\.(json|checkpoint\.([^.]+\.){0,2}(json|parquet))")
 
 
 @dataclass(frozen=True)
+class Relaid:
+    """Our newest relayout or compaction of a table; zeros where there is none.
+
+    Attributes:
+        at: when its last bin was committed, milliseconds since 1970.
+        read_at: when the version was committed that it began with: what came later is new, but for its own files.
+        bytes: of the files that it wrote.
+    """
+
+    at: int = 0
+    read_at: int = 0
+    bytes: int = 0
+
+
+NEVER = Relaid()
+
+
+@dataclass(frozen=True)
 class Upstream:
     """A table as it is now.
 
@@ -46,8 +64,7 @@ class Upstream:
         data_version: its newest version that is neither a relayout or compaction of ours nor mere maintenance, such as
             a VACUUM: what a layout was learned from is out of date when this one changes, not when the layout itself is
             written.
-        relaid_at: time of our newest relayout or compaction among the commits looked at, milliseconds since 1970, 0
-            without one.
+        relaid: our newest relayout or compaction among the commits looked at.
         partitions: keys of its partitions, in order; empty for a table without.
         sizes, written_at: bytes and time (milliseconds since 1970) of its files, shape (files,).
     """
@@ -55,7 +72,7 @@ class Upstream:
     table_id: str
     version: int
     data_version: int
-    relaid_at: int
+    relaid: Relaid
     partitions: tuple[str, ...]
     sizes: np.ndarray
     written_at: np.ndarray
@@ -66,9 +83,15 @@ class Upstream:
         return f"{self.table_id[:8]}-{self.data_version}"
 
     def new_share(self, since: int) -> float:
-        """Share of the table's bytes that was written after ``since``, milliseconds since 1970."""
-        total = float(self.sizes.sum())
-        return float(self.sizes[self.written_at > since].sum()) / total if total else 0.0
+        """Share of the table's bytes that others wrote after ``since``, milliseconds since 1970.
+
+        delta-rs does not tell which files are ours: of those written while our newest relayout ran its bytes are not.
+        """
+        total, relaid = float(self.sizes.sum()), self.relaid
+        later = self.written_at > max(since, relaid.at)
+        meanwhile = (self.written_at > max(since, relaid.read_at)) & (self.written_at <= relaid.at)
+        others = max(0.0, float(self.sizes[meanwhile].sum()) - relaid.bytes)
+        return (float(self.sizes[later].sum()) + others) / total if total else 0.0
 
 
 def look(table: TableConfig, seen: int = LATEST) -> Upstream:
@@ -103,11 +126,33 @@ def look(table: TableConfig, seen: int = LATEST) -> Upstream:
         table_id=str(made.id),
         version=found.version(),
         data_version=found.version() if newest is None else newest,
-        relaid_at=int(ours[0].get("timestamp") or 0) if ours else 0,
+        relaid=_relaid(history, ours),
         partitions=partitions,
         sizes=np.asarray(files["size_bytes"].to_pylist(), dtype=np.float64),
         written_at=np.asarray(files["modification_time"].cast(pa.timestamp("ms", "UTC")).cast(pa.int64()).to_pylist()),
     )
+
+
+def _relaid(history: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, Any]]) -> Relaid:
+    """Our newest relayout, all of its bins; of one that does not tell what it read and wrote, when it was committed.
+
+    Args:
+        history: commits, newest first.
+        ours: those of them that are ours.
+    """
+    if not ours:
+        return NEVER
+    at, bins = _time_of(ours[0]), [commit for commit in ours if run_of(commit) == run_of(ours[0])]
+    read = [int(version) for commit in bins if (version := commit.get("readVersion")) is not None]
+    written = [size for commit in bins if (size := bytes_added(commit.get("operationMetrics"))) is not None]
+    if min(len(read), len(written)) < len(bins):
+        return Relaid(at, at)
+    read_at = next((_time_of(commit) for commit in history if int(commit["version"]) <= min(read)), at)
+    return Relaid(at, read_at, sum(written))
+
+
+def _time_of(commit: Mapping[str, Any]) -> int:
+    return int(commit.get("timestamp") or 0)
 
 
 def _partitions(found: DeltaTable) -> tuple[str, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.state.delta_tables import sql_name
 
@@ -17,7 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import Row, SparkSession
 
 __all__ = ["COMPACTED", "LOOKED_AT", "MAINTENANCE", "OURS", "STILL", "USER_METADATA", "TakenBack"]
-__all__ += ["bytes_removed", "commits_after", "history_of", "is_ours", "labelled_by_us", "labelling", "layout_given"]
+__all__ += [
+    "bytes_added",
+    "bytes_removed",
+    "commits_after",
+    "history_of",
+    "is_ours",
+    "labelled_by_us",
+    "labelling",
+    "layout_given",
+]
 __all__ += ["layout_written", "made_as", "moment_of", "newest_relayout", "restored", "rewrote", "run_of"]
 __all__ += ["taken_back", "told_with", "undone_by"]
 
@@ -43,6 +52,8 @@ TIMES = 2
 """Relayouts that another job must have undone before it is named."""
 REWRITES = ("DELETE", "MERGE", "OPTIMIZE", "REORG", "UPDATE")
 """Operations that may take files out of a table."""
+ADDED_BYTES = ("numAddedBytes", "numOutputBytes")
+"""Metrics of what a rewrite of ours wrote, by Delta's transaction and by public API."""
 REMOVED_BYTES = ("numRemovedBytes", "numTargetBytesRemoved")
 REMOVED = (
     *("numRemovedFiles", "numTargetFilesRemoved", "num_removed_files", "numFilesRemoved"),
@@ -123,7 +134,14 @@ def bytes_removed(row: Row) -> float:
     return math.inf if some or (not told and (row["operation"] in REWRITES or asked.get("mode") == "Overwrite")) else 0
 
 
-def run_of(row: Row) -> str:
+def bytes_added(metrics: Mapping[str, Any] | None) -> int | None:
+    """Bytes of the files that a rewrite of ours wrote, by its commit's metrics; None where they do not say so."""
+    told = metrics or {}
+    found = next((told[name] for name in ADDED_BYTES if name in told), None)
+    return None if found is None else int(found)
+
+
+def run_of(row: Row | Mapping[str, Any]) -> str:
     """What the bins of one relayout have in common in the history: their label, without a commit's own word."""
     words = str(row["userMetadata"] or "").split(" ")
     return " ".join(words[: 4 if words[1:2] == ["layout"] else 3])
