@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ from tests.spark.writers import (
     spec_for,
     versions,
 )
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import PlanError, ZorderError
 from zorder_pipeline.relayout.commit import Transaction
 from zorder_pipeline.relayout.snapshot import open_table
 
@@ -539,3 +540,28 @@ def test_a_change_of_the_schema_in_between_is_followed_or_told_in_one_sentence(
         assert versions(path) == [0, 1]
     assert orphans(path) == set()
     assert spark.read.format("delta").load(path).orderBy("id").select("id", "v").collect() == ids
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (("DROP COLUMN k", "ADD COLUMN k STRING"), "column k of the plan's layout is now string; learn a new plan"),
+        (("DROP COLUMN v",), "column v, by which the plan's layout breaks ties, is gone; learn a new plan"),
+    ],
+)
+def test_another_attempt_is_refused_as_the_first_one_would_be(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changes: tuple[str, ...], said: str
+) -> None:
+    """By the old breakpoints all rows of a column of another type would have one key."""
+    path = create(spark, tmp_path / "t", {"delta.columnMapping.mode": "name"}, rows=300, files=2)
+
+    def changed() -> None:
+        for change in changes:
+            spark.sql(f"ALTER TABLE delta.`{path}` {change}")
+
+    before_commit(monkeypatch, changed)
+    with pytest.raises(PlanError) as refused:
+        relayout(spark, path, replace(spec_for("k"), tie_break=("k", "v")))
+    assert str(refused.value) == said
+    assert versions(path) == list(range(1 + len(changes)))
+    assert orphans(path) == set()

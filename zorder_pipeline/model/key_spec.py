@@ -171,7 +171,7 @@ class KeySpec:
     def as_called(self, schema: TableSchema) -> KeySpec:
         """The same layout for a table of which columns were renamed, or whole numbers widened, since it was learned.
 
-        Columns that are gone, or of another type now, are left as they are (`Plan.refuse_unless_fits`); so are
+        Columns that are gone, or of another type now, are left as they are (`refuse_unless_fits`); so are
         expressions.
         """
         learned = {now: (name, kind) for now, name, kind in self.learned_as}
@@ -216,6 +216,25 @@ class KeySpec:
     def table_columns(self) -> tuple[str, ...]:
         """`columns` without those that are expressions."""
         return tuple(dict.fromkeys(self.features[i].column for i in self.order if not self.features[i].expression))
+
+    def refuse_unless_fits(self, schema: TableSchema, *, changed: bool) -> None:
+        """Check that a table has the columns that rows are ordered by.
+
+        Args:
+            changed: its schema is not the one that the key was made, or last checked, for.
+
+        Raises:
+            PlanError: it has not; the sentence says why.
+        """
+        for feature in self.features:
+            if feature.expression:
+                continue
+            column = schema.find(feature.column)
+            if column is None or (changed and (column.type != feature.type or column.partition)):
+                now = "is gone" if column is None else f"is now {column.type}"
+                raise PlanError(f"column {feature.column} of the plan's layout {now}; learn a new plan")
+        if gone := [name for name in self.tie_break if schema.find(name) is None]:
+            raise PlanError(f"column {gone[0]}, by which the plan's layout breaks ties, is gone; learn a new plan")
 
     @property
     def computed(self) -> tuple[FeatureCodes, ...]:

@@ -171,18 +171,8 @@ class Plan:
                 f"the plan was made for another table ({self.table}; one that was replaced is another since); learn a "
                 "new one for this table"
             )
-        if self.spec is None:
-            return
-        changed = schema.fingerprint != self.schema_hash
-        for feature in self.spec.features:
-            if feature.expression:
-                continue
-            column = schema.find(feature.column)
-            if column is None or (changed and (column.type != feature.type or column.partition)):
-                now = "is gone" if column is None else f"is now {column.type}"
-                raise PlanError(f"column {feature.column} of the plan's layout {now}; learn a new plan")
-        if gone := [name for name in self.spec.tie_break if schema.find(name) is None]:
-            raise PlanError(f"column {gone[0]}, by which the plan's layout breaks ties, is gone; learn a new plan")
+        if self.spec is not None:
+            self.spec.refuse_unless_fits(schema, changed=schema.fingerprint != self.schema_hash)
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready form, as in plan.json."""

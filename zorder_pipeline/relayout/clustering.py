@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.key_spec import KeySpec
+from zorder_pipeline.model.schema import TableSchema
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.values import canonical_array, order_key, readable
 
@@ -66,6 +67,10 @@ class Clustering:
     def columns(self) -> tuple[str, ...]:
         """Columns of the layout."""
         return self.spec.table_columns
+
+    def refuse_unless_fits(self, schema: TableSchema, *, changed: bool) -> None:
+        """See `KeySpec.refuse_unless_fits`."""
+        self.spec.refuse_unless_fits(schema, changed=changed)
 
     def select(self, snapshot: TableSnapshot, where: str | None) -> npt.NDArray[np.int64]:
         """Files that do not lie by the layout or no longer do well; see `select_files`."""

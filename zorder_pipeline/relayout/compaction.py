@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.model.places import ROOT, real_path
+from zorder_pipeline.model.schema import TableSchema
 
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
@@ -63,6 +64,9 @@ class Compaction:
     def columns(self) -> tuple[str, ...]:
         """None: the rows get no new order."""
         return ()
+
+    def refuse_unless_fits(self, schema: TableSchema, *, changed: bool) -> None:
+        """It fits any table."""
 
     def select(self, snapshot: TableSnapshot, where: str | None) -> Indices:
         """The files of `groups_of`.

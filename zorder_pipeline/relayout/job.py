@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from zorder_pipeline.model.progress import Progress, silent
+from zorder_pipeline.model.schema import TableSchema
 
 from .committer import Committer
 from .file_list import FileList
@@ -50,7 +51,17 @@ class Job(Protocol):
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """Columns of the layout; they have to stay while it runs."""
+        """Columns of the layout, for the table's history."""
+
+    def refuse_unless_fits(self, schema: TableSchema, *, changed: bool) -> None:
+        """Check that what the table has become has the columns that rows are ordered by.
+
+        Args:
+            changed: its schema is not the one that was checked last.
+
+        Raises:
+            PlanError: it has not.
+        """
 
     def select(self, snapshot: TableSnapshot, where: str | None) -> npt.NDArray[np.int64]:
         """Indices of the files to rewrite, where ``where`` is a condition on partition columns."""

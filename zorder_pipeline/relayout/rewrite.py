@@ -40,6 +40,7 @@ def rewrite(
 
     Raises:
         UnsupportedTableError: a selected file lies in a partition whose value a rewrite would change.
+        PlanError: others dropped a column of the layout meanwhile, or gave it another type.
         LostRaceError: other writers changed the files of a bin in each of three attempts.
         VerificationError: the written rows differ.
     """
@@ -116,14 +117,10 @@ def _bin(
             if attempt == ATTEMPTS:
                 raise
             safety.progress("another writer was faster: trying again on the files that are left")
-            table_id, snapshot = snapshot.table_id, snapshot.newest()
-            if snapshot.table_id != table_id:
+            before, snapshot = snapshot, snapshot.newest()
+            if snapshot.table_id != before.table_id:
                 raise TableError(replaced_by_another(snapshot.location)) from None
-            if gone := [column for column in job.columns if column not in snapshot.paths]:
-                raise TableError(
-                    f"column {gone[0]} of the layout was dropped or renamed in {snapshot.location} during the "
-                    "relayout; nothing was committed, learn a new plan"
-                ) from None
+            job.refuse_unless_fits(snapshot.schema, changed=snapshot.schema.fingerprint != before.schema.fingerprint)
             again = job.select(snapshot, None)
             here = [snapshot.files().partitions[i] in partitions for i in again]
             chosen = again[np.array(here, dtype=np.bool_)]
