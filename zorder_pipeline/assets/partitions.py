@@ -10,6 +10,7 @@ from dagster import (
     AssetIn,
     AssetMaterialization,
     AssetsDefinition,
+    DagsterEventType,
     Failure,
 )
 
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["clustered_partitions", "noted_changes", "relayout_settings", "separately", "why_failed"]
+
+APPLIED = "applied"
+"""The decision of a result that a partition was rewritten by."""
 
 
 def clustered_partitions(shelf: Shelf) -> AssetsDefinition:
@@ -133,6 +137,8 @@ def _recorded(
 ) -> Generator[AssetMaterialization, None, list[ApplyResult]]:
     """Record each partition as soon as it is done.
 
+    What an earlier attempt of the step did to a partition stays its newest note where this one finds nothing to do.
+
     Returns:
         What was done.
 
@@ -140,12 +146,24 @@ def _recorded(
         Failure, RetryRequested: some partitions failed, see `_raise_failed`.
     """
     seen = []
+    done = _applied_before(context, shelf)
     for outcome in outcomes:
         seen.append(outcome)
-        if outcome.result is not None and not (only_applied and outcome.result.decision != "applied"):
+        left_out = only_applied or outcome.key in done
+        if outcome.result is not None and not (left_out and outcome.result.decision != APPLIED):
             yield _noted(context, shelf, outcome.key, outcome.result, rows.get(outcome.key))
     _raise_failed(context, shelf, seen)
     return [outcome.result for outcome in seen if outcome.result is not None]
+
+
+def _applied_before(context: AssetExecutionContext, shelf: Shelf) -> set[str]:
+    """Keys of the partitions that earlier attempts of this run's step have rewritten."""
+    if not context.retry_number:
+        return set()
+    made = context.instance.all_logs(context.run_id, of_type=DagsterEventType.ASSET_MATERIALIZATION)
+    notes = [entry.asset_materialization for entry in made if entry.asset_materialization is not None]
+    mine = [note for note in notes if note.asset_key == shelf.key(PARTITIONS) and note.partition]
+    return {str(note.partition) for note in mine if note.metadata["decision"].value == spoken(APPLIED)}
 
 
 def _noted(
@@ -239,7 +257,7 @@ def separately(
     keys = [part.key for part in judged.parts if judged.partitions is None or part.key in judged.partitions]
     outcomes = pipeline.carry_out_partitions(spark, judged, keys, relayout_settings(context, shelf))
     results = yield from _recorded(context, shelf, outcomes, rows, only_applied=True)
-    applied = [result for result in results if result.decision == "applied"]
+    applied = [result for result in results if result.decision == APPLIED]
     return replace(
         (applied or results)[-1],
         files_removed=sum(result.files_removed for result in applied),
