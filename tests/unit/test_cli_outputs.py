@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -19,7 +20,7 @@ from zorder_pipeline.assets.run import TableOutcome
 from zorder_pipeline.cli import common, learning, main, runs
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
-from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
 from zorder_pipeline.model.partition_key import spelled
 from zorder_pipeline.model.plan import Plan, Promise, read_plan, write_plan
 
@@ -111,6 +112,24 @@ def test_a_plan_is_written_before_anything_is_printed(tmp_path: Path, monkeypatc
     assert read_plan(target) == PLAN
 
 
+def test_what_was_learned_is_told_where_it_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "log.sql").write_text("SELECT 1;\n")
+    target = tmp_path / "plan.json"
+
+    def full(*_: object) -> None:
+        raise PlanError(f"cannot write plan {target}: No space left on device")
+
+    monkeypatch.setattr(learning, "start_spark", lambda *_: None)
+    monkeypatch.setattr(pipeline, "learn", lambda *_, **__: PLAN)
+    monkeypatch.setattr("zorder_pipeline.model.plan.write_plan", full)
+    words = ["--table", "t", "--log", str(tmp_path / "log.sql"), "--out", str(target), "--json"]
+    with pytest.raises(common.UnfinishedError, match="No space left"):
+        learning.learn.main(words, standalone_mode=False)
+    assert json.loads(capsys.readouterr().out)["plan_id"] == PLAN.plan_id
+
+
 def test_a_folder_that_takes_no_new_file_is_told_before_the_search(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -140,6 +159,12 @@ def test_a_demo_that_declines_shows_its_own_plan(tmp_path: Path, monkeypatch: py
     assert found.layout == pipeline.in_words(PLAN)
     assert read_plan(tmp_path / "plan.json") == PLAN
     assert "ours" not in found.costs
+    other = replace(PLAN, predicted={"validation_fraction": 0.25})
+    monkeypatch.setattr(ran, "plan", other)
+    assert demo.run_demo(tmp_path, 0.001, 20, lambda _: None).layout == pipeline.in_words(other)
+    facts["costs"]["ours"] = 1.0
+    monkeypatch.setattr(ran, "plan", PLAN)
+    assert demo.run_demo(tmp_path, 0.001, 20, lambda _: None).layout == pipeline.in_words(other), "what was applied"
 
 
 def test_a_demo_of_another_size_keeps_no_plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -190,6 +215,10 @@ def test_the_demo_that_is_named_is_opened(tmp_path: Path, monkeypatch: pytest.Mo
         ("state: a", "state is {}/a, in the folder of a, whose VACUUM would delete it; choose another"),
         ("state: ~nobody.at.all/x", "state begins with ~nobody.at.all, a home that is not known; name the folder"),
         ("monitoring: {{metrics_file: '.'}}", "monitoring.metrics_file is the folder {}; name a file in it"),
+        (
+            "state: a/_change_data/s",
+            "state is {}/a/_change_data/s, in the folder of a, whose VACUUM would delete it; choose another",
+        ),
         ("state: a/_zorder", ""),
         ("state: ab", ""),
     ],

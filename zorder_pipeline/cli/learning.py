@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.errors import PlanError, ZorderError
 from zorder_pipeline.model.choices import TRIALS, Cost, Sampler
 
 from .common import (
     Payload,
     Progress,
+    UnfinishedError,
     alias_option,
     command,
     committer_option,
@@ -128,7 +129,11 @@ def learn(
         committer=committer,
         progress=Progress(),
     )
-    write_plan(plan, target)  # before anything is printed, which nobody may read to its end
+    unwritten = None
+    try:
+        write_plan(plan, target)  # before anything is printed, which nobody may read to its end
+    except PlanError as error:  # what was found is told all the same
+        unwritten = str(error)
     ours = "this plan"
     shares = {**plan.baselines, ours: plan.predicted["validation_fraction"]}
     apart = (
@@ -143,7 +148,10 @@ def learn(
     if study:
         where = study if "://" not in study else "URL"  # a URL may hold a password
         out.print(f"the study is kept; look at it with: optuna-dashboard {where}", soft_wrap=True)
-    return _told(plan, target, _applied_by(table, target, committer))
+    found = _told(plan, "" if unwritten else target, _applied_by(table, target, committer))
+    if unwritten:
+        raise UnfinishedError(unwritten, found)
+    return found
 
 
 @command
@@ -210,7 +218,7 @@ def _applied_by(table: str, target: str, committer: str, *further: str) -> str:
 
 
 def _told(plan: Plan, target: str, next_step: str) -> Payload:
-    """Say what is in plan.json and what to do with it."""
+    """Say what is in plan.json, and what to do with it where it could be written."""
     from zorder_pipeline import pipeline
     from zorder_pipeline.model.candidate import COMPACTION
 
@@ -218,5 +226,6 @@ def _told(plan: Plan, target: str, next_step: str) -> Payload:
         out.print(sentence, soft_wrap=True)
     idle = plan.spec is None and not plan.candidates and plan.action != COMPACTION
     then = "there is nothing to apply" if idle else f"apply it with: {next_step}"
-    out.print(f"plan {plan.plan_id} written to {target}; {then}", soft_wrap=True)
+    if target:
+        out.print(f"plan {plan.plan_id} written to {target}; {then}", soft_wrap=True)
     return pipeline.describe(plan)

@@ -80,7 +80,12 @@ def is_vacuumed_with(place: str, table: str) -> bool:
     """
     inner, outer = known_as(place).rstrip("/"), known_as(table).rstrip("/")
     below = inner.removeprefix(f"{outer}/")
-    return inner == outer or (below != inner and not any(part.startswith(("_", ".")) for part in below.split("/")))
+    return inner == outer or (below != inner and not any(map(_is_hidden, below.split("/"))))
+
+
+def _is_hidden(name: str) -> bool:
+    """Whether Delta's VACUUM leaves a folder alone, as far as that is told without the table's partition columns."""
+    return name.startswith(("_", ".")) and not name.startswith(("_change_data", "_delta_index")) and "=" not in name
 
 
 def store_named(uri: str) -> str:

@@ -40,7 +40,7 @@ def write_whole(target: str | Path, text: str) -> None:
     scratch = path.with_name(f".zorder-{secrets.token_hex(8)}")  # of two who write at once each has one
     try:
         scratch.write_text(text, encoding="utf-8")
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):  # there is none yet, or its file system has no permissions
             shutil.copymode(path, scratch)
         scratch.replace(path)
     finally:

@@ -71,7 +71,7 @@ class Grammar:
                 found.partial = True
                 if found.conditions and _ends_in_a_pattern(found.conditions[-1]):
                     found.conditions.pop()  # the pattern may go on: nothing shows where it ends
-                following = self._next_item(position, end) if listed else None
+                following = self.next_item(position, end) if listed else None
                 if following is None:
                     break
                 position = following
@@ -85,7 +85,7 @@ class Grammar:
         found.partial = found.partial or (listed and not text.endswith("]"))
         return found
 
-    def _next_item(self, position: int, end: int) -> int | None:
+    def next_item(self, position: int, end: int) -> int | None:
         """Where the list goes on behind an item that cannot be read; None where its brackets do not tell."""
         depth = 0
         for at in range(position, end):
@@ -107,8 +107,13 @@ class Grammar:
             return None
         return None
 
-    def spend(self) -> None:
-        self.tries += 1
+    def spend(self, tries: int = 1) -> None:
+        """Count what was tried.
+
+        Raises:
+            SpentError: it is too much.
+        """
+        self.tries += tries
         if self.tries > BUDGET:
             raise SpentError
 
@@ -140,8 +145,7 @@ class Grammar:
                     yield exp.Boolean(this=word == "true"), position + len(word)
             return
         if (not kind or _NUMERIC.fullmatch(kind)) and (number := _NUMBER.match(text, position)):
-            told = _read_number(number.group())
-            yield exp.cast(told, "float", dialect="spark") if kind == "float" else told, number.end()
+            yield _read_number(number.group(), kind), number.end()
         if kind and _NUMERIC.fullmatch(kind):
             for word in ("NaN", "Infinity", "-Infinity"):
                 if text.startswith(word, position):
@@ -169,9 +173,9 @@ def is_numeric(kind: str) -> bool:
     return _NUMERIC.fullmatch(kind) is not None
 
 
-def number_of(text: str) -> exp.Expr | None:
-    """A number as Spark prints it, ``5L`` or ``1.50BD`` among them; None when the text is none."""
-    return _read_number(text) if _NUMBER.fullmatch(text) else None
+def number_of(text: str, kind: str) -> exp.Expr | None:
+    """A number of a type as Spark prints it, ``5L`` or ``1.50BD`` among them; None when the text is none."""
+    return _read_number(text, kind) if _NUMBER.fullmatch(text) else None
 
 
 def _moment(count: str, kind: str) -> exp.Expr:
@@ -188,7 +192,8 @@ def _moment(count: str, kind: str) -> exp.Expr:
     return exp.cast(exp.Literal.string(text), kind, dialect="spark")
 
 
-def _read_number(text: str) -> exp.Expr:
+def _read_number(text: str, kind: str) -> exp.Expr:
     digits = re.sub(r"(BD|[LDFSY])$", "", text)
     plain = exp.Literal.number(digits.lstrip("+-"))
-    return exp.Neg(this=plain) if digits.startswith("-") else plain
+    told = exp.Neg(this=plain) if digits.startswith("-") else plain
+    return exp.cast(told, "float", dialect="spark") if kind == "float" else told

@@ -23,6 +23,7 @@ from .plan_text import catalyst_filters
 __all__ = ["CHOSEN_FILES", "PlanScan", "TypesOf", "counters_of", "no_types", "scans_of"]
 
 SCAN = re.compile(r"(?:Gpu|Photon|Columnar|Native|Comet|Velox)?\s?(?:File|Batch|Delta)?Scan(?:Exec\w*)?\b", re.I)
+OUTPUTS, OUTPUT = re.compile(r"\[([^\[\]]*#\d[^\[\]]*)\]"), re.compile(r"(.+)#\d+L?")
 LOCATION = re.compile(r"\[([^\]]*)\]?")
 CATALYST = ("DataFilters", "RequiredDataFilters", "OptionalDataFilters", "DictionaryFilters", "PartitionFilters")
 KEYS = (*CATALYST, "Location", "ReadSchema", "PushedFilters", "Format")
@@ -89,6 +90,7 @@ def scans_of(plan: Mapping[str, Any], timestamp: int | None, zone: str, types_of
 
     Args:
         plan: ``sparkPlanInfo`` of an event.
+        zone: session time zone; "" where the log tells none.
         types_of: what is known of the partition columns: plans print ``year = 2024`` of numbers and of texts alike.
     """
     nodes = list(_nodes(plan))
@@ -136,7 +138,8 @@ def _scan(
         return None
     read = _types(facts.get("ReadSchema", ""))
     types = {**types_of(names), **read}
-    told = partial(catalyst_filters, types=types, whole="..." not in facts.get("ReadSchema", "..."), zone=zone)
+    outputs = _outputs(text)
+    told = partial(catalyst_filters, types=types, names=outputs or (), whole=outputs is not None, zone=zone)
     filters = _filters(facts, above, types, told)
     schema = TableSchema(tuple(Column(column, kind) for column, kind in types.items()))
     catalog = Catalog(schemas={"": schema} if types else {})
@@ -148,19 +151,33 @@ def _scan(
             return None
         return known.get(path.lower(), path)
 
-    scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone)
+    scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone or "UTC")
     predicate = _without_inferred(scan.predicate, joined)
     predicate, guessed = _without_guesses(predicate)
     if location.startswith(CHOSEN_FILES) and not any(comparisons(predicate)):
         # our own scans choose files, too, most of all by conditions that are no comparisons; what a DELETE leaves of a
         # file it has chosen is told by a filter above, never by the scan itself
-        own = Recipe("", tuple(_filters(facts, (), types, told).conditions), resolve, catalog).scan(timestamp, zone)
+        own = Recipe("", tuple(_filters(facts, (), types, told).conditions), resolve, catalog).scan(
+            timestamp, zone or "UTC"
+        )
         if not any(_columns(own.predicate)):
             return None
     top = dict.fromkeys(name.split(".", 1)[0] for name in read if not INTERNAL.match(name))
     unsure = filters.partial or scan.partial or guessed
     other = facts.get("Format", "").lower() in OTHER_FORMATS - {"parquet"} or location.startswith(PLAIN_FILES)
     return PlanScan(names, predicate, tuple(top), unsure, _template(names, filters), not other, _counters(node))
+
+
+def _outputs(text: str) -> list[str] | None:
+    """The columns that a scan's text lists; None where it lists none, or was cut off.
+
+    >>> _outputs("FileScan parquet shop.t[id#1L,odd name#2] Batched: true"), _outputs("Scan t[id#1,... 3 more fields]")
+    (['id', 'odd name'], None)
+    """
+    listed = OUTPUTS.search(text)
+    found = [OUTPUT.fullmatch(item.strip()) for item in listed[1].split(",")] if listed else []
+    names = [each[1] for each in found if each is not None]
+    return names if names and len(names) == len(found) else None
 
 
 def _in_text(text: str, key: str) -> str | None:

@@ -92,5 +92,5 @@ class _Source(Grammar):
     def _value(self, text: str, kind: str) -> exp.Expr:
         if text == "null":
             return exp.Null()
-        number = number_of(text.strip()) if is_numeric(kind) else None
+        number = number_of(text.strip(), kind) if is_numeric(kind) else None
         return number if number is not None else exp.Literal.string(text)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from sqlglot import exp
 
@@ -16,12 +16,14 @@ MAX_NESTED = 300
 SCANNED = 64
 """Characters that are looked at for one try of the budget."""
 _ATTRIBUTE = re.compile(r"[A-Za-z_][\w-]*#\d+L?|[A-Za-z_]\w*(?= (?:INSET|IN) )")
-_SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )?(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
-_MARK = re.compile(r"([\w`][\w`.-]*)#\d")
+_SUBQUERY = re.compile(r"(?:Reused)?(?:Subquery )*(?:scalar-)?subquery#\d+(?:, \[[^\]]*\])?(?: \[[^\]]*\])?", re.I)
+_MARK = re.compile(r"(?<![\w`.-])([\w`][\w`.-]*)#\d")
 """An attribute's name and number, wherever it stands: what Spark could compute beforehand has none."""
 _TOKEN = re.compile(r"([^\s()\[\],#]+) (?:<=>|[<>]=?|[=+*/%-]) ")
 _UTC = frozenset({"UTC", "Etc/UTC", "GMT", "Etc/GMT", "Z"})
 _ZONE = re.compile(r"[A-Za-z_]+(?:/[\w+-]+)+|UTC|GMT|Z|[+-]\d\d:?\d\d")
+METADATA = "_metadata"
+"""The column of what is known of a row's file, which no schema has."""
 UNREAD = "unread"
 """Called so: what Spark printed in a form that has no rule here."""
 _TYPE = re.compile(r"[a-z_]+(?:\(\d+(?:,\s*-?\d+)?\))?")
@@ -44,19 +46,23 @@ OPERATORS: dict[str, type[exp.Binary]] = {
 }
 
 
-def catalyst_filters(text: str, types: Mapping[str, str], *, whole: bool = True, zone: str = "") -> Filters:
+def catalyst_filters(
+    text: str, types: Mapping[str, str], *, names: Iterable[str] = (), whole: bool = True, zone: str = ""
+) -> Filters:
     r"""A list of Catalyst expressions (``DataFilters``, ``PartitionFilters``), or one condition (a ``Filter`` node).
 
     Args:
         types: Spark type by the column's name, as far as known.
+        names: of columns whose types are not known.
         whole: whether these are all columns: else ``Brand#12`` may be a text as well as an attribute, and says nothing.
-        zone: session time zone that the conditions are read in; a call that was told another one says nothing.
+        zone: session time zone that the conditions are read in, where it is known; a call that was told another one
+            says nothing.
 
     >>> found = catalyst_filters("[isnotnull(b#1), ((b#1 > 5) OR (c#2 = a, b))]", {"b": "int", "c": "string"})
     >>> [condition.sql() for condition in found.conditions]
     ['NOT "b" IS NULL', '(("b" > 5) OR ("c" = \'a, b\'))']
     """
-    return _Catalyst(text, types, whole, zone).filters()
+    return _Catalyst(text, types, names, whole, zone).filters()
 
 
 class _Catalyst(Grammar):
@@ -66,13 +72,17 @@ class _Catalyst(Grammar):
     nobody's function: taken for a text, it would be compared, and be found false.
     """
 
-    def __init__(self, text: str, types: Mapping[str, str], whole: bool, zone: str) -> None:
+    def __init__(self, text: str, types: Mapping[str, str], names: Iterable[str], whole: bool, zone: str) -> None:
         super().__init__(text, types)
         self.whole, self.zone = whole, zone
         self.known = {name for column in self.types for name in (column, column.split(".")[0])}
+        self.known |= {METADATA, *(name.lower() for name in names)}
 
     def told(self, text: str) -> exp.Expr:
         """A text, or an operand without a rule: one that names attributes of the table."""
+        if "#" not in text:
+            return exp.Literal.string(text)
+        self.spend(1 + len(text) // SCANNED)
         names = [name.replace("`", "") for name in _MARK.findall(text)]
         known = [name for name in names if name.lower() in self.known]
         known += [name for name in self.odd if f"{name}#" in text]
@@ -157,7 +167,7 @@ class _Catalyst(Grammar):
 
     def _operand(self, position: int, kind: str, stops: str, logical: bool = False) -> Iterator[Found]:
         for node, end in self.expression(position):
-            told = self._of_text(node, self.text[position:end]) if kind == "string" else node
+            told = self._of_text(node, self.text[position:end], kind) if kind in ("", "string") else node
             if not isinstance(told, exp.Literal):
                 yield told, end
         if not logical:
@@ -165,9 +175,9 @@ class _Catalyst(Grammar):
         if logical or is_numeric(kind) or kind == "boolean":
             yield from self._unread(position, tuple(stops))
 
-    def _of_text(self, node: exp.Expr, text: str) -> exp.Expr:
+    def _of_text(self, node: exp.Expr, text: str, kind: str) -> exp.Expr:
         """What looks like an attribute or a call where a text may stand: attributes are known, constant calls gone."""
-        if _SUBQUERY.match(text) or text.endswith("()") or is_option(node):
+        if _SUBQUERY.match(text) or text.endswith("()") or is_option(node) or (not kind and "#" not in text):
             return node
         told = self.told(text)
         return node if isinstance(told, exp.Anonymous) else told
@@ -214,7 +224,7 @@ class _Catalyst(Grammar):
                 yield exp.In(this=node, expressions=[*values, exp.Literal.string(cut.group())]), cut.end()
                 return
             item = next(iter(self.literal(end, kind, ",)]")), None)
-            if item is None or (values and self._is_filter(end)):
+            if item is None or (values and self._ends_before(end)):
                 end -= 2
                 break
             values.append(item[0])
@@ -228,18 +238,24 @@ class _Catalyst(Grammar):
         if values:
             yield exp.In(this=node, expressions=values), end
 
-    def _is_filter(self, position: int) -> bool:
-        """Whether the next filter begins here: something that names an attribute of the table."""
-        following = self.text.find(", ", position)
-        if "#" not in self.text[position : following if following > 0 else len(self.text)]:
+    def _ends_before(self, position: int) -> bool:
+        """Whether what follows in a list without brackets is a filter: something with a column of the table."""
+        if "#" not in self.text[position:]:
             return False
-        return any(
-            not isinstance(self.told(self.text[position:end]), exp.Literal)
-            and (end >= len(self.text) - 1 or self.text.startswith(", ", end))
-            for _, end in self.expression(position)
-        )
+        following = self.next_item(position, len(self.text))
+        end = following - 2 if following is not None else len(self.text) - self.text.endswith("]")
+        told = self.told(self.text[position:end])
+        if isinstance(told, exp.Placeholder):  # a text, or a column that is not known
+            found = self.expression(position)
+            return any(stop == end and not isinstance(node, exp.Column) for node, stop in found)
+        return isinstance(told, exp.Anonymous)
 
     def _call(self, name: str, position: int) -> Iterator[Found]:
+        if name.lower() == "dynamicpruningexpression":  # by what a join finds: nothing that the query has written
+            following = next((end for _, end in self._unread(position, (")",))), None)
+            if following is not None:
+                yield exp.true(), following + 1
+            return
         if name.lower() in ("cast", "try_cast", "ansi_cast"):
             for inner, end in self._operand(position, "", " "):
                 kind = _TYPE.match(self.text, end + 4) if self.text.startswith(" as ", end) else None

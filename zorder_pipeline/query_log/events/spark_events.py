@@ -218,7 +218,7 @@ class _Reader:
         for each in [] if upkeep else [*([plan] if isinstance(plan, Mapping) else []), *item.plans]:
             known = {scan.names for scan in scans}
             try:
-                here = scans_of(each, timestamp, str(zone or "UTC"), self.types_of)
+                here = scans_of(each, timestamp, str(zone or ""), self.types_of)
                 found = dict.fromkeys(here)  # a reused exchange is read once
             except (*MALFORMED, RuntimeError) as error:  # a plan of a shape not known here
                 text = f"{description}: {error}"

@@ -175,7 +175,7 @@ def known_of(row: Row, generation: str) -> Known:
         current=row["generation"] == generation,
         delta_version=row["delta_version"],
         watermark=_asked_at(row["watermark"]),
-        mark=None if row["mark"] is None else Mark(**json.loads(row["mark"])),
+        mark=None if row["mark"] is None or not (mark := Mark(**json.loads(row["mark"]))).size else mark,
         since=_asked_at(row["since"]),
         modified=row["modified"],
         table_id=row["table_id"] or "",

@@ -59,8 +59,11 @@ def is_marked(log: LogFile) -> bool:
 
 
 def mark_of(log: LogFile) -> Mark | None:
-    """The mark of a log; None of one that has none: several files, of no size that is known, or unreadable."""
-    if not is_marked(log) or len(log.parts) != 1 or log.size < 0:
+    """The mark of a log; None of one that has none: several files, empty or of no known size, or unreadable.
+
+    Nothing is told by no bytes, and HDFS lists a file without any until its first block is full.
+    """
+    if not is_marked(log) or len(log.parts) != 1 or log.size <= 0:
         return None
     try:
         with open_anywhere(log, log.parts[0]) as stream:
@@ -75,7 +78,7 @@ class Marks:
 
     def __init__(self, marks: Iterable[Mark]) -> None:
         self._by_key: dict[tuple[int, str], list[Mark]] = {}
-        for mark in marks:
+        for mark in (one for one in marks if one.size):  # older states have some of none
             self._by_key.setdefault(mark.key, []).append(mark)
         self._lengths = sorted({length for length, _ in self._by_key})
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from zorder_pipeline.model.predicate import And, Opaque
 from zorder_pipeline.model.ranges import to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
-from zorder_pipeline.query_log.events.plan_scans import scans_of
+from zorder_pipeline.query_log.events.plan_scans import _types, scans_of
 from zorder_pipeline.query_log.events.plan_sources import source_filters
 from zorder_pipeline.query_log.events.plan_text import catalyst_filters
 
@@ -21,9 +21,19 @@ SCHEMA = "struct<b:int,c:string,d:date,ts:timestamp,f:double,flag:boolean,odd na
 TYPED = TableSchema((Column("d", "date"), Column("ts", "timestamp")))
 
 
-def _plan(**metadata: str) -> dict[str, Any]:
+def _plan(also: str = "", **metadata: str) -> dict[str, Any]:
+    """A scan of the columns of its schema, and of others."""
     facts = {"Location": "PreparedDeltaFileIndex(1 paths)[file:/data/my events]", "ReadSchema": SCHEMA, **metadata}
-    return {"nodeName": "Scan parquet spark_catalog.shop.events", "simpleString": "", "metadata": facts, "children": []}
+    names = [*dict.fromkeys(name.split(".")[0] for name in _types(facts["ReadSchema"])), *also.split()]
+    text = f"FileScan parquet spark_catalog.shop.events[{','.join(f'{name}#1' for name in names)}] Batched: true"
+    if "..." in facts["ReadSchema"]:
+        text = text.replace("]", ",... 3 more fields]")
+    return {
+        "nodeName": "Scan parquet spark_catalog.shop.events",
+        "simpleString": text,
+        "metadata": facts,
+        "children": [],
+    }
 
 
 def _predicate(plan: dict[str, Any]) -> tuple[str, bool]:
@@ -100,6 +110,8 @@ WIDE = "struct<a:int,b:int,c:string,c2:string,m:map<string,string>,xs:array<stri
         ("[(date_trunc(month, ts#1, Some(Asia/Tokyo)) = 2024-01-01 00:00:00)]", "<function over ts>"),
         ("[(trim(c#1, Some(x)) = abc)]", "<function over c>"),
         ("[c#1 INSET Doe, Jane, Smith, John, a]", "<in over c>"),
+        ("[c#1 INSET A, B, CASE WHEN (a#1 = 1) THEN (b#2 > 2) ELSE true END]", "c IN ('A', 'B')"),
+        ("[(c#1 = ReusedSubquery Subquery scalar-subquery#4, [id=#9])]", "<function over c>"),
     ],
 )
 def test_what_has_no_rule_is_no_text_that_could_be_found_false(text: str, expected: str) -> None:
@@ -214,6 +226,46 @@ def test_literals_of_partition_columns_are_of_the_types_that_the_table_has(kind:
     assert "Part" not in scan.columns
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("[(c#1 = part#9)]", "c = part"),
+        ("[NOT (c#1 = part#9)]", "NOT (c = part)"),
+        ("[((c#1 = part#9) OR (a#2 = 5))]", "c = part OR a = 5"),
+        ("[StartsWith(c#1, part#9)]", "STARTSWITH(c, part)"),
+        ("[(concat(c#1, part#9) = xy)]", "CONCAT(c, part) = 'xy'"),
+        ("[(c#1 = lower(part#9))]", "c = LOWER(part)"),
+        ("[(c#1 = _metadata#4.file_path)]", "TRUE"),
+        ("[(part#9 = Brand#12)]", "part = 'Brand#12'"),
+        ("[(lower(CASE WHEN (part#9 = a) THEN x ELSE y END) = x)]", "<function over part>"),
+    ],
+)
+def test_columns_that_the_schema_of_the_files_does_not_have_are_columns(text: str, expected: str) -> None:
+    """Partition columns stand in no ReadSchema, but in the list of what a scan gives out."""
+    (scan,) = scans_of(_plan(PartitionFilters=text, ReadSchema=WIDE, also="part _metadata"), None, "UTC")
+    assert scan.predicate.to_sql() == expected
+    plan = _plan(PartitionFilters=text, ReadSchema=WIDE)
+    plan["simpleString"] = ""
+    (scan,) = scans_of(plan, None, "UTC")
+    assert "#" not in scan.predicate.to_sql()
+
+
+def test_what_a_join_prunes_by_is_no_condition_of_the_query() -> None:
+    text = "[isnotnull(part#9), dynamicpruningexpression(part#9 IN dynamicpruning#12)]"
+    assert _predicate(_plan(PartitionFilters=text, also="part")) == ("part IS NOT NULL", False)
+
+
+def test_a_zone_counts_as_the_sessions_where_the_log_tells_none() -> None:
+    text = "[(date_trunc(month, ts#4, Some(Asia/Tokyo)) = 2024-02-01 00:00:00)]"
+    (scan,) = scans_of(_plan(DataFilters=text), None, "")
+    assert "ts >= DATE '2024-02-01'" in scan.predicate.to_sql()
+
+
+def test_pushed_floats_are_floats() -> None:
+    found = _predicate(_plan(PushedFilters="[In(fl, [0.5,0.1]), EqualTo(fl,0.1)]", ReadSchema=WIDE))
+    assert found == ("fl IN (0.5e0, 0.10000000149011612e0) AND fl = 0.10000000149011612e0", False)
+
+
 def test_pushed_values_with_a_comma_in_them_are_none() -> None:
     assert _predicate(_plan(PushedFilters="[In(c, [a, b,c]), EqualTo(b,1)]")) == ("b = 1", True)
 
@@ -282,6 +334,10 @@ def test_no_text_crashes_or_hangs_the_grammars(text: str) -> None:
             "[" + "(c#1[k < x, " * 9999,
             "[" + "(5 < (" * 9999,
             "[c#1 INSET a" + ", c#1" * 9999,
+            "[c#1 IN (" + "a, " * 20_000 + ")]",
+            "[c#1 IN (A#1" + ", (y)" * 9999 + ")]",
+            "[(c#1 = " + "x" * 180_000 + "#",
+            "[(c#1 = " + "x.y-" * 40_000 + "#1" + "(" * 9999,
         ),
     ],
 )

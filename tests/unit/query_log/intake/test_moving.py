@@ -263,3 +263,17 @@ def test_a_rolling_event_log_has_no_mark(tmp_path: Path) -> None:
     (tmp_path / "eventlog_v2_app" / "events_1_app").write_text(executions(0, 1))
     (listed,) = list_logs(str(tmp_path))
     assert mark_of(listed) is None
+
+
+def test_a_log_that_is_listed_without_bytes_tells_of_no_other_one(tmp_path: Path) -> None:
+    """As HDFS lists one that is written: all logs begin with no bytes, and their first executions were left out."""
+    (tmp_path / "app-1").write_text(executions(0, 3))
+    (listed,) = list_logs(str(tmp_path))
+    assert mark_of(replace(listed, size=0)) is None
+    older = Mark("", "", 0)  # as a state may have it
+    for mark in (None, older):
+        known = Known(name_of(listed.source), name_of(listed.source), 0, 6, mark=mark)
+        (tmp_path / "app-1").unlink(missing_ok=True)
+        (tmp_path / "app-2").write_text(executions(10, 3))
+        (part,) = find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts
+        assert (part.after, part.name) == (0, f"{tmp_path}/app-2")
