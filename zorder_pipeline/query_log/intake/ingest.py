@@ -69,7 +69,7 @@ class Interpreter:
     def one(self, line: LogLine) -> list[LoggedQuery] | Unusable:
         """The queries of one line, or the reason why it has none."""
         if line.reason is not None:
-            return Unusable(line.reason, ignored=False)
+            return Unusable(line.reason, ignored=line.reason == "unfinished")  # it comes with its end, if it has one
         if line.failed:
             return Unusable("failed", ignored=True)
         if line.execution is not None:

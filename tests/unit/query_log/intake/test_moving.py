@@ -277,3 +277,17 @@ def test_a_log_that_is_listed_without_bytes_tells_of_no_other_one(tmp_path: Path
         (tmp_path / "app-2").write_text(executions(10, 3))
         (part,) = find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts
         assert (part.after, part.name) == (0, f"{tmp_path}/app-2")
+
+
+def test_an_execution_that_has_not_ended_is_none_until_it_has(tmp_path: Path) -> None:
+    """It was quarantined each night in which it ran, and lowered the share of what could be read."""
+    log, events = tmp_path / "app-1.inprogress", executions(0, 3).splitlines(keepends=True)
+    log.write_text("".join(events[:-1]))
+    (first,) = told(*find_new(str(tmp_path), "auto", "UTC", KnownLogs()).parts)
+    assert (first["counts"]["used"], first["counts"]["ignored"]) == (2, {"unfinished": 1})
+    assert not first["counts"]["quarantined"]
+    (listed,) = list_logs(str(tmp_path))
+    known = Known(name_of(listed.source), name_of(listed.source), listed.size, first["position"], mark=mark_of(listed))
+    log.write_text("".join(events))
+    (second,) = told(*find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts)
+    assert (second["counts"]["used"], second["counts"]["ignored"]) == (1, {})
