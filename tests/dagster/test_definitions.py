@@ -23,6 +23,8 @@ from dagster import (
 )
 from dagster._core.definitions.observe import observe
 from dagster._core.instance.config import PoolGranularity
+from dagster._core.remote_representation.external_data import RepositorySnap
+from dagster._serdes import serialize_value
 from dagster.components.testing import create_defs_folder_sandbox
 from deltalake import write_deltalake
 from pyspark.errors import AnalysisException
@@ -35,6 +37,7 @@ from zorder_pipeline.assets.component import ZorderTables
 from zorder_pipeline.assets.definitions import storage_folder
 from zorder_pipeline.assets.events import sentence_of
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, ScheduleConfig, TableConfig
+from zorder_pipeline.config.models import SparkConfig
 from zorder_pipeline.errors import ConfigError
 
 pytestmark = pytest.mark.dagster
@@ -59,6 +62,27 @@ def two_tables() -> Definitions:
 
 def test_the_definitions_are_valid(two_tables: Definitions) -> None:
     Definitions.validate_loadable(two_tables)
+
+
+def test_what_dagster_shows_and_stores_holds_no_setting_of_spark(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They may be keys of an object store, and the UI has no login."""
+    config = configured(TableConfig(name="sales", location="/data/sales"))
+    secret = SparkConfig(conf={"spark.hadoop.fs.s3a.secret.key": "hunter2"})
+    definitions = build_definitions(config.model_copy(update={"spark": secret}))
+    repository = definitions.get_repository_def()
+    stored = [serialize_value(RepositorySnap.from_def(repository))]
+    stored += [serialize_value(job.get_job_snapshot()) for job in repository.get_all_jobs()]
+    assert not [text for text in stored if "hunter2" in text]
+    given: list[dict[str, str]] = []
+    monkeypatch.setattr("zorder_pipeline.spark.session", lambda conf, _: given.append(conf))
+
+    @asset
+    def started(zorder_spark: DeltaSparkResource) -> None:
+        zorder_spark._init_session()
+
+    resources = {"zorder_spark": (definitions.resources or {})["zorder_spark"]}
+    assert materialize([started], resources=resources).success
+    assert given[0]["spark.hadoop.fs.s3a.secret.key"] == "hunter2"
 
 
 def test_each_table_is_a_chain_behind_the_shared_log(two_tables: Definitions) -> None:

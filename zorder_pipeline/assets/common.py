@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from dagster import (
     AssetExecutionContext,
@@ -94,11 +94,26 @@ class DeltaSparkResource(LazyPySparkResource):
     A run that is terminated stops its jobs, in whichever step that is.
     """
 
+    SETTINGS: ClassVar[Mapping[str, str]] = {}
+
+    @staticmethod
+    def of(settings: Mapping[str, str]) -> DeltaSparkResource:
+        """A session with settings that Dagster neither shows nor stores, as it does a resource's own: they may be keys.
+
+        Args:
+            settings: of Spark, by full name.
+        """
+
+        class ConfiguredSparkResource(DeltaSparkResource):
+            SETTINGS: ClassVar[Mapping[str, str]] = dict(settings)
+
+        return ConfiguredSparkResource(spark_config={})
+
     def _init_session(self) -> None:
         if self._spark_session is None:
             from zorder_pipeline.spark import session
 
-            self._spark_session = session(self.spark_config, "zorder dagster")
+            self._spark_session = session({**self.SETTINGS, **self.spark_config}, "zorder dagster")
 
     @contextlib.contextmanager
     def yield_for_execution(self, context: InitResourceContext) -> Iterator[Self]:

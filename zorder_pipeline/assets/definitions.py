@@ -110,7 +110,7 @@ def _build(config: PipelineConfig) -> Definitions:
         schedules=schedules,
         sensors=watching,
         resources={
-            "zorder_spark": DeltaSparkResource(spark_config=config.spark.settings),
+            "zorder_spark": DeltaSparkResource.of(config.spark.settings),
             VALUES: StoredValues(base_dir=storage_folder(config), state=config.state),
         },
         executor=in_process_executor,
