@@ -182,8 +182,8 @@ class KeySpec:
             column, kind = schema.called(name), types.get(name, "")
             if column is None or (kind and kind != column.type and not _widened(kind, column.type)):
                 continue
-            now = name if column.name.lower() == name.lower() else column.name, kind and column.type
-            if now[0] != name and now[0].lower() in taken:
+            now = column.name, kind and column.type
+            if now[0].lower() != name.lower() and now[0].lower() in taken:
                 continue  # it swapped places with another of them, which is gone
             taken.add(now[0].lower())
             if now != (name, kind):

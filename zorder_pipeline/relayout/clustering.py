@@ -19,7 +19,7 @@ from zorder_pipeline.model.values import canonical_array, order_key, readable
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import OURS
-from .job import Arranged
+from .job import Arranged, by_partition
 from .key_column import FILE, KEY, PAYLOAD, with_key
 from .routing import Cutter, cut, histogram_of, routed, sampled_share, surely_bounded
 from .select import select_files
@@ -110,7 +110,7 @@ class Clustering:
         targeted, ranges = routed(keyed, cuts, partitions, spec.highest)
         targeted = targeted.select(f"{PAYLOAD}.*", KEY, FILE)
         # FILE changes nothing in a file's order, but a sort that did not name it would have each row copied to drop it
-        by = [text for name in partitions for text in _in_order_of(name, rows)] + [f"{KEY} + 0 * {FILE}"]
+        by = [*by_partition(rows, partitions), f"{KEY} + 0 * {FILE}"]
         by += [column_sql(snapshot.paths[name]) for name in spec.tie_break]
         mine = {LAYOUT_TAG: spec.layout_id, GENERATION_TAG: str(committer.read_version + 1)}
         tags = [mine | {KEY_LOW_TAG: str(low), KEY_HIGH_TAG: str(high)} for low, high, _ in ranges]
@@ -137,13 +137,6 @@ def extended_for(
         return spec
     total = int(files.rows[chosen].sum())
     return extend(spec, _values(rows, snapshot, beyond, share * total), total)
-
-
-def _in_order_of(name: str, rows: DataFrame) -> list[str]:
-    """By what rows are sorted so that those of one partition lie together: 0.0 and -0.0 are two, and sort as equal."""
-    column = column_sql((name,))
-    floating = rows.schema[name].dataType.simpleString() in ("float", "double")
-    return [column, f"CAST({column} AS STRING)"] if floating else [column]
 
 
 def _rows_of_partitions(files: FileList, chosen: npt.NDArray[np.int64]) -> list[int]:

@@ -21,7 +21,7 @@ from zorder_pipeline.model.schema import TableSchema
 from .committer import Committer
 from .file_list import GENERATION_TAG, KEY_HIGH_TAG, KEY_LOW_TAG, LAYOUT_TAG, SIZE_TAG, FileList
 from .history import COMPACTED
-from .job import Arranged
+from .job import Arranged, by_partition
 from .key_column import FILE
 from .select import SMALL_SHARE, in_partitions, much_deleted
 from .snapshot import TableSnapshot
@@ -104,7 +104,8 @@ class Compaction:
         placed = rows.withColumns({_SOURCE: path, _ROW: F.monotonically_increasing_id()})
         # by Arrow: executors need no Python
         placed = placed.join(F.broadcast(rows.sparkSession.createDataFrame(small)), _SOURCE)
-        return Arranged(placed, len(groups), (_PLACE, _ROW), [_tags(files, group) for group in groups])
+        by = (*by_partition(rows, committer.current.partition_columns), _PLACE, _ROW)
+        return Arranged(placed, len(groups), by, [_tags(files, group) for group in groups])
 
     def _groups(self, files: FileList, chosen: Indices) -> list[Group]:
         """The groups that files were chosen for; a bin has all the groups of its partitions."""

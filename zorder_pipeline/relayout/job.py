@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.schema import TableSchema
+from zorder_pipeline.model.spark_sql import column_sql
 
 from .committer import Committer
 from .file_list import FileList
@@ -19,7 +20,7 @@ from .snapshot import TableSnapshot
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-__all__ = ["BIN_BYTES", "Arranged", "Job", "RelayoutResult", "Safety"]
+__all__ = ["BIN_BYTES", "Arranged", "Job", "RelayoutResult", "Safety", "by_partition"]
 
 BIN_BYTES = 100 << 30
 """Bytes of input that are committed at a time, as far as whole partitions allow."""
@@ -40,6 +41,21 @@ class Arranged:
     files: int
     by: Sequence[str]
     tags: Sequence[Mapping[str, str]]
+
+
+def by_partition(rows: DataFrame, partitions: Sequence[str]) -> list[str]:
+    """SQL expressions that rows are sorted by so that those of one partition lie together, as Delta writes them.
+
+    Rows that are not sorted by the partition columns first are sorted anew by them, which keeps no other order.
+    """
+    return [text for name in partitions for text in _in_order_of(name, rows)]
+
+
+def _in_order_of(name: str, rows: DataFrame) -> list[str]:
+    """0.0 and -0.0 are two partitions, and sort as equal."""
+    column = column_sql((name,))
+    floating = rows.schema[name].dataType.simpleString() in ("float", "double")
+    return [column, f"CAST({column} AS STRING)"] if floating else [column]
 
 
 class Job(Protocol):

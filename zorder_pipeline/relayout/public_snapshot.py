@@ -14,6 +14,7 @@ from .failures import cleaned_up, not_opened
 from .file_list import FileList
 from .leaves import Leaf, distinct_names, indexed_paths, leaves_of
 from .public_files import fetch_files
+from .session_conf import ANY_AGE, set_for_a_while
 from .sessions import no_table, other_format
 from .snapshot import PUBLIC, TableSnapshot, remembered
 
@@ -102,7 +103,8 @@ class PublicSnapshot(TableSnapshot):
         from pyspark.errors import PySparkException
 
         try:
-            return PublicSnapshot(self.spark, self.detail, version)
+            with set_for_a_while(self.spark, ANY_AGE):
+                return PublicSnapshot(self.spark, self.detail, version)
         except PySparkException as error:
             raise cleaned_up(self.location, version) from error
 

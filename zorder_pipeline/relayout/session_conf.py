@@ -20,6 +20,10 @@ __all__ = ["ALL_ROWS", "ANY_AGE", "COMPILED", "as_others_read", "exactly", "read
 ANY_AGE = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """Read versions older than `delta.deletedFileRetentionDuration`: the files of the one that we replaced are there."""
 
+AS_SORTED = {"spark.databricks.delta.convertEmptyToNullForStringPartitionCol": "false"}
+"""Take rows as they are sorted. Of a table with constraints Delta else puts null in the place of empty texts of its
+partition columns, of which a rewrite has none, and sorts the rows once more, by partition alone: what does not fit into
+memory is interleaved then."""
 AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds.
 
@@ -96,7 +100,7 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    return ALL_ROWS | AS_STORED | AS_NAMED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_STORED | AS_SORTED | AS_NAMED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:

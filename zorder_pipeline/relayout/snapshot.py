@@ -20,6 +20,7 @@ from .failures import cleaned_up, not_opened, replaced_by_another
 from .file_list import FileList, fetch_files
 from .leaves import Leaf, distinct_names, leaves_of, stats_paths
 from .rewritable import why_unsupported
+from .session_conf import ANY_AGE, set_for_a_while
 from .sessions import no_table, other_format, session_versions
 
 if TYPE_CHECKING:
@@ -175,8 +176,9 @@ class TableSnapshot:
             raise cleaned_up(self.location, version) from error
 
     def read(self) -> DataFrame:
-        """The rows of exactly this version."""
-        return self.spark.read.format("delta").option("versionAsOf", self.version).load(self.location)
+        """The rows of exactly this version, also where it is older than Delta lets others read once it is replaced."""
+        with set_for_a_while(self.spark, ANY_AGE):
+            return self.spark.read.format("delta").option("versionAsOf", self.version).load(self.location)
 
     def read_files(self, paths: Sequence[str]) -> DataFrame:
         """The live rows of some files of this version, by their paths as in `files`."""

@@ -35,6 +35,17 @@ def test_a_plan_survives_its_file(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "deep" / "plan.json").read_text())["schema_version"] == PLAN_VERSION
 
 
+def test_a_column_that_is_spelled_otherwise_is_called_as_the_table_calls_it() -> None:
+    """A table may be overwritten with other letters: its id stays, and names are looked up as they are written."""
+    now = TableSchema((Column("A", "double"), Column("S", "string")))
+    called = PLAN.as_called(now)
+    assert called.spec is not None
+    assert [feature.column for feature in called.spec.features] == ["A", "S"]
+    assert called.spec.tie_break == ("A", "S")
+    assert called.spec.layout_id == SPEC.layout_id
+    assert called.as_called(now) == called
+
+
 def test_a_plan_that_waits_saves_what_is_left_when_it_is_carried_out() -> None:
     learned = datetime(2026, 11, 27, tzinfo=UTC)
     fading, page_fading = Lasting((0.0, 4.0), (1.0, 0.0), since=1.0), Lasting((0.0, 2.0), (1.0, 0.5))

@@ -190,8 +190,9 @@ def _without_statistics(columns: Iterable[Column]) -> tuple[str, ...]:
 
 def _bounds(snapshot: TableSnapshot, column: Column) -> tuple[Value, Value] | None:
     """A column's smallest and largest value by the files' statistics; None where a file has none, or none has."""
-    zones = snapshot.files().zone_map().columns.get(column.name)
-    if zones is None or not zones.known.any() or not np.all(zones.known | (zones.null_count > 0)):
+    files = snapshot.files().zone_map()
+    zones = files.columns.get(column.name)
+    if zones is None or not zones.known.any() or not np.all(zones.known | zones.all_null(files.statistics_rows)):
         return None
     low, high = zones.low[zones.known].tolist(), zones.high[zones.known].tolist()
     return min(low, key=order_key), max(high, key=order_key)
