@@ -140,7 +140,7 @@ NOW = TableSchema((Column("amount", "double"), Column("S", "string"), Column("ne
 def test_a_renamed_column_leaves_a_layout_what_it_is() -> None:
     called = PLAN.as_called(NOW)
     assert called.spec is not None
-    assert (called.spec.columns, called.spec.tie_break) == (("amount", "s"), ("amount", "s"))
+    assert (called.spec.columns, called.spec.tie_break) == (("amount", "S"), ("amount", "S"))
     assert called.spec.layout_id == SPEC.layout_id
     called.refuse_unless_fits("id-1", NOW)
     assert Plan.from_json(json.loads(json.dumps(called.to_json()))) == called
