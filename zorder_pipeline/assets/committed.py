@@ -92,7 +92,7 @@ def promises(
     shelf: Shelf,
     queries: Sequence[LoggedQuery],
     version: int | None = None,
-    spanned: tuple[int, int] | None = None,
+    until: int | None = None,
 ) -> dict[str, Any]:
     """Promised against measured, for relayouts whose saving still counts; a broken promise is logged as a warning."""
     from zorder_pipeline import pictures, pipeline
@@ -102,9 +102,15 @@ def promises(
     factor, committer = table.gate.broken_promise_factor, table.layout.committer
     with _besides(context, shelf, "promises could not be checked"):
         checks = pipeline.check_promises(
-            spark, shelf.config.state, table.table, queries, version=version, broken=factor, committer=committer,
-            spanned=spanned,
-        )  # fmt: skip
+            spark,
+            shelf.config.state,
+            table.table,
+            queries,
+            version=version,
+            broken=factor,
+            committer=committer,
+            until=until,
+        )
         for check in checks:
             if check.warning:
                 context.log.warning(check.warning)

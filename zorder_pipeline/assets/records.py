@@ -42,20 +42,20 @@ class AnalysedTable:
     features: Analysis
     boxes: tuple[Boxes, ...]
     columns: Mapping[Feature, str] = field(default_factory=dict)
-    spanned: tuple[int, int] | None = None
+    until: int | None = None
 
     @staticmethod
     def of(analysis: TableAnalysis) -> AnalysedTable:
         """What is worth keeping of ``analysis``."""
         a = analysis
-        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns, a.spanned)
+        return AnalysedTable(a.snapshot.version, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
 
     def analysis(self, snapshot: TableSnapshot) -> TableAnalysis:
         """The analysis again, for the table as ``snapshot`` shows it."""
         from zorder_pipeline.pipeline import TableAnalysis
 
         a = self
-        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns, a.spanned)
+        return TableAnalysis(snapshot, a.queries, a.sample, a.features, a.boxes, a.columns, a.until)
 
     @property
     def unseen(self) -> Asked:

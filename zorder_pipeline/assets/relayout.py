@@ -69,7 +69,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
 
         with told(context, table.name):
             tonight = _tonight(context, zorder_values, zorder_spark.session, shelf, judged.judgement)
-            earlier = promises(context, zorder_spark.session, shelf, analysed.queries, spanned=analysed.spanned)
+            earlier = promises(context, zorder_spark.session, shelf, analysed.queries, until=analysed.until)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
             return

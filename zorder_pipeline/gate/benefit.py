@@ -35,12 +35,13 @@ def observed_rate(
         times: microseconds since 1970 per logged query, None where the log has none.
         queries: all logged queries of the table.
         since, until: the moments between which they are all of them, where that is known: quiet time before the first
-            and after the last of them counts.
+            and after the last of them counts. How far back a log goes says little, as a table may have been named to
+            it later than others; how far it goes is the same for all.
 
     Returns:
         The rate and ``observed`` when the times, and these moments, span at least an hour; otherwise the log is taken
-        for one day and the source is ``assumed``, as it is when most queries have no time. These count as of the same
-        span, or of a day.
+        for one day and the source is ``assumed``, as it is when most queries have no time. These count as of the span
+        of the table's own, or of a day.
 
     >>> observed_rate([0, DAY, 2 * DAY], 3)
     (1.5, 'observed')
@@ -54,8 +55,9 @@ def observed_rate(
     span = max(moments) - min(moments) if known else 0
     if span < MIN_SPAN:
         return float(queries), "assumed"
-    days, untimed = span / DAY, queries - len(known)
-    return len(known) / days + untimed / max(days, 1.0), "observed" if untimed <= len(known) else "assumed"
+    own, untimed = max(known) - min(known if since is None else [since, *known]), queries - len(known)
+    rate = len(known) / (span / DAY) + untimed / max(own / DAY, 1.0)
+    return rate, "observed" if untimed <= len(known) else "assumed"
 
 
 @dataclass(frozen=True)

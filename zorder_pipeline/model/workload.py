@@ -16,11 +16,9 @@ from .predicate import Predicate, comparisons, predicate_to_json
 from .ranges import Boxes, to_boxes
 from .schema import TableSchema
 
-__all__ = ["MOST_OF_A_TABLE", "LoggedQuery", "QueryLog", "boxes_of"]
+__all__ = ["LoggedQuery", "QueryLog", "boxes_of"]
 
 SHOWN, TOLD = 50, 5
-MOST_OF_A_TABLE = 500_000
-"""Queries under one name of a table that a state hands on, the latest ones."""
 
 
 @dataclass(frozen=True)
@@ -87,8 +85,8 @@ class QueryLog:
         ignored: statements that read no table (DDL, SET, INSERT VALUES, ...), by kind.
         quarantined: statements that could not be used, by reason.
         unmatched: statements by the table that they read and that is not known: what a user may want to configure.
-        spanned: when the first and the last of its lines ran, whatever they read, microseconds since 1970 UTC; None
-            where no more is known than the times of the queries.
+        until: when the newest of its lines ran, whatever it read, microseconds since 1970 UTC; None where no more is
+            known than the times of the queries.
     """
 
     queries: tuple[LoggedQuery, ...]
@@ -97,7 +95,7 @@ class QueryLog:
     ignored: dict[str, int] = field(default_factory=dict)
     quarantined: dict[str, int] = field(default_factory=dict)
     unmatched: dict[str, int] = field(default_factory=dict)
-    spanned: tuple[int, int] | None = None
+    until: int | None = None
 
     @staticmethod
     def merged(parts: Sequence[QueryLog]) -> QueryLog:
@@ -109,7 +107,6 @@ class QueryLog:
             ignored.update(part.ignored)
             quarantined.update(part.quarantined)
             unmatched.update(part.unmatched)
-        moments = [moment for part in parts for moment in part.spanned or ()]
         return QueryLog(
             queries=tuple(query for part in parts for query in part.queries),
             lines=sum(part.lines for part in parts),
@@ -117,7 +114,7 @@ class QueryLog:
             ignored=dict(ignored),
             quarantined=dict(quarantined),
             unmatched=dict(unmatched),
-            spanned=(min(moments), max(moments)) if moments else None,
+            until=max((part.until for part in parts if part.until is not None), default=None),
         )
 
     def besides(self, other: QueryLog) -> QueryLog:
@@ -158,30 +155,6 @@ class QueryLog:
         """Queries of the table that any of ``names`` calls, compared without case."""
         wanted = {name.lower() for name in names}
         return tuple(query for query in self.queries if query.table.lower() in wanted)
-
-    def spanned_for(self, names: Sequence[str], made: int = 0) -> tuple[int, int] | None:
-        """Between which moments the log holds whatever was asked of a table, microseconds since 1970 UTC.
-
-        That is the span of the whole log: at what times others were asked, this one was not. Of more queries than a
-        state hands on the earlier ones are missing, so it begins with them. None of a log without times.
-
-        Args:
-            names: what the log calls the table.
-            made: when the table was made, before which nobody can have asked for it: the span begins then, or with an
-                earlier query, of a table that was there before under the same name.
-        """
-        known = [query.timestamp for query in self.queries if query.timestamp is not None]
-        moments = [*known, *(self.spanned or ())]
-        if not moments:
-            return None
-        since, mine = min(moments), self.of_table(names)
-        first = min((one.timestamp for one in mine if one.timestamp is not None), default=since)
-        since = max(since, min(made, first))
-        for name, count in Counter(query.table for query in mine).items():
-            if count >= MOST_OF_A_TABLE:
-                own = (one.timestamp for one in mine if one.table == name and one.timestamp is not None)
-                since = max(since, min(own, default=since))
-        return since, max(moments)
 
 
 def boxes_of(queries: Sequence[LoggedQuery], schema: TableSchema, *, solved: bool = False) -> tuple[Boxes, ...]:

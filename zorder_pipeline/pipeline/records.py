@@ -95,7 +95,7 @@ class TableAnalysis:
         boxes: the ranges that each query asks for, in the order of ``queries``.
         columns: sampled column of each expression and predicate that statistics should be kept of, and of the columns
             among them their own names; empty unless scans through ``reading/`` are expected.
-        spanned: between which moments the queries are all that were asked of the table, see `QueryLog.spanned_for`.
+        until: how far the log goes, see `QueryLog.until`.
     """
 
     snapshot: TableSnapshot
@@ -104,7 +104,7 @@ class TableAnalysis:
     features: Analysis
     boxes: tuple[Boxes, ...] = field(default=(), repr=False)
     columns: Mapping[Feature, str] = field(default_factory=dict, repr=False)
-    spanned: tuple[int, int] | None = None
+    until: int | None = None
 
     def with_computed(self, columns: Mapping[str, tuple[npt.NDArray[Any], npt.NDArray[np.bool_]]]) -> TableAnalysis:
         """The same with further columns of the sample: values and validity by name."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
-
-from zorder_pipeline.model import workload
 from zorder_pipeline.model.predicate import And, Comparison, Literal
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -48,30 +45,7 @@ def test_a_table_is_called_without_case_and_only_what_restricts_a_column_is_of_u
     assert len(log.of_table(["t", "OTHER"])) == 2
 
 
-def test_a_table_is_known_as_long_as_the_whole_log_and_not_only_while_it_was_asked_for() -> None:
-    """A table of one busy afternoon in a month seemed to be as busy all month."""
-    others = [LoggedQuery("other", And(()), timestamp=moment) for moment in (1, 90)]
-    log = QueryLog((*others, asked(1, 40), asked(1, None), asked(2, 50)), 5, 5)
-    assert log.spanned_for(["t"]) == log.spanned_for(["nobody"]) == (1, 90)
-    lines = QueryLog((asked(1, 40),), 2, 1, spanned=(30, 45))
-    assert (lines.spanned_for(["t"]), QueryLog.merged([lines, log, QueryLog((), 0, 0)]).spanned) == ((30, 45), (30, 45))
-    assert QueryLog.merged([lines, log]).spanned_for(["t"]) == (1, 90)
-    assert QueryLog((asked(1, None),), 1, 1).spanned_for(["t"]) is None
-
-
-def test_nobody_asks_for_a_table_before_it_is_made() -> None:
-    others = [LoggedQuery("other", And(()), timestamp=moment) for moment in (1, 90)]
-    log = QueryLog((*others, asked(1, 40), asked(2, 50)), 4, 4)
-    assert log.spanned_for(["t"], made=30) == (30, 90)
-    assert log.spanned_for(["t"], made=45) == (40, 90), "it was there before, and was made anew"
-    assert log.spanned_for(["t"], made=-5) == log.spanned_for(["t"]) == (1, 90)
-
-
-def test_of_a_table_whose_earlier_queries_a_state_leaves_out_nothing_is_known_before_the_first(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    monkeypatch.setattr(workload, "MOST_OF_A_TABLE", 3)
-    other = LoggedQuery("other", And(()), timestamp=1)
-    few, many = ([asked(value, 40 + value) for value in range(count)] for count in (2, 3))
-    assert QueryLog((other, *few), 3, 3).spanned_for(["T"]) == (1, 41)
-    assert QueryLog((other, *many), 4, 4).spanned_for(["T"]) == (40, 42)
+def test_logs_go_as_far_as_the_one_that_goes_farthest() -> None:
+    logs = [QueryLog((), 1, 0, until=until) for until in (40, None, 90, 30)]
+    assert QueryLog.merged(logs).until == 90
+    assert QueryLog.merged(logs[1:2]).until is None

@@ -34,7 +34,7 @@ def test_a_log_tells_which_tables_it_reads_whether_they_are_known_or_not(tmp_pat
     assert QueryLog((), 3, 0).read == "they read no table"
 
 
-def test_a_log_spans_the_statements_of_all_tables_known_or_not(tmp_path: Path) -> None:
+def test_a_log_goes_as_far_as_the_statements_of_all_tables_known_or_not(tmp_path: Path) -> None:
     log, script = tmp_path / "log.jsonl", tmp_path / "log.sql"
     asked = {"b": 1_700_000_000, "a": 1_700_100_000, "c": 1_700_200_000}
     log.write_text(
@@ -43,8 +43,8 @@ def test_a_log_spans_the_statements_of_all_tables_known_or_not(tmp_path: Path) -
     script.write_text("SELECT * FROM a WHERE x = 1;\n")
     found = ingest([str(log), str(script)], aliases={"a": "a"})
     assert [query.timestamp for query in found.queries] == [1_700_100_000_000_000, None]
-    assert found.spanned == (1_700_000_000_000_000, 1_700_200_000_000_000)
-    assert ingest([str(script)], aliases={"a": "a"}).spanned is None
+    assert found.until == 1_700_200_000_000_000
+    assert ingest([str(script)], aliases={"a": "a"}).until is None
 
 
 def test_statements_read_as_event_logs_are_counted_as_what_they_are(tmp_path: Path) -> None:

@@ -104,5 +104,4 @@ def analyse(
         scanned=scanned_shares(snapshot, boxes),
         solved=reading,
     )
-    spanned = log.spanned_for(names, snapshot.created_at)
-    return TableAnalysis(snapshot, queries, sample, features, boxes, named, spanned)
+    return TableAnalysis(snapshot, queries, sample, features, boxes, named, log.until)

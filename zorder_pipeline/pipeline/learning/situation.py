@@ -138,8 +138,8 @@ def _rate(analysis: TableAnalysis, settings: LearnSettings) -> tuple[float, str]
     """Queries per day, and how that is known."""
     if settings.queries_per_day is not None:
         return settings.queries_per_day, "configured"
-    since, until = analysis.spanned or (None, None)
-    return observed_rate([query.timestamp for query in analysis.queries], len(analysis.queries), since, until)
+    times = [query.timestamp for query in analysis.queries]
+    return observed_rate(times, len(times), until=analysis.until)
 
 
 def _read_now(analysis: TableAnalysis, unseen: Asked) -> FileVolumes:

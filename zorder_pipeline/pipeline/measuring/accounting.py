@@ -21,7 +21,7 @@ from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
 from .comparing import compared, latest_of
-from .due import is_due, later, spanned_later
+from .due import is_due, later, rate_now, spanned_later
 from .promises import PromiseCheck, account_of, check_of, kept_of, pages_promised
 from .undoing import note_ends
 
@@ -63,7 +63,7 @@ def check_promises(
     every: bool = False,
     broken: float | None = None,
     committer: str = AUTO,
-    spanned: tuple[int, int] | None = None,
+    until: int | None = None,
 ) -> list[PromiseCheck]:
     """Measure the promises of a table's relayouts with queries that came later, and note it in the state.
 
@@ -81,8 +81,7 @@ def check_promises(
         every: measure all relayouts there ever were, due or not.
         broken: factor by which a promise may be missed; None for the one that each was decided with.
         committer: how the table is opened, see `zorder_pipeline.relayout.snapshot.COMMITTERS`.
-        spanned: the span of the whole log (`QueryLog.spanned_for`), in which the queries are all of the table's;
-            without it that of the queries.
+        until: how far the log goes (`QueryLog.until`): what comes after the queries is quiet time.
 
     Raises:
         TableError: there is no such table.
@@ -94,13 +93,15 @@ def check_promises(
     for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = list(queries) if version is not None else later(entry, queries)
         # the same number may be others: with a window that slides as many come in as go out
+        between = spanned_later(entry, queries, until) if version is None else None
         if (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until):
+            if entry is known[-1] and (rate := rate_now(entry, chosen, between)) is not None:
+                ledger.measured(now.table_id, entry.version, {"per_day": rate})
             continue
         if not (every or version is not None or entry is known[-1] or is_due(entry, chosen)):
             continue
         # files are read for it, so only of what is in force, or was asked for
         pages = pages_promised(entry) is not None and (version is not None or entry is known[-1])
-        between = spanned_later(entry, queries, spanned) if version is None else None
         if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages, between)) is not None:
             ledger.measured(now.table_id, entry.version, found)
     model = cost_model(spark, state)
@@ -130,8 +131,7 @@ def check_promises_by_log(
     """
     snapshot = open_table(spark, table)
     log = ingest(logs, {snapshot.location: (snapshot, names_of(table, snapshot, aliases))})
-    names = [snapshot.location]
-    return check_promises(spark, state, table, log.of_table(names), every=True, spanned=log.spanned_for(names))
+    return check_promises(spark, state, table, log.of_table([snapshot.location]), every=True, until=log.until)
 
 
 def savings(

@@ -77,7 +77,7 @@ def _difference(
     Args:
         before, after: what each statement reads.
         times: how often each of them was asked.
-        spanned: see `compared`: before the first and after the last of them nobody asked anything.
+        spanned: see `compared`.
     """
 
     def mean(values: Floats) -> float:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zorder_pipeline.gate.benefit import observed_rate
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 
-__all__ = ["asked_since", "is_due", "later", "spanned_later"]
+__all__ = ["asked_since", "is_due", "later", "rate_now", "spanned_later"]
 
+MOVED = 0.1
+"""By what share a rate has moved that is noted anew."""
 LONGER = 1.5
 """A relayout is measured again once queries came in for so many times the time until it was measured last."""
 
@@ -47,14 +50,27 @@ def asked_since(entry: Entry) -> int:
     return min(entry.committed_at, entry.log_watermark)  # older plans may have been learned from lines of the future
 
 
-def spanned_later(
-    entry: Entry, queries: Sequence[LoggedQuery], spanned: tuple[int, int] | None = None
-) -> tuple[int, int] | None:
+def spanned_later(entry: Entry, queries: Sequence[LoggedQuery], until: int | None = None) -> tuple[int, int] | None:
     """Between which moments those of `later` are all that was asked of the table; None of a log without times.
 
     Args:
         queries: all that the log holds of the table.
-        spanned: the span of the whole log (`QueryLog.spanned_for`); without it that of ``queries``.
+        until: how far the whole log goes (`QueryLog.until`); without it as far as ``queries``.
     """
-    moments = [query.timestamp for query in queries if query.timestamp is not None] + [*(spanned or ())]
-    return (max(asked_since(entry), min(moments)), max(moments)) if moments else None
+    moments = [query.timestamp for query in queries if query.timestamp is not None]
+    if not moments:
+        return None
+    return max(asked_since(entry), min(moments)), max(moments if until is None else [*moments, until])
+
+
+def rate_now(entry: Entry, chosen: Sequence[LoggedQuery], between: tuple[int, int] | None) -> float | None:
+    """Queries a day, where they are by a tenth others than noted: of a table that nobody asks any more they get fewer.
+
+    Args:
+        chosen: those of `later`, which the relayout was measured by.
+        between: see `spanned_later`.
+    """
+    if between is None or not entry.measured_per_day:
+        return None
+    rate, source = observed_rate([query.timestamp for query in chosen], len(chosen), *between)
+    return rate if source == "observed" and abs(rate / entry.measured_per_day - 1) > MOVED else None

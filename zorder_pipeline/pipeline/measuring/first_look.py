@@ -193,9 +193,7 @@ def _one(
         baseline=baseline,
         baseline_read=(facts.read_now or 0.0) * min(1.0, others[baseline] / before) if baseline and before else None,
         columns=chosen,
-        saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.spanned_for([name], snapshot.created_at))
-        * (facts.read_now or 0.0)
-        * (1 - kept),
+        saved_bytes_per_day=_bytes_per_day(snapshot, queries, log.until) * (facts.read_now or 0.0) * (1 - kept),
     )
     size = _smaller_bytes(snapshot, settings)
     advice = (*_advice(told, snapshot, queries, log_words, size), *without_statistics(analysis))
@@ -239,10 +237,10 @@ def _bound(analysis: TableAnalysis, settings: LearnSettings) -> float:
     return float(np.mean(np.clip(matching, np.where(matching > 0, min(file, sample.rows), 0), None)) / sample.rows)
 
 
-def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], spanned: tuple[int, int] | None) -> float:
+def _bytes_per_day(snapshot: TableSnapshot, queries: Sequence[LoggedQuery], until: int | None) -> float:
     """Bytes that a day's queries would read if nothing were skipped; those of a log without times are of one day."""
-    since, until = spanned or (0, 0)
-    days = max((until - since) / DAY, 1.0)
+    times = [query.timestamp for query in queries if query.timestamp is not None]
+    days = max((max(*times, until or 0) - min(times)) / DAY, 1.0) if times else 1.0
     return float(query_bytes(snapshot, queries).sum()) / days
 
 

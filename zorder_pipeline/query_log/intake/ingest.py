@@ -167,7 +167,7 @@ def ingest(
     interpreter = Interpreter(catalog, zone)
     queries: list[LoggedQuery] = []
     tally = Tally()
-    moments: tuple[int, ...] = ()  # of the first and the last line
+    until: int | None = None
     within, seen = tuple(place_of(place) + "/" for place in without), set[str]()
     for place in paths:
         listed = list_logs(place, log_format, lambda one: f"{name_of(one)}/".startswith(within), progress)
@@ -178,9 +178,7 @@ def ingest(
             try:
                 for line, found in interpreter.log(log):
                     tally.add(found)
-                    if line.timestamp is not None:
-                        known = (line.timestamp, *moments)
-                        moments = (min(known), max(known))
+                    until = max((at for at in (line.timestamp, until) if at is not None), default=None)
                     queries += [] if isinstance(found, Unusable) else found
             except Exception as error:
                 is_told, alone = isinstance(error, LogError), name == place_of(place)
@@ -191,4 +189,4 @@ def ingest(
                     raise why from error
                 progress(str(why))
                 tally.add(Unusable("unreadable_file", ignored=False))
-    return replace(tally.log(tuple(queries)), spanned=(moments[0], moments[-1]) if moments else None)
+    return replace(tally.log(tuple(queries)), until=until)

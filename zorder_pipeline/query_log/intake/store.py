@@ -12,6 +12,7 @@ import contextlib
 import json
 import uuid
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import LostRaceError
@@ -21,7 +22,7 @@ from zorder_pipeline.model.places import without_query
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
-from zorder_pipeline.model.workload import MOST_OF_A_TABLE, QueryLog
+from zorder_pipeline.model.workload import QueryLog
 from zorder_pipeline.query_log.statements.catalog import Catalog, generation_of
 
 from .intake import Intake, batches, find_new, refuse_to_replace
@@ -42,6 +43,8 @@ MAX_TASKS = 256
 TRIES = 5
 """Times that an ingestion looks for what others have left of its logs."""
 NUMBERS = 5  # times that it asks for a batch number, which ingestions of other logs may take
+LATEST = 500_000
+"""Queries of one table that are handed on, the latest ones."""
 EVER = 1_000_000  # days, beyond any query: times of more have no number
 GRACE = "interval 1 day"  # after which an ingestion without a record was cut off
 PLACE = ("run", "source", "position", "query_date")
@@ -142,22 +145,22 @@ class LogStore(LogTables):
         everything = rows
         if tables is not None:
             rows = rows.where(F.col("table_name").isin(names_of(tables)))
+        last = files.agg(F.max("watermark")).collect()[0][0]
+        if last is not None and last > limit:
+            last = everything.agg(F.max("query_timestamp")).collect()[0][0]
         if days is not None:
-            last = files.agg(F.max("watermark")).collect()[0][0] or 0
-            if last > limit:
-                last = everything.agg(F.max("query_timestamp")).collect()[0][0] or 0
-            recent = F.col("query_timestamp") >= last - round(min(days, EVER) * DAY)
+            recent = F.col("query_timestamp") >= (last or 0) - round(min(days, EVER) * DAY)
             rows = rows.where(recent | F.col("query_timestamp").isNull())
         latest = Window.partitionBy("table_name").orderBy(
             F.col("query_timestamp").desc_nulls_last(), "source", "position"
         )
-        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= MOST_OF_A_TABLE)
+        rows = rows.withColumn("rank", F.row_number().over(latest)).where(F.col("rank") <= LATEST)
         rows = rows.orderBy(F.col("query_timestamp").asc_nulls_first(), "source", "position")
         queries = tuple(
             query_of(row) for batch in rows.drop("rank").toArrow().to_batches() for row in batch.to_pylist()
         )
         counts = [json.loads(row["counts"]) for row in files.select("counts").collect()]
-        return Tally.of(counts).log(queries)
+        return replace(Tally.of(counts).log(queries), until=last)
 
     def purge(self, days: int, user: str | None = None) -> dict[str, int]:
         """Delete what is older than ``days`` days, or everything that ``user`` asked; returns deleted rows by table.

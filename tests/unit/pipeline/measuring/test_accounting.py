@@ -491,9 +491,9 @@ def test_rates_count_from_the_relayout_where_the_queries_reach_back_to_it(
     whole = 9 * DAY - 5
     assert passed == [(whole, ends[0]), (first[0].timestamp, ends[1]), (whole, ends[2]), None]
     passed.clear()
-    accounting.check_promises(None, "state", "t", asked_on(65), spanned=(0, 80 * DAY))  # type: ignore[arg-type]
-    accounting.check_promises(None, "state", "t", asked_on(64), spanned=(60 * DAY, 64 * DAY))  # type: ignore[arg-type]
-    assert passed == [(whole, 80 * DAY), (60 * DAY, 65 * DAY - DAY // 4)], "where others were asked it was quiet"
+    accounting.check_promises(None, "state", "t", [*asked_on(8), *asked_on(65)], until=80 * DAY)  # type: ignore[arg-type]
+    accounting.check_promises(None, "state", "t", [*asked_on(8), *asked_on(64)], until=64 * DAY)  # type: ignore[arg-type]
+    assert passed == [(whole, 80 * DAY), (whole, 65 * DAY - DAY // 4)], "where others were asked it was quiet"
 
 
 def test_a_table_that_nobody_asks_any_more_is_asked_as_seldom_as_the_log_says() -> None:
@@ -505,6 +505,18 @@ def test_a_table_that_nobody_asks_any_more_is_asked_as_seldom_as_the_log_says() 
         for spanned in ((DAY, 4 * DAY), (2 * DAY, 3 * DAY), None)
     ]
     assert rates == [1.0, 3.0, None]
+
+
+def test_the_rate_of_a_table_that_nobody_asks_any_more_falls_from_night_to_night(books: Books) -> None:
+    """It stayed that of the busy hours after the relayout, as nothing was measured while no query came."""
+    books.clock = 70 * DAY
+    books.rows = [Entry(**{**ENTRY, "version": 1, "committed_at": 9 * DAY, "log_watermark": 9 * DAY - 5})]
+    asked, rates = [*asked_on(8), *asked_on(10)], []
+    for night in (11, 12, 20, 21, 60):
+        accounting.check_promises(None, "state", "t", asked, until=night * DAY)  # type: ignore[arg-type]
+        books.rows[0] = replace(books.rows[0], measured_per_day=books.rows[0].measured_per_day or 1.5)
+        rates.append(round(books.rows[0].measured_per_day or 0, 2))
+    assert rates == [1.5, 1.0, 0.27, 0.27, 0.06]
 
 
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:
