@@ -87,7 +87,7 @@ def new_data(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
             looked = known.get(table.name, Looked())
             if looked.table_id not in ("", found.table_id):
                 looked = Looked()
-            if found.relaid == NEVER:
+            if found.relaid == NEVER or found.relaid.at == looked.relaid.at:  # of which less and less is looked at
                 found = replace(found, relaid=looked.relaid)
             since, least = max(found.relaid.read_at, looked.since), table.trigger.new_data_share or 1.0
             request = looked.request if found.relaid.at <= looked.since else ""

@@ -142,7 +142,7 @@ def _relaid(history: Sequence[Mapping[str, Any]], ours: Sequence[Mapping[str, An
     """
     if not ours:
         return NEVER
-    at, bins = _time_of(ours[0]), [commit for commit in ours if run_of(commit) == run_of(ours[0])]
+    at, bins = _time_of(ours[0]), _bins(ours)
     read = [int(version) for commit in bins if (version := commit.get("readVersion")) is not None]
     written = [size for commit in bins if (size := bytes_added(commit.get("operationMetrics"))) is not None]
     if min(len(read), len(written)) < len(bins):
@@ -168,14 +168,27 @@ def _partitions(found: DeltaTable) -> tuple[str, ...]:
 
 
 def _history(found: DeltaTable, seen: int) -> list[dict[str, Any]]:
-    """The newest commits, newest first: those since ``seen`` and so many that one of them changed data."""
+    """The newest commits, newest first: those since ``seen``, one that changed data, what our newest relayout read."""
     since = {LATEST: 0, -1: FURTHER}.get(seen, found.version() - seen)
     limit = min(FURTHEST, max(RECENT, since))
     while True:
         commits = sorted(found.history(limit), key=lambda commit: -int(commit["version"]))
-        if len(commits) < limit or limit == FURTHEST or any(map(_changed_data, commits)):
+        enough = any(map(_changed_data, commits)) and _reach_back(commits)
+        if len(commits) < limit or limit == FURTHEST or enough:
             return commits
         limit = min(FURTHEST, limit * 8)  # a relayout may have come in many commits
+
+
+def _reach_back(commits: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the version is among the commits that our newest relayout among them began with."""
+    ours = [commit for commit in commits if labelled_by_us(commit.get("userMetadata"))]
+    read = [int(commit["readVersion"]) for commit in _bins(ours) if commit.get("readVersion") is not None]
+    return not read or int(commits[-1]["version"]) <= min(read)
+
+
+def _bins(ours: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The commits of the newest relayout among ours, newest first."""
+    return [commit for commit in ours if run_of(commit) == run_of(ours[0])]
 
 
 def _changed_data(commit: Mapping[str, Any]) -> bool:
