@@ -50,7 +50,7 @@ def test_parquet_becomes_a_table_with_its_configuration(mine: Path) -> None:
 def test_metrics_of_a_home_without_a_night_are_counted(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home, target = mine / "home", mine / "zorder.prom"
     run(home, "--parquet", mine / "flights", "--log", mine / "log.sql")
-    monkeypatch.delenv("DAGSTER_HOME", raising=False)
+    monkeypatch.setenv("DAGSTER_HOME", str(home))
     words = ["metrics", "--config", str(home / "tables.yaml"), "--out", str(target), "--json"]
     told = json_printed("metrics", CliRunner().invoke(zorder, words, catch_exceptions=False).stdout)
     assert told["figures"] == sum(not line.startswith("#") for line in target.read_text().splitlines())

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import TableError
+from zorder_pipeline.model.partition_key import NULL
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 __all__ = ["Imported", "table_from_parquet"]
 
+BATCH = 8_192
+"""Rows that are handed on together."""
 INDEXED, USUAL, STATISTICS = "delta.dataSkippingNumIndexedCols", 32, 200
 """The property of how many leaf columns Delta keeps statistics, how many without it, and in a table made here."""
 
@@ -34,7 +37,9 @@ class Imported:
 
 
 def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partition_by: Sequence[str] = ()) -> Imported:
-    """Copy Parquet files into a new Delta table, rows in the order of the files.
+    """Copy Parquet files into a new Delta table, rows nearly in the order of the files.
+
+    delta-rs reads and writes on all cores, and rows of some `BATCH` near each other change places.
 
     As in Spark a column in the paths (``ds=2026-01-01``) is a column of the table, also if the files have one of that
     name; unlike there the table has every column that some file has, and statistics of the first `STATISTICS` columns,
@@ -43,11 +48,12 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
     Args:
         sources: files, or folders of files.
         target: the table's folder; it must not hold a table yet.
-        partition_by: columns to partition by; by default those in the paths.
+        partition_by: columns to partition by; by default those in the paths. An empty text in them becomes null, as
+            where Spark writes it.
 
     Raises:
         TableError: there is nothing to read, it belongs to a table that keeps a list of its files, the files do not go
-            together, Delta has no such type, or there is a table already.
+            together, Delta has no such type, a partition would be one of Hive's null, or there is a table already.
     """
     import pyarrow as pa
     from deltalake import DeltaTable, write_deltalake
@@ -68,7 +74,7 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
             )
         write_deltalake(
             str(target),
-            data.scanner().to_reader(),
+            data.scanner(columns=_partitioned(data, partition_by), batch_size=BATCH).to_reader(),
             mode="error",
             partition_by=list(parted) or None,
             configuration={INDEXED: str(STATISTICS)} if _leaves(data.schema) > USUAL else None,
@@ -78,6 +84,26 @@ def table_from_parquet(sources: Sequence[str | Path], target: str | Path, partit
     except (DeltaError, pa.ArrowException, OSError) as error:
         reason = (str(error).splitlines() or ["unknown"])[0]
         raise TableError(f"{', '.join(map(str, sources))} cannot be made a Delta table: {reason}") from error
+
+
+def _partitioned(data: Any, partition_by: Sequence[str]) -> dict[str, Any]:
+    """The columns, with null in the place of empty texts that the table is partitioned by: no path tells these apart.
+
+    Raises:
+        TableError: a text is what paths have for null.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    columns = {name: pc.field(name) for name in data.schema.names}
+    for name in partition_by:
+        kind = data.schema.field(name).type
+        if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+            continue
+        if data.count_rows(filter=pc.field(name) == NULL):
+            raise TableError(f"column {name} has the text {NULL}, which is null in a path; partition by another column")
+        columns[name] = pc.if_else(pc.field(name) == "", pa.scalar(None, kind), pc.field(name))
+    return columns
 
 
 def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
@@ -91,7 +117,7 @@ def _rows_of(sources: Sequence[str | Path]) -> tuple[Any, tuple[str, ...]]:
 
     files = parquet_files([Path(source) for source in sources])
     if not files:
-        raise TableError(f"no Parquet file in {', '.join(map(str, sources))}; name files that end in .parquet")
+        raise TableError(f"no Parquet file in {', '.join(map(str, sources))}; name others")
     parts, disk, fragments = path_columns(files), LocalFileSystem(), []
     # INT96 as nanoseconds would end in 2262, and begin again in 1677
     form = ds.ParquetFileFormat(read_options=ds.ParquetReadOptions(coerce_int96_timestamp_unit="us"))

@@ -20,6 +20,9 @@ __all__ = ["ParquetFile", "as_spark_reads", "columns_together", "parquet_files",
 TABLES = {"_delta_log": "Delta", ".hoodie": "Hudi", "metadata/*.metadata.json": "Iceberg"}
 """What lies in the folder of a table that keeps a list of its files: not every file in it is one of its."""
 
+MAGIC = b"PAR1"
+SIGNED = {pa.uint8(): pa.int16(), pa.uint16(): pa.int32(), pa.uint32(): pa.int64(), pa.uint64(): pa.decimal128(20, 0)}
+"""What Spark reads numbers without a sign as; Delta has no such types."""
 NUMBER, DATE = r"-?\d+", r"\d{4}-\d\d-\d\d"
 KINDS = (
     (pa.int32(), NUMBER),
@@ -110,8 +113,8 @@ def columns_together(files: Sequence[tuple[Path, pa.Schema]], besides: Iterable[
 
 
 def as_spark_reads(fragment: Any) -> pa.Schema:
-    """The schema of a file as Spark has it: times as INT96, as which it writes TIMESTAMP, are instants, and all may be
-    null (delta-rs names a feature that what may not be null takes only in tables without any other).
+    """The schema of a file as Spark has it: times as INT96, as which it writes TIMESTAMP, are instants, numbers have a
+    sign, and all may be null (delta-rs names a feature that what may not be null takes only in tables without others).
 
     Args:
         fragment: of a pyarrow dataset.
@@ -126,7 +129,7 @@ def _nullable(field: pa.Field, physical: Iterator[str]) -> pa.Field:
 
 
 def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
-    """The type with instants where its leaves, which are in the order of the file's columns, are INT96."""
+    """The type with instants where its leaves, which are in the order of the file's columns, are INT96, and `SIGNED`."""
     if pa.types.is_struct(kind):
         return pa.struct([_nullable(field, physical) for field in kind])
     if pa.types.is_map(kind):
@@ -138,7 +141,7 @@ def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
         return pa.list_(_nullable(kind.value_field, physical))
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(_nullable(kind.value_field, physical), kind.list_size)
-    return pa.timestamp("us", "UTC") if next(physical, "") == "INT96" else kind
+    return pa.timestamp("us", "UTC") if next(physical, "") == "INT96" else SIGNED.get(kind, kind)
 
 
 def _refuse_tables(folder: Path) -> None:
@@ -156,7 +159,15 @@ def _below(source: Path) -> Iterator[Path]:
         folder = Path(name)
         _refuse_tables(folder)
         folders[:] = [each for each in folders if not _passed_over(each)]
-        yield from (folder / each for each in files if each.endswith(".parquet") and not _passed_over(each))
+        yield from (folder / each for each in files if not _passed_over(each) and _is_parquet(folder / each))
+
+
+def _is_parquet(path: Path) -> bool:
+    """Whether a file is Parquet, however it is called: Hive and Impala write names without an ending."""
+    if path.suffix == ".parquet":
+        return True
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 def _unreadable(error: OSError) -> None:
