@@ -129,7 +129,7 @@ def _nullable(field: pa.Field, physical: Iterator[str]) -> pa.Field:
 
 
 def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
-    """The type with instants where its leaves, which are in the order of the file's columns, are INT96, and `SIGNED`."""
+    """The type with instants where its leaves, which are in the order of the file's columns, are INT96; `SIGNED`."""
     if pa.types.is_struct(kind):
         return pa.struct([_nullable(field, physical) for field in kind])
     if pa.types.is_map(kind):
