@@ -125,3 +125,20 @@ def test_the_ledger_tells_a_plan_s_promise_whatever_else_the_plan_holds(spark: S
     (entry,) = ledger.entries()
     assert (entry.promise_queries, entry.promised_bytes, entry.log_watermark) == (40, 7.5, plan.log_watermark)
     assert entry.gate == {"cost_core_seconds": math.inf}
+
+
+@pytest.mark.slow
+def test_a_table_that_was_put_back_has_each_run_that_made_a_version_in_the_ledger(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its folder came from a backup, with the same id: the second record was skipped, its plan and promise lost."""
+    plan, ledger = Plan("s", "id", "hash", 0, None, "kept", 10), Ledger(spark, str(tmp_path))
+    done = {"files_removed": 1, "files_added": 1, "bytes_rewritten": 10, "rows": 5, "seconds": 1.0}
+    runs = (None, "zorder layout a 1", "zorder layout a 2")
+    for run in (*runs, *runs):
+        ledger.record(plan, "a", 4, done | {"run": run}, {})
+    assert [entry.run for entry in ledger.entries("id")] == list(runs)
+    for number, entry in enumerate(ledger.entries("id"), 1):
+        ledger.measured(entry, {"queries": number})
+    ledger.ended(ledger.entries("id")[1], 7)
+    assert [(one.measured_queries, one.ended_at) for one in ledger.entries("id")] == [(1, None), (2, 7), (3, None)]

@@ -35,6 +35,7 @@ class Entry:
         ended_at: when a RESTORE or another's rewrite undid it, microseconds since 1970 UTC; None while it stands.
         looked_until: version up to which the table's history tells nothing new of that, for it and earlier ones; None
             where nobody noted one.
+        run: what its commits have in common in the table's history; None in rows from before that was noted.
     """
 
     table_id: str
@@ -79,6 +80,12 @@ class Entry:
     measured_until: int | None = None
     looked_until: int | None = None
     measured_since: int | None = None
+    run: str | None = None
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """Columns of the ledger that tell its row from all others."""
+        return {"table_id": self.table_id, "version": self.version, "run": self.run}
 
     @property
     def promised(self) -> float:
@@ -161,4 +168,5 @@ def entry_of(row: Mapping[str, Any]) -> Entry:
         measured_until=row["measured_until"],
         looked_until=row["looked_until"],
         measured_since=row["measured_since"],
+        run=row["run"],
     )

@@ -62,7 +62,9 @@ class Ledger:
         work: Mapping[str, Any] | None = None,
         committed: datetime | None = None,
     ) -> None:
-        """Add a relayout; the same table and version a second time adds nothing.
+        """Add a relayout; the same table, version and run a second time adds nothing.
+
+        Another run makes a version again in a table that was put back from a backup, or in a copy that keeps its id.
 
         A run of several bins is added after each of them, with all that it has done so far.
 
@@ -98,20 +100,17 @@ class Ledger:
             row |= {"cost_expected": gate["cost_core_seconds"], "cost_low": gate.get("cost_low")}
             row |= {"cost_high": gate.get("cost_high")}
         # a transaction of its own makes a repeated record nothing, and either of two at once may come first
-        self.table.append([row], f"{APP}-{plan.table_id}-{version}")
+        once = f"{APP}-{plan.table_id}-{version}"
+        self.table.append([row], f"{once}-{row['run']}" if row["run"] else once)
 
-    def measured(self, table_id: str, version: int, values: Mapping[str, Any]) -> None:
+    def measured(self, entry: Entry, values: Mapping[str, Any]) -> None:
         """Note what became of a relayout: columns ``measured_…`` by their name without that."""
-        self.table.update(
-            {"table_id": table_id, "version": version},
-            {f"measured_{name}": value for name, value in values.items()} | {"measured_at": datetime.now(UTC)},
-        )
+        told = {f"measured_{name}": value for name, value in values.items()}
+        self.table.update(entry.key, told | {"measured_at": datetime.now(UTC)})
 
-    def ended(self, table_id: str, version: int, moment: int) -> None:
+    def ended(self, entry: Entry, moment: int) -> None:
         """Note when a relayout was undone, microseconds since 1970 UTC."""
-        self.table.update(
-            {"table_id": table_id, "version": version}, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)}
-        )
+        self.table.update(entry.key, {"ended_at": datetime.fromtimestamp(moment / 1e6, UTC)})
 
     def replaced(self, location: str, table_id: str, moment: int) -> None:
         """Note that relayouts of tables that were there before a table at its place count no more.
@@ -135,13 +134,13 @@ class Ledger:
         """Note that a table lies elsewhere now."""
         self.table.update({"table_id": table_id}, {"table_location": location})
 
-    def stands(self, table_id: str, version: int) -> None:
+    def stands(self, entry: Entry) -> None:
         """Take back that a relayout was undone."""
-        self.table.update({"table_id": table_id, "version": version}, {"ended_at": None})
+        self.table.update(entry.key, {"ended_at": None})
 
-    def looked(self, table_id: str, version: int, until: int) -> None:
+    def looked(self, entry: Entry, until: int) -> None:
         """Note up to which version the table's history was looked at for what undid a relayout, or one before it."""
-        self.table.update({"table_id": table_id, "version": version}, {"looked_until": until})
+        self.table.update(entry.key, {"looked_until": until})
 
     def entries(
         self,

@@ -23,7 +23,7 @@ LATER = (
     "replaced_version", "additional", "predicates", "hashed", "cost_expected", "cost_low", "cost_high",
     "cost_measured", "credited", "log_watermark", "measured_queries", "measured_before", "measured_after",
     "measured_bytes_saved", "measured_files_saved", "measured_per_day", "measured_page_bytes_saved",
-    "measured_since", "measured_until", "gate", "ended", "looked_until", "promise",
+    "measured_since", "measured_until", "gate", "ended", "looked_until", "promise", "run",
 )  # fmt: skip
 
 

@@ -103,7 +103,7 @@ def check_promises(
         # files are read for it, so only of what is in force, or was asked for
         pages = pages_promised(entry) is not None and (version is not None or entry is known[-1])
         if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages, between)) is not None:
-            ledger.measured(now.table_id, entry.version, found)
+            ledger.measured(entry, found)
     model = cost_model(spark, state)
     return [check_of(entry, broken, model) for entry in _known(ledger, now.table_id, version, every)]
 

@@ -71,9 +71,9 @@ def note_ends(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry])
     for entry in standing:
         later = [row for row in commits if int(row["version"]) > since[entry.version]]
         if (moment := ended_at(entry, later, left)) is not None:
-            ledger.ended(entry.table_id, entry.version, moment)
+            ledger.ended(entry, moment)
     if opened or len(commits) > MANY:
-        ledger.looked(entries[-1].table_id, entries[-1].version, snapshot.version)
+        ledger.looked(entries[-1], snapshot.version)
 
 
 def _elsewhere(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]) -> list[Entry]:
@@ -89,7 +89,7 @@ def _elsewhere(snapshot: TableSnapshot, ledger: Ledger, entries: Sequence[Entry]
         end = entry.ended_at
         stands = end is not None and bool(moments) and end > min(moments) and end not in moments
         if stands:
-            ledger.stands(entry.table_id, entry.version)
+            ledger.stands(entry)
         found.append(replace(entry, ended_at=None) if stands else entry)
     return found
 

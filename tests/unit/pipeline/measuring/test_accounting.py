@@ -336,11 +336,11 @@ class Past:
         found = SimpleNamespace(rows=np.array([rows, 5]), lies_by=lambda _: np.array([True, False]))
         return SimpleNamespace(files=lambda: found)
 
-    def ended(self, _: str, version: int, moment: int) -> None:
-        self.entries = [replace(one, ended_at=moment) if one.version == version else one for one in self.entries]
+    def ended(self, entry: Entry, moment: int) -> None:
+        self.entries = [replace(one, ended_at=moment) if one.key == entry.key else one for one in self.entries]
 
-    def looked(self, _: str, version: int, until: int) -> None:
-        self.entries = [replace(one, looked_until=until) if one.version == version else one for one in self.entries]
+    def looked(self, entry: Entry, until: int) -> None:
+        self.entries = [replace(one, looked_until=until) if one.key == entry.key else one for one in self.entries]
 
     def replaced(self, *asked: Any) -> None:
         self.others.append(asked)
@@ -445,9 +445,9 @@ class Books:
         self.most = max(self.most, len(found))
         return found
 
-    def measured(self, _: str, version: int, values: dict[str, Any]) -> None:
+    def measured(self, entry: Entry, values: dict[str, Any]) -> None:
         changed = {f"measured_{name}": value for name, value in values.items()}
-        self.rows = [replace(row, **changed) if row.version == version else row for row in self.rows]
+        self.rows = [replace(row, **changed) if row.key == entry.key else row for row in self.rows]
 
 
 @pytest.fixture
