@@ -38,14 +38,16 @@ class Approvals:
         self.table = StateTable(spark, state, "approvals", COLUMNS, SCHEMA_VERSION, "event_date")
 
     def ask(self, name: str, plan: Plan, reasons: tuple[str, ...], version: int) -> None:
-        """Put a plan to a person."""
+        """Put a plan to a person; that comes after all that was said of the table before, whatever the clocks say."""
+        said = max((_newest_moment(request) for request in self.all(plan.table_id)), default=0)
         told = {"reasons": json.dumps(reasons), "plan": json.dumps(plan.to_json()), "table_version": version}
-        self._note(PENDING, {"table_id": plan.table_id, "table_name": name, "plan_id": plan.plan_id, **told})
+        key = {"table_id": plan.table_id, "table_name": name, "plan_id": plan.plan_id}
+        self._note(PENDING, {**key, **told}, after=said)
 
     def settle(self, request: Request, event: str, by: str = "") -> None:
         """Note what became of a request."""
         key = {"table_id": request.table_id, "table_name": request.table, "plan_id": request.plan_id}
-        self._note(event, {**key, "by": by}, after=max(request.asked_at, request.settled_at or 0))
+        self._note(event, {**key, "by": by}, after=_newest_moment(request))
 
     def newest(self, table_id: str) -> Request | None:
         """A table's newest request; None when there never was one, or an older version of the code wrote it."""
@@ -118,6 +120,11 @@ class Approvals:
         now = max(datetime.now(UTC), least)
         row = {"schema_version": SCHEMA_VERSION, "event": event, "event_at": now.isoformat(), **values}
         self.table.append([row | {"event_date": now.date().isoformat()}])
+
+
+def _newest_moment(request: Request) -> int:
+    """When anything was said of a request last, microseconds since 1970 UTC."""
+    return max(request.asked_at, request.settled_at or 0)
 
 
 def _names(request: Request) -> set[str]:

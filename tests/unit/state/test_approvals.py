@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -69,3 +70,18 @@ def test_an_answer_comes_after_the_request_whatever_the_clocks_say(monkeypatch: 
     request.asked_at, request.settled_at = 1, None
     approvals.settle(request, REJECTED)
     assert noted[2]["event_at"] < "2100"
+
+
+def test_a_request_comes_after_what_was_said_of_the_table_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that was ahead: asked again it sorted before that, and read as done or as rejected."""
+    spark: Any = None
+    noted: list[dict[str, Any]] = []
+    approvals, far = Approvals(spark, "/state"), 4_102_444_800_000_000
+    monkeypatch.setattr(approvals.table, "append", noted.extend)
+    plan = asked("t", 1, PENDING).plan
+    settled = [replace(asked("t", 5, DONE), settled_at=far), asked("t", far - 9, REJECTED)]
+    for before in (settled, []):
+        monkeypatch.setattr(approvals, "all", {"t": before}.__getitem__)
+        approvals.ask("t", plan, (), 3)
+    assert noted[0]["event_at"] == "2100-01-01T00:00:00.000001+00:00"
+    assert noted[1]["event_at"] < "2100"
