@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import PlanError, ZorderError
-from zorder_pipeline.model.approval import APPROVED, PENDING, Request
+from zorder_pipeline.model.approval import APPROVED, PENDING, REJECTED, Request
 from zorder_pipeline.model.places import local_path
 from zorder_pipeline.model.plan import Plan
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 __all__ = ["Approvals"]
 
 SCHEMA_VERSION = 1
+ANSWERS = (APPROVED, REJECTED)
+"""What a person says; all else comes of nights."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 COLUMNS = (
     *("schema_version INT", "table_id STRING", "table_name STRING", "plan_id STRING", "event STRING"),
@@ -45,9 +47,16 @@ class Approvals:
         self._note(PENDING, {**key, **told}, after=said)
 
     def settle(self, request: Request, event: str, by: str = "") -> None:
-        """Note what became of a request."""
+        """Note what became of a request: an answer, or its end, unless a person has answered since it was read."""
+        now = self.as_it_is(request) if event not in ANSWERS else None
+        if now is not None and now.status in ANSWERS and _newest_moment(now) > _newest_moment(request):
+            return
         key = {"table_id": request.table_id, "table_name": request.table, "plan_id": request.plan_id}
         self._note(event, {**key, "by": by}, after=_newest_moment(request))
+
+    def as_it_is(self, request: Request) -> Request | None:
+        """A request that was read before, with what was said of it since; None when it is no longer there."""
+        return next((one for one in self.all(request.table_id) if one.plan_id == request.plan_id), None)
 
     def newest(self, table_id: str) -> Request | None:
         """A table's newest request; None when there never was one, or an older version of the code wrote it."""

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, Request
+from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.state.approvals import Approvals
 
@@ -85,3 +85,23 @@ def test_a_request_comes_after_what_was_said_of_the_table_before(monkeypatch: py
         approvals.ask("t", plan, (), 3)
     assert noted[0]["event_at"] == "2100-01-01T00:00:00.000001+00:00"
     assert noted[1]["event_at"] < "2100"
+
+
+@pytest.mark.parametrize(("said", "end"), [(REJECTED, DONE), (APPROVED, WITHDRAWN)])
+def test_what_a_night_ends_stays_as_a_person_answered_it_since(
+    said: str, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spark: Any = None
+    noted: list[dict[str, Any]] = []
+    approvals, read = Approvals(spark, "/state"), replace(asked("t", 5, APPROVED), settled_at=7)
+    monkeypatch.setattr(approvals.table, "append", noted.extend)
+    other = replace(asked("t", 9, REJECTED), asked_as="other")
+    monkeypatch.setattr(approvals, "all", lambda _: [other, now])
+    now = replace(read, status=said, settled_at=8)
+    approvals.settle(read, end)
+    assert noted == []
+    approvals.settle(read, REJECTED, "asha")
+    assert [row["event"] for row in noted] == [REJECTED], "another person's answer counts"
+    now = read
+    approvals.settle(read, end)
+    assert [row["event"] for row in noted] == [REJECTED, end]

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from zorder_pipeline.model.approval import APPROVED, REJECTED, Request
+from zorder_pipeline.gate.decision import postponed
+from zorder_pipeline.model.approval import APPROVED, DONE, REJECTED, WITHDRAWN, Request
+from zorder_pipeline.model.decision import DECLINE
 from zorder_pipeline.state.approvals import Approvals
 from zorder_pipeline.state.stop_file import StopFile
+
+from .judgements import Judgement
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["answer_request", "lift_stop", "stop_all", "waiting_requests"]
+__all__ = ["answer_request", "as_answered", "lift_stop", "stop_all", "waiting_requests"]
 
 
 def waiting_requests(spark: SparkSession, state: str) -> list[Request]:
@@ -32,6 +37,24 @@ def answer_request(
         ZorderError: no such plan waits.
     """
     return Approvals(spark, state).answer(table, plan_id, REJECTED if reject else APPROVED, by)
+
+
+def as_answered(spark: SparkSession, state: str, judged: Judgement) -> Judgement:
+    """A judgement of a plan that a person approved, as it is after what was said of it since; any other as it is."""
+    request, decision = judged.request, judged.decision
+    if request is None or not decision.approved:
+        return judged
+    now = Approvals(spark, state).as_it_is(request)
+    status, plan = WITHDRAWN if now is None else now.status, f"plan {request.plan_id}"
+    if status in (APPROVED, DONE):  # of one that is done nothing is left, which the relayout itself finds
+        return judged
+    if now is not None and status == REJECTED:
+        why = f"{plan} was rejected by {now.by or 'a person'} after it was judged"
+        return replace(
+            judged, decision=replace(decision, verdict=DECLINE, cause="rejected", reasons=(why, *decision.reasons))
+        )
+    why = f"{plan} was approved when it was judged, and is {status} now: zorder approve lists what waits"
+    return replace(judged, decision=postponed(decision, "awaiting_approval", why))
 
 
 def stop_all(spark: SparkSession, state: str, note: str = "") -> None:

@@ -16,6 +16,7 @@ from zorder_pipeline.model.partition_key import partition_values, partitions_con
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import ApplyResult
+from zorder_pipeline.pipeline.judging.approving import as_answered
 from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import ANY, NONE, OWN, Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
@@ -118,14 +119,17 @@ def carry_out(
 ) -> ApplyResult:
     """Do what was decided about a table; without an approval this only says why not.
 
-    The kill switch and the blackout windows are looked at again before each bin of partitions.
+    The kill switch, the blackout windows and what people said of an approved plan are looked at again before each bin
+    of partitions.
 
     Args, Raises: see `apply`.
     """
-    decision, plan, settings = judged.decision, judged.plan, settings or RelayoutSettings()
+    settings = settings or RelayoutSettings()
+    state = settings.state
+    judged = judged if state is None else as_answered(spark, state, judged)
+    decision, plan = judged.decision, judged.plan
     if not decision.approved:
         return _told(judged, judged.preview.version, dry_run)
-    state = settings.state
     snapshot = open_table(spark, judged.table, committer=settings.committer)
     plan = plan.as_called(snapshot.asked_schema)
     plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
@@ -153,7 +157,7 @@ def carry_out(
     if state is not None:
         books = Booking(state, snapshot, plan, would, judged, settings.verify, settings.progress)
 
-    hold = partial(why_held, spark, state, settings.rules)
+    hold = partial(_why_not_on, spark, judged, settings)
     safety = Safety(settings.verify, settings.row_group_bytes, hold=hold, progress=settings.progress)
     if books is not None:
         safety = replace(safety, begun=books.begin, kept=books.keep)
@@ -171,6 +175,15 @@ def carry_out(
         return _done_before(decision, done)
     reasons = (done.held, *decision.reasons) if done.held else decision.reasons
     return replace(result_of(done, "applied" if done.committed else "postponed", reasons), gate=said)
+
+
+def _why_not_on(spark: SparkSession, judged: Judgement, settings: RelayoutSettings) -> str | None:
+    """Why what was approved is not to go on, asked before each bin; None where it is."""
+    state = settings.state
+    if (why := why_held(spark, state, settings.rules)) is not None or state is None:
+        return why
+    now = as_answered(spark, state, judged).decision
+    return None if now.approved else now.reasons[0]
 
 
 def _entered(books: Booking, judged: Judgement, done: RelayoutResult, whole: bool) -> None:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from zorder_pipeline.model.decision import DECLINE, Decision
+from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, Request
+from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.pipeline.judging import approving
 from zorder_pipeline.pipeline.judging.judgements import Judgement
 from zorder_pipeline.pipeline.records import Preview
 from zorder_pipeline.pipeline.rewriting import apply as rewriting
@@ -48,3 +51,37 @@ def test_partitions_are_judged_by_the_name_that_people_call_the_table(monkeypatc
     spark: Any = None
     (done,) = partitions.apply_partitions(spark, "/t", PLAN, ["p=1"], RelayoutSettings(name="orders"))
     assert (names, done.error) == (["orders"], None)
+
+
+REQUEST = Request("orders", "id", PLAN, APPROVED, 5, 7, by="asha")
+BY_HAND = Judgement(
+    "orders", "/t", 3, PLAN, Decision(APPROVE, "approved_by_hand", ("approved",)), Preview(3, 2), request=REQUEST
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "decision", "told"),
+    [
+        (replace(REQUEST, status=REJECTED, by="bo"), "declined", "was rejected by bo after it was judged"),
+        (replace(REQUEST, status=PENDING), "postponed", "was approved when it was judged, and is pending now: "),
+        (None, "postponed", "was approved when it was judged, and is withdrawn now: "),
+    ],
+)
+def test_what_a_person_says_after_the_judgement_stops_an_approved_plan(
+    now: Request | None, decision: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A night judges all tables before it relays out the first, which may take hours; then before each bin."""
+    spark: Any = None
+    said: list[Request | None] = [now]
+    monkeypatch.setattr(approving, "Approvals", lambda *_: SimpleNamespace(as_it_is=lambda _: said[-1]))
+    monkeypatch.setattr(rewriting, "why_held", lambda *_: None)
+    settings = RelayoutSettings(state="/state")
+    done = rewriting.carry_out(spark, BY_HAND, settings)
+    assert (done.decision, done.files_removed) == (decision, 0)
+    assert done.reasons[0].startswith(f"plan {PLAN.plan_id} {told}")
+    assert rewriting._why_not_on(spark, BY_HAND, settings) == done.reasons[0]
+    for stands in (REQUEST, replace(REQUEST, status=DONE)):
+        said.append(stands)
+        assert rewriting._why_not_on(spark, BY_HAND, settings) is None
+    said.append(now)
+    assert rewriting._why_not_on(spark, replace(BY_HAND, request=None), settings) is None, "the gate's own decision"
