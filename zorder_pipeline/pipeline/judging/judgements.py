@@ -17,6 +17,9 @@ __all__ = ["ANY", "NONE", "OWN", "Judgement", "Part", "Rules"]
 
 ANY, OWN, NONE = "any", "own", "none"
 """Which answers of people count, see `zorder_pipeline.pipeline.judge_table`."""
+COST = ("cost_core_seconds", "cost_low", "cost_high")
+SAVING = ("saving_core_seconds", "saving_low", "saving_high")
+"""Figures of a decision that are of all parts together."""
 
 
 @dataclass(frozen=True)
@@ -118,14 +121,23 @@ class Judgement:
 
     @property
     def said(self) -> dict[str, Any]:
-        """The gate's figures, as the ledger keeps them: of what lasts, of the partitions that the budget chose."""
+        """The gate's figures, as the ledger keeps them: cost, saving and what lasts of what the budget chose."""
         said, lasting = self.decision.to_json(), [part.lasting for part in self._chosen if part.lasting is not None]
+        if self.partitions is not None:
+            brings = "saving" if any(part.saving for part in self.parts) else "credited"
+            for figures, share in ((COST, self._share("cost")), (SAVING, self._share(brings))):
+                said |= {name: said[name] * share for name in figures}
         assumed = said["assumptions"]
         if lasting and "horizon_days" in assumed:
             days = assumed.get("credited_days", assumed["horizon_days"])
             told = Lasting.together(lasting).foretold(self.credited, days)
             said["assumptions"] = {**assumed, "lasting": told}
         return said
+
+    def _share(self, figure: str) -> float:
+        """What the budget chose as a share of all parts, by one of their figures."""
+        chosen, whole = (sum(getattr(part, figure) for part in some) for some in (self._chosen, self.parts))
+        return chosen / whole if whole else 1.0
 
     @property
     def _chosen(self) -> list[Part]:
