@@ -102,9 +102,8 @@ def test_a_log_that_is_gone_when_it_is_to_be_read_is_named(store: LogStore, tmp_
     assert store.ingest(str(log), CATALOG).log.used == 3
 
 
-def test_a_crash_between_two_commits_neither_loses_nor_doubles(
-    store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def _cut_off(store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A first ingestion of five lines that ends before it counts."""
     (tmp_path / "log.jsonl").write_text(_lines(0, 5))
 
     def crash(*_: object) -> None:
@@ -114,6 +113,22 @@ def test_a_crash_between_two_commits_neither_loses_nor_doubles(
         patched.setattr(LogStore, "_commit", crash)
         with pytest.raises(KeyboardInterrupt):
             store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
+
+
+def test_what_a_first_ingestion_that_was_cut_off_has_left_is_purged(
+    store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """There is no list of logs then."""
+    _cut_off(store, tmp_path, monkeypatch)
+    assert store.purge(days=100_000)["query_log"] == 0, "an ingestion may be at work"
+    monkeypatch.setattr(stores, "GRACE", "interval 0 seconds")
+    assert store.purge(days=100_000)["query_log"] == 5
+
+
+def test_a_crash_between_two_commits_neither_loses_nor_doubles(
+    store: LogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _cut_off(store, tmp_path, monkeypatch)
     assert store.load().queries == ()
     store.ingest(str(tmp_path / "log.jsonl"), CATALOG)
     assert len(_values(store)) == 5

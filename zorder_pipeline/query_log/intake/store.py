@@ -180,10 +180,12 @@ class LogStore(LogTables):
         if not names:
             return deleted
         oldest = F.date_sub(F.current_date(), min(days, EVER))
-        done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
-        counted = done.distinct().collect()
+        counted, valid = [], set[tuple[str, str]]()
+        if self.exists("log_files"):  # not after a first ingestion that was cut off
+            done = self.read("log_files").select("run", (F.to_date("ingested_at") < oldest).alias("early"))
+            counted = done.distinct().collect()
+            valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
         runs, early = {row["run"] for row in counted}, [row["run"] for row in counted if row["early"]]
-        valid = {(row["run"], row["source"]) for row in self._current_files().select("run", "source").collect()}
         alive = {run for run, _ in valid}
         for name in names:
             table = DeltaTable.forPath(self.spark, self.path(name))
