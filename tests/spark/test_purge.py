@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -10,8 +11,10 @@ from pyspark.sql import SparkSession
 
 from zorder_pipeline import pipeline
 from zorder_pipeline.model.file_stats import Feature
+from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.state.begun import Beginnings, Begun
 
 SECRET = "4711007"
 NOW = int(time.time())
@@ -44,8 +47,9 @@ def test_one_user_s_queries_go_wherever_they_were_kept(spark: SparkSession, tmp_
     _recorded(Path(state, RECORDED), NOW, "ann")
 
     deleted = pipeline.purge(spark, state, 90, "bob")
-    assert deleted == {"query_log": 1, "quarantine": 1, "recorded": 1, "file_stats": 4}
-    left = {name: spark.read.format("delta").load(f"{state}/{name}").toArrow() for name in deleted if name != RECORDED}
+    assert deleted == {"query_log": 1, "quarantine": 1, "begun": 0, "recorded": 1, "file_stats": 4}
+    tables = deleted.keys() - {RECORDED, "begun"}
+    left = {name: spark.read.format("delta").load(f"{state}/{name}").toArrow() for name in tables}
     assert {name: table.num_rows for name, table in left.items()} == {"query_log": 1, "quarantine": 2, "file_stats": 2}
     assert SECRET not in json.dumps([table.to_pylist() for table in left.values()], default=str)
     assert not Path(state, RECORDED, of_bob).exists()
@@ -67,3 +71,24 @@ def test_recorded_files_go_by_the_time_of_their_names(spark: SparkSession, tmp_p
     assert {file.name for file in folder.iterdir() if not file.name.startswith(".")} == {new, "notes.txt"}
     assert delete_moved(spark, str(folder), 90) == 0
     assert old != new
+
+
+def test_plans_of_relayouts_that_ended_without_their_record_go_once_no_run_needs_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """They hold constants of queries: those of a table that is gone stayed for ever."""
+    state, begun = str(tmp_path), Beginnings(spark, str(tmp_path))
+    for days, run in ((100, "a"), (10, "b"), (6, "c")):
+        plan = Plan("/t", "id", "hash", 0, None, "learned", 100)
+        begun.note(Begun(f"zorder layout x {run}", 3, NOW - days * 86_400.0, plan, 10, {}, {}))
+        os.utime(tmp_path / "begun" / f"id.{run}.json", (NOW - days * 86_400,) * 2)
+
+    def left() -> list[str]:
+        return sorted(found.run[-1] for found in begun.of_table("id"))
+
+    assert pipeline.purge(spark, state, 90) == {"begun": 1, "recorded": 0}
+    assert left() == ["b", "c"], "a table that is relaid once a month may need the first"
+    assert pipeline.purge(spark, state, 0, "bob") == {"begun": 1, "recorded": 0, "file_stats": 0}
+    assert left() == ["c"]
+    assert pipeline.purge(spark, state, 0)["begun"] == 0
+    assert left() == ["c"]

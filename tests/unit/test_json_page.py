@@ -99,7 +99,7 @@ FOUND: list[tuple[tuple[str, ...], dict[tuple[Any, str], Any]]] = [
     (("stop", *STATE, "--lift"), {(pipeline, "lift_stop"): True}),
     (("savings", *STATE), {(pipeline, "savings"): Savings((UNCHECKED, BROKEN), (MONTH,), 0.05)}),
     (("stats", *TABLE, *STATE), {(pipeline, "update_statistics"): StatisticsResult("t", 3, ("a",), 4, 4, 0, 1.0)}),
-    (("purge", *STATE), {(pipeline, "purge"): {"recorded": 0}}),
+    (("purge", *STATE), {(pipeline, "purge"): {"begun": 0, "recorded": 0}}),
     (
         ("report", *TABLE, "--out", "{state}/page.html"),
         {

@@ -159,7 +159,8 @@ def purge(state: str, days: int, user: str | None) -> Payload:
     deleted = pipeline.purge(start_spark("purge", brief=True), state, days, user)
     if local_path(state) is None and "query_log" not in deleted and not any(deleted.values()):
         raise ZorderError(f"{state} holds no query_log; name the folder that `state` in tables.yaml names")
-    lines = [(name, f"{count:,} {'files' if name == 'recorded' else 'rows'}") for name, count in deleted.items()]
+    units = dict.fromkeys(("begun", "recorded"), "files")
+    lines = [(name, f"{count:,} {units.get(name, 'rows')}") for name, count in deleted.items()]
     print_figures(f"Deleted from {state}", lines)
     if any(deleted.values()):
         out.print("the files that held deleted rows go with VACUUM of these tables")

@@ -22,6 +22,8 @@ from zorder_pipeline.query_log.spool import RECORDED, delete_moved
 from zorder_pipeline.query_log.statements.catalog import SESSION_CATALOG, Catalog
 from zorder_pipeline.reading.file_stats import FileStats
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
+from zorder_pipeline.relayout.unrecorded import LONGEST
+from zorder_pipeline.state.begun import FOLDER, Beginnings
 from zorder_pipeline.state.delta_tables import is_delta_table, sql_name
 
 from .records import LogSource
@@ -217,12 +219,15 @@ def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -
 
     That is: queries, quarantined lines and what the recorder noted. Statistics of expressions and predicates do not
     tell who asked for their constants, so with a user's queries all of them go; the next relayout, or
-    `update_statistics`, gathers those that the remaining queries ask for.
+    `update_statistics`, gathers those that the remaining queries ask for. Notes of relayouts that were begun, which
+    hold their plans, go as well, but none by which the next run may have to record what a killed one has committed.
 
     Returns:
-        Deleted rows by table; of ``recorded``, files.
+        Deleted rows by table; of ``recorded`` and ``begun``, files.
     """
     deleted = LogStore(spark, state).purge(days, user)
+    kept = LONGEST if user is not None else max(LONGEST, days * 86_400.0)
+    deleted[FOLDER] = Beginnings(spark, state).purge(kept)
     deleted[RECORDED] = delete_moved(spark, f"{state.rstrip('/')}/{RECORDED}", days, user)
     return deleted if user is None else deleted | {"file_stats": FileStats(spark, state).purge()}
 

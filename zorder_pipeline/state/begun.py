@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -74,6 +75,15 @@ class Beginnings:
         """Remove the file of a relayout, if there is one."""
         if has_jvm(self.spark):
             self._files.delete(self._path(self._file(begun)), False)
+
+    def purge(self, seconds: float) -> int:
+        """Remove the files that were made longer ago, of whatever table; returns how many are gone."""
+        if not has_jvm(self.spark):
+            return 0
+        folder, before = self._path(self.folder), (time.time() - seconds) * 1000
+        found = self._files.listStatus(folder) if self._files.exists(folder) else ()
+        old = [status.getPath() for status in found if status.getModificationTime() < before]
+        return sum(bool(self._files.delete(place, False)) for place in old)
 
     def of_table(self, table_id: str) -> Iterator[Begun]:
         """Relayouts of a table that were begun: they are at work, were cut off, or ended without their record."""
