@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+from py4j.protocol import Py4JError
 
 from zorder_pipeline.errors import TableError, UnsupportedTableError
 from zorder_pipeline.gate.cost import CostModel
@@ -117,8 +118,9 @@ def _scratch(spark: SparkSession, state: str) -> Iterator[str]:
         yield str(folder.toString())
     finally:
         files.delete(folder, True)
-        if files.exists(root) and not files.listStatus(root):
-            files.delete(root, True)
+        with contextlib.suppress(Py4JError):  # another run has a folder there, or has removed it
+            if files.exists(root) and not files.listStatus(root):
+                files.delete(root, False)
 
 
 def _copy(snapshot: TableSnapshot, path: str, size: float, say: Progress) -> None:
