@@ -130,10 +130,13 @@ def missed(
 def nothing_lost(analysis: TableAnalysis, memory: Memory) -> Memory:
     """What is remembered of a table that lies by no layout of ours: a first one is learned from all of its queries.
 
-    So those count no more once it is in force; where they have times, its plan says until which moment.
+    So those count no more once it is in force. Where they have times its plan says until which moment, and nothing of
+    it is noted, which would be another note each night.
     """
-    counted, batch = len(analysis.queries), _newest_batch(analysis, memory)
-    return replace(memory, drift=None, rivals={}, counted=counted, batch=batch)
+    memory = replace(memory, drift=None, rivals={})
+    if any(query.timestamp is not None for query in analysis.queries):
+        return memory
+    return replace(memory, counted=len(analysis.queries), batch=_newest_batch(analysis, memory))
 
 
 def _newest_batch(analysis: TableAnalysis, memory: Memory) -> int | None:

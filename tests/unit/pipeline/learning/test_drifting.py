@@ -23,7 +23,7 @@ from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.workload import LoggedQuery
 from zorder_pipeline.pipeline.learning import drifting, learn
 from zorder_pipeline.pipeline.learning.candidates import _missed
-from zorder_pipeline.pipeline.learning.drifting import block_of, missed
+from zorder_pipeline.pipeline.learning.drifting import block_of, missed, nothing_lost
 from zorder_pipeline.pipeline.learning.memory import Memory, Rival
 from zorder_pipeline.pipeline.learning.new_queries import new_queries, uncounted
 from zorder_pipeline.pipeline.learning.worth import why_not_search
@@ -229,6 +229,16 @@ def test_what_a_first_layout_was_learned_from_is_not_lost_by_it(
     after = learn.learn_remembering(analysis, LearnSettings(enriched_share=readers), memory=memory)[2]
     assert new_queries(analysis_of(old), after, PLAN) == []
     assert new_queries(analysis_of([*old, *late]), after, PLAN) == list(range(len(old), len(old) + len(late)))
+
+
+def test_of_a_log_with_times_a_table_without_a_layout_needs_no_new_note_each_night() -> None:
+    """A table that the gate declines got one every night; its first plan tells until when its queries count."""
+    memory, log = Memory(columns={"a": "int"}), list[LoggedQuery]()
+    for day in range(3):
+        log += [replace(one, batch=day) for one in asked("a", day)]
+        assert nothing_lost(analysis_of(log), memory) == memory
+    learned = replace(PLAN, log_watermark=log[-1].timestamp)
+    assert new_queries(analysis_of([*log, *asked("a", 3, count=5)]), memory, learned) == list(range(60, 65))
 
 
 def test_a_log_that_is_missing_for_a_night_is_not_counted_again() -> None:
