@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from dagster import AssetMaterialization, DagsterInstance, Output, build_asset_context
+from dagster import AssetCheckSeverity, AssetMaterialization, DagsterInstance, Output, build_asset_context
 
 from zorder_pipeline import pictures, pipeline
 from zorder_pipeline.assets import committed, relayout
@@ -117,6 +117,26 @@ def test_a_committed_relayout_that_cannot_be_proven_is_shown_and_fails_its_check
     )
     assert {str(result.description)[: len(sentence)] for result in checked} == {sentence}
     assert "t: version 9 is committed, and whether it holds the same rows" in capsys.readouterr().err
+
+
+def test_where_only_what_queries_read_cannot_be_told_the_promise_alone_is_in_doubt(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The proof, which may have taken a reading of the table, was thrown away, and blocking checks failed."""
+    monkeypatch.setattr(committed, "opened", lambda *_: SNAPSHOT)
+    monkeypatch.setattr(proof, "prove", lambda *_: PROOF)
+    monkeypatch.setattr(ZONES, "shares_read", broken)
+    monkeypatch.setattr(pipeline, "check_promises", lambda *_, **__: [])
+    judgement = Judgement("t", "/t", 7, PLAN, Decision(APPROVE, "worth_it", ("worth it",)), Preview(7))
+    *_, shown = materialized(monkeypatch, ApplyResult(9, "applied", ("worth it",)), judgement)
+    checked = {name: check(shown.value) for name, check, _ in CHECKS}
+    assert [name for name, result in checked.items() if not result.passed] == ["promise_kept"]
+    assert checked["promise_kept"].severity == AssetCheckSeverity.WARN
+    assert str(checked["promise_kept"].description).startswith("what its queries read now could not be told: no space")
+    assert "rows read per later query" not in str(shown.metadata["before and after"].value)
+    said = capsys.readouterr().err
+    assert "t: what later queries read could not be told: no space left" in said
+    assert "whether it holds the same rows" not in said
 
 
 def test_what_was_stopped_between_two_bins_promised_its_part_alone(monkeypatch: pytest.MonkeyPatch) -> None:

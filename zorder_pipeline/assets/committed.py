@@ -53,7 +53,8 @@ def shown(
 ) -> Generator[AssetMaterialization, None, Output[Relayout]]:
     """What is told of a relayout that is committed: its partitions' notes, and in the end its own.
 
-    Where the table cannot be looked at afterwards nothing is proven, which is logged as an error and fails the checks.
+    Where the table cannot be looked at afterwards nothing is proven, which is logged as an error and fails the checks;
+    where only what queries read cannot be told, that is a warning, and fails the check of the promise alone.
 
     Args:
         judged: the judgement that was carried out.
@@ -67,6 +68,8 @@ def shown(
         done = _measured(judged, result, before, after, unseen, unseen.each(analysed.boxes), hashed)
     except Exception as error:
         done = _unmeasured(context, shelf, judged, result, error)
+    if done.unread:
+        context.log.warning(f"{table.name}: what later queries read could not be told: {done.unread}")
     facts = _facts(table.table, done)
     if after is not None:
         with _besides(context, shelf, "the new files could not be described"):
@@ -133,12 +136,15 @@ def _measured(
     from zorder_pipeline.pipeline.rewriting.proof import prove
 
     proof = prove(before, after, hashed)
-    then, now = (each.files().zone_map().shares_read(boxes)[unseen.which] for each in (before, after))
+    try:
+        then, now = (each.files().zone_map().shares_read(boxes)[unseen.which] for each in (before, after))
+    except Exception as error:  # the rows are proven the same all the same
+        return _relayout(judged, result, proof, np.ones(0), np.ones(0), why_failed(error))
     return _relayout(judged, result, proof, then, now)
 
 
 def _relayout(
-    judged: Judgement, result: ApplyResult, proof: Proof, read_before: Floats, read_after: Floats
+    judged: Judgement, result: ApplyResult, proof: Proof, read_before: Floats, read_after: Floats, unread: str = ""
 ) -> Relayout:
     plan, promise, credited = judged.plan, judged.plan.promise, judged.credited_by(result.bytes_rewritten)
     return Relayout(
@@ -149,6 +155,7 @@ def _relayout(
         promised=(promise.before - promise.after) * credited if promise.queries else None,
         promised_low=promise.low * credited,
         target_file_rows=plan.target_file_rows,
+        unread=unread,
     )
 
 
@@ -202,11 +209,12 @@ def _described(shelf: Shelf, done: Relayout, before: TableSnapshot, after: Table
     now, then = after.files(), before.files()
     rows, shares = done.proof.rows, done.shares
     compared = not done.proof.nothing
+    read = compared and not done.unread
     figures = [
         ("files", f"{len(then):,}", f"{len(now):,}"),
         *([("rows", f"{rows[0]:,}", f"{rows[1]:,}")] if compared else []),
         ("size", gigabytes(float(then.bytes.sum())), gigabytes(float(now.bytes.sum()))),
-        *([("rows read per later query", percent(shares[0]), percent(shares[1]))] if compared else []),
+        *([("rows read per later query", percent(shares[0]), percent(shares[1]))] if read else []),
     ]
     columns = {column.name: [TableColumnDep(shelf.key("data"), column.name)] for column in after.schema.columns}
     return {

@@ -109,6 +109,7 @@ class Relayout:
         promised: share of rows that the plan promised to save per query, or None when nothing was promised.
         promised_low: lower end of its 95% interval.
         target_file_rows: rows per file that the plan aimed for.
+        unread: why it is not known what the queries read; "" where it is.
     """
 
     result: ApplyResult
@@ -118,6 +119,7 @@ class Relayout:
     promised: float | None
     promised_low: float = 0.0
     target_file_rows: int = 0
+    unread: str = ""
 
     @property
     def measured(self) -> float:
