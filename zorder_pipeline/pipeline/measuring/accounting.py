@@ -96,7 +96,7 @@ def check_promises(
         between = spanned_later(entry, queries, until) if version is None else None
         if (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until):
             if entry is known[-1] and (rate := rate_now(entry, chosen, between)) is not None:
-                ledger.measured(now.table_id, entry.version, {"per_day": rate})
+                ledger.measured(entry, {"per_day": rate})
             continue
         if not (every or version is not None or entry is known[-1] or is_due(entry, chosen)):
             continue
