@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import Any
 
 from .java import first_line
+from .launch_conf import on_command_line
 
 __all__ = ["JavaErrors", "launching", "why_java_ended"]
 
@@ -84,9 +85,14 @@ class JavaErrors:
 def launching() -> Iterator[list[JavaErrors]]:
     """Have the JVM that Spark launches inside write to a `JavaErrors`, which the list then holds.
 
+    Settings that may be secrets are kept off its command line (`on_command_line`): pyspark gives the context all of
+    them once the JVM is there.
+
     Whether one is launched at all, and with what settings, is pyspark's to know (there may be a gateway already, or a
     server of Spark Connect), so its own call is given the parameter that it has for this.
     """
+    from pyspark import SparkConf
+
     context: Any = import_module("pyspark.core.context")
     found: list[JavaErrors] = []
     launch = context.launch_gateway
@@ -94,8 +100,10 @@ def launching() -> Iterator[list[JavaErrors]]:
     def launched(conf: Any = None) -> Any:
         errors = JavaErrors()
         found.append(errors)
+        given = dict(conf.getAll()) if conf is not None else {}
+        told = SparkConf(loadDefaults=False).setAll(list(on_command_line(given).items()))
         try:  # what is wrong with its memory Java tells on stdout
-            return launch(conf, {"stdout": errors.end, "stderr": errors.end})
+            return launch(told, {"stdout": errors.end, "stderr": errors.end})
         finally:
             os.close(errors.end)
 

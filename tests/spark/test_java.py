@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -9,6 +12,25 @@ import pytest
 from pyspark.sql import SparkSession
 
 from zorder_pipeline.java import beside, items, java_class, sequence
+
+SECRET = """
+from pathlib import Path
+from zorder_pipeline.spark import session
+
+key = "spark.hadoop.fs.s3a.secret.key"
+spark = session({"spark.master": "local[1]", "spark.driver.memory": "1g", key: "of nobody's concern"})
+java = spark._jvm.java.lang.ProcessHandle.current().pid()
+print("nobody" in Path(f"/proc/{java}/cmdline").read_text(), "local[1]" in Path(f"/proc/{java}/cmdline").read_text())
+print(spark.conf.get(key), "|", spark.sparkContext._jsc.hadoopConfiguration().get(key.removeprefix("spark.hadoop.")))
+spark.stop()
+"""
+
+
+def test_a_session_has_its_secrets_and_ps_shows_none() -> None:
+    environment = {name: value for name, value in os.environ.items() if name != "ZORDER_SPARK_CONF"}
+    command = [sys.executable, "-c", SECRET]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout == "False True\nof nobody's concern | of nobody's concern\n"
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from pyspark import SparkConf
 from pyspark.core import context
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
@@ -15,6 +16,7 @@ from pyspark.sql import SparkSession
 from zorder_pipeline import spark
 from zorder_pipeline.errors import ZorderError
 from zorder_pipeline.launch import JavaErrors, launching, why_java_ended
+from zorder_pipeline.launch_conf import on_command_line
 
 REFUSED = """WARNING: Using incubator modules: jdk.incubator.vector
 Exception in thread "main" org.apache.spark.SparkException: Master must either be yarn or start with spark
@@ -113,3 +115,37 @@ def test_why_java_ended_stands_in_the_one_sentence(
     )
     assert str(error.value) == sentence
     assert capfd.readouterr().err == ""
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "spark.hadoop.fs.s3a.secret.key",
+        "spark.hadoop.fs.azure.account.key.lake.dfs.core.windows.net",
+        "spark.hadoop.fs.azure.sas.fixed.token.lake.dfs.core.windows.net",
+        "spark.hadoop.fs.some.userinfo",
+        "spark.hadoop.google.cloud.auth.service.account.private.key",
+        "spark.hadoop.javax.jdo.option.ConnectionPassword",
+        "spark.executorEnv.AWS_ACCESS_KEY_ID",
+        "spark.sql.catalog.polaris.credential",
+    ],
+)
+def test_what_may_be_a_secret_is_not_on_java_s_command_line(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    launched: list[Any] = []
+    monkeypatch.setattr(context, "launch_gateway", lambda conf, popen_kwargs: launched.append(conf))
+    kept = {"spark.master": "local[1]", "spark.hadoop.hadoop.security.authentication": "kerberos"}
+    whole = SparkConf(loadDefaults=False).setAll([*kept.items(), (name, "of nobody's concern")])
+    with launching():
+        context.launch_gateway(whole)  # type: ignore[attr-defined]
+    assert dict(launched[0].getAll()) == kept
+
+
+@pytest.mark.parametrize(
+    ("jars", "fetched"),
+    [("s3a://lake/b.jar", True), ("/a.jar, HDFS://b.jar", True), ("/a.jar", False), ("https://b/c.jar,file:/d", False)],
+)
+def test_java_is_launched_with_the_settings_of_the_store_that_its_jars_are_fetched_from(
+    jars: str, fetched: bool
+) -> None:
+    conf = {"spark.jars": jars, "spark.hadoop.fs.s3a.secret.key": "x"}
+    assert (on_command_line(conf) == conf) is fetched
