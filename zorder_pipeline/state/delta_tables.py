@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TYPE_CHECKING
 
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.java import has_jvm
 from zorder_pipeline.model.places import is_uri
+from zorder_pipeline.model.predicate import VARIABLE
 from zorder_pipeline.model.spark_sql import column_sql
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 __all__ = ["is_delta_table", "is_path", "sql_name"]
+
+_PART = r"`(?:[^`]|``)+`|[^`.]+"
+_QUOTED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
+"""A catalog name some of whose parts are quoted as in SQL."""
 
 
 def is_delta_table(spark: SparkSession, folder: str) -> bool:
@@ -36,8 +43,23 @@ def is_path(table: str) -> bool:
 
 
 def sql_name(table: str) -> str:
-    """The name in SQL of a table that is given by its folder or its catalog name."""
+    """The name in SQL of a table that is given by its folder or its catalog name, with every part quoted.
+
+    A name may come from a log, so nothing in it is taken for SQL; parts that are quoted already, as on a command line,
+    are unquoted first.
+
+    Raises:
+        TableError: Spark would put settings or the driver's environment into it.
+
+    >>> sql_name("lake.orders"), sql_name("`my.lake`.orders"), sql_name("a`b")
+    ('`lake`.`orders`', '`my.lake`.`orders`', '`a``b`')
+    """
+    if VARIABLE in table:
+        raise TableError(f"table {table} cannot be opened: its name holds {VARIABLE}, which Spark replaces; rename it")
     if is_path(table):
         whole = table if is_uri(table) else os.path.abspath(table)  # SQL takes no relative folder
         return "delta." + column_sql((whole,))
-    return table if "`" in table else column_sql(tuple(table.split(".")))
+    if not _QUOTED.fullmatch(table):
+        return column_sql(tuple(table.split(".")))
+    parts = re.findall(_PART, table)
+    return column_sql(tuple(part[1:-1].replace("``", "`") if part.startswith("`") else part for part in parts))
