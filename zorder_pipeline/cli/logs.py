@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from zorder_pipeline.errors import ZorderError
-from zorder_pipeline.model.places import local_path
+from zorder_pipeline.model.places import local_path, shown_place
 from zorder_pipeline.model.wording import counted
 
 from .common import (
@@ -115,8 +115,8 @@ def _as_configured(config: PipelineConfig, sources: Sequence[LogSource]) -> list
             given, told = getattr(source, name), getattr(first, name)
             if given != told and is_said(name):
                 raise ZorderError(
-                    f"the configuration reads {source.path} with {option} {told}; leave out {option} {given}, or "
-                    "change the log's entry in tables.yaml"
+                    f"the configuration reads {shown_place(source.path)} with {option} {told}; leave out "
+                    f"{option} {given}, or change the log's entry in tables.yaml"
                 )
         found += [first, *others]
     return found

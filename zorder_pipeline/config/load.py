@@ -11,7 +11,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from zorder_pipeline.errors import ConfigError
-from zorder_pipeline.model.places import is_uri, is_vacuumed_with, known_as, local_path
+from zorder_pipeline.model.places import is_uri, is_vacuumed_with, known_as, local_path, shown_place
 
 from .models import PipelineConfig, TableConfig
 from .sentences import Problem, Source, Where, dotted, kind_of, sentence
@@ -140,7 +140,7 @@ def _duplicates(config: PipelineConfig) -> list[Problem]:
     seen: set[str] = set()
     for i, log in enumerate(config.query_logs):
         if known_as(log.path) in seen:
-            problems.append((("query_logs", i, "path"), f"names {log.path} a second time; keep one"))
+            problems.append((("query_logs", i, "path"), f"names {shown_place(log.path)} a second time; keep one"))
         seen.add(known_as(log.path))
     for table in config.tables:
         if table.location and is_vacuumed_with(config.state, table.location):

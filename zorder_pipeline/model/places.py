@@ -20,7 +20,15 @@ __all__ = [
     "real_path",
     "uri_of",
 ]
-__all__ += ["is_vacuumed_with", "store_named", "without_query", "without_root"]
+__all__ += [
+    "is_vacuumed_with",
+    "said_of",
+    "shown_place",
+    "store_named",
+    "without_password",
+    "without_query",
+    "without_root",
+]
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:")
 ROOT = rf"^{_SCHEME.pattern}(//[^/]*)?"
@@ -30,6 +38,8 @@ HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 SAME_STORE = {**HADOOP_SCHEMES, "abfss": "abfs", "wasbs": "wasb"}
 _LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
 """What stands before a path of this machine: no host."""
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):(?:[^/]*|(?!\d*/)[^@]*)@")
+"""User and password before a host; also one with a slash, which should have been written as ``%2F``."""
 
 
 def is_uri(place: str) -> bool:
@@ -107,6 +117,38 @@ def without_query(place: str) -> str:
     return place.partition("?")[0] if local_path(place) is None else place
 
 
+def without_password(place: str) -> str:
+    """A URI without the password before its host, with the user, which in Azure is the container.
+
+    >>> without_password("s3://user:se/cret@lake/t"), without_password("abfss://c:key@account/t")
+    ('s3://user@lake/t', 'abfss://c@account/t')
+    >>> without_password("hdfs://host:8020/t@u"), without_password("abfss://:key@account/t"), without_password("/a:b@c")
+    ('hdfs://host:8020/t@u', 'abfss://account/t', '/a:b@c')
+    """
+    return _PASSWORD.sub(lambda found: f"{found[1]}@" if found[1] else "", place, count=1)
+
+
+def shown_place(place: str) -> str:
+    """A place as it may be told and stored: without its password, and without options, which may be secrets, too.
+
+    >>> shown_place("s3://user:secret@lake/t?session=x"), shown_place("/data/what?")
+    ('s3://user@lake/t', '/data/what?')
+    """
+    return without_password(without_query(place))
+
+
+def said_of(place: str, error: Exception) -> str:
+    """The first line of an error that may repeat a place, which is shown in it as `shown_place` does.
+
+    >>> said_of("s3://user:secret@lake/t?session=x", OSError("Cannot parse 's3://user:secret@lake/t?session=x'"))
+    "Cannot parse 's3://user@lake/t'"
+    """
+    said, shown = (str(error).splitlines() or [type(error).__name__])[0], shown_place(place)
+    if shown == place:
+        return said
+    return said.replace(place, shown).replace(without_query(place).rstrip("/"), shown.rstrip("/"))
+
+
 def named_below(place: str, path: str, inside: str) -> str:
     """What a file or folder that lies in a place is called from outside.
 
@@ -122,7 +164,7 @@ def named_below(place: str, path: str, inside: str) -> str:
     """
     if "://" not in place:
         return inside
-    called, path = without_query(place).rstrip("/"), path.rstrip("/")
+    called, path = shown_place(place).rstrip("/"), path.rstrip("/")
     if inside == path or inside.startswith(f"{path}/"):
         return called + inside[len(path) :]
     return called.removesuffix(path) + inside
@@ -174,8 +216,9 @@ def filesystem_of(place: str) -> tuple[fs.FileSystem, str]:
     if (local := local_path(place)) is not None:
         return fs.LocalFileSystem(), local
     scheme, colon, rest = place.partition(":")
+    uri = f"{HADOOP_SCHEMES.get(scheme, scheme)}{colon}{rest}"
     try:
-        found, path = fs.FileSystem.from_uri(f"{HADOOP_SCHEMES.get(scheme, scheme)}{colon}{rest}")
-    except (pa.ArrowException, ValueError) as error:
-        raise OSError(str(error).splitlines()[0]) from error
+        found, path = fs.FileSystem.from_uri(uri)
+    except (pa.ArrowException, ValueError) as error:  # whose words may repeat the URI
+        raise OSError(said_of(uri, error)) from None
     return found, path

@@ -14,7 +14,7 @@ import numpy as np
 from zorder_pipeline.errors import TableError, ZorderError
 from zorder_pipeline.layout.cells import TOLERANCE
 from zorder_pipeline.layout.skipping import Estimator
-from zorder_pipeline.model.places import is_same_place, known_as
+from zorder_pipeline.model.places import is_same_place, known_as, without_password
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.spark_sql import column_sql
 from zorder_pipeline.model.triage import TableTriage
@@ -159,7 +159,7 @@ def _log_words(sources: Sequence[LogSource | str]) -> str:
     "--log 'my log.sql' --dialect trino"
     """
     logs = [LogSource(source) if isinstance(source, str) else source for source in sources] or [LogSource("QUERY_LOG")]
-    words = [f"--log {shlex.quote(str(log.path))}" for log in logs]
+    words = [f"--log {shlex.quote(without_password(str(log.path)))}" for log in logs]
     usual, first = LogSource(""), logs[0]
     options = {"--log-format": "log_format", "--dialect": "dialect", "--time-zone": "zone"}
     for option, name in options.items():

@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import filesystem_of, is_uri, without_query
+from zorder_pipeline.model.places import filesystem_of, is_uri, said_of, shown_place, without_query
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -127,7 +127,7 @@ class _Table:
     def __init__(self, path: str) -> None:
         from deltalake import DeltaTable
 
-        self.path = path
+        self.path, self.shown = path, shown_place(path)
         with self._told():
             self.filesystem, place = filesystem_of(path)
             self.place = place.rstrip("/")
@@ -145,7 +145,7 @@ class _Table:
             yield
         except (DeltaError, OSError) as error:
             raise LogError(
-                f"query log {self.path} is a Delta table that cannot be read here: {str(error).splitlines()[0]}; "
+                f"query log {self.shown} is a Delta table that cannot be read here: {said_of(self.path, error)}; "
                 "export it as Parquet or JSON Lines"
             ) from error
 
@@ -195,11 +195,11 @@ class _Table:
                     yield [json.loads(line) for line in stream.read().splitlines() if line.strip()]
             except FileNotFoundError as error:
                 raise LogError(
-                    f"query log {self.path}: version {version} is gone from its Delta log, so what came since {since} "
+                    f"query log {self.shown}: version {version} is gone from its Delta log, so what came since {since} "
                     "cannot be told; raise the log table's delta.logRetentionDuration, and ingest it into a new state"
                 ) from error
             except OSError as error:
-                raise LogError(f"query log {self.path} cannot be read: {str(error).splitlines()[0]}") from error
+                raise LogError(f"query log {self.shown} cannot be read: {str(error).splitlines()[0]}") from error
 
 
 def storage_options(path: str) -> dict[str, str]:

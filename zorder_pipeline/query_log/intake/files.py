@@ -11,7 +11,7 @@ from pathlib import Path
 from pyarrow import fs
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import filesystem_of, local_path, named_below
+from zorder_pipeline.model.places import filesystem_of, local_path, named_below, shown_place
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.wording import counted
 
@@ -59,7 +59,7 @@ def _filesystem(path: str) -> tuple[fs.FileSystem, str]:
     try:
         return filesystem_of(path)
     except OSError as error:
-        raise LogError(f"query log {path} cannot be reached: {str(error).splitlines()[0]}") from error
+        raise LogError(f"query log {shown_place(path)} cannot be reached: {str(error).splitlines()[0]}") from error
 
 
 def list_logs(
@@ -84,14 +84,17 @@ def list_logs(
     if info.type == fs.FileType.Unknown or (path == "-" and info.type == fs.FileType.NotFound):
         what = "a pipe" if path == "-" or Path(place).is_fifo() else "a device or a socket"
         raise LogError(
-            f"query log {path} is {what}, and a log is read more than once; write it to a file, and give that"
+            f"query log {shown_place(path)} is {what}, and a log is read more than once; write it to a file, and give "
+            "that"
         )
     if info.type == fs.FileType.NotFound:
-        raise LogError(f"query log {path} does not exist; give a file or a folder of {EXPECTED}")
+        raise LogError(f"query log {shown_place(path)} does not exist; give a file or a folder of {EXPECTED}")
     walk = _Walk(filesystem, path, place, log_format, elsewhere or (lambda _: False))
     if info.type == fs.FileType.File:
         if (kind := kind_of(filesystem, place, log_format)) is None and ARCHIVES & set(suffixes_of(place)[-1:]):
-            raise LogError(f"query log {path} is an archive of a kind that is not read here; unpack it, or use gzip")
+            raise LogError(
+                f"query log {shown_place(path)} is an archive of a kind that is not read here; unpack it, or use gzip"
+            )
         return [walk.file(info, kind or kind_alone(filesystem, place))]
     if is_delta(path):
         return delta_logs(path)[1]
@@ -99,7 +102,7 @@ def list_logs(
     for sentence in walk.left_out():
         progress(sentence)
     if not found and not walk.left:
-        raise LogError(f"folder {path} holds no query log; expected {EXPECTED}")
+        raise LogError(f"folder {shown_place(path)} holds no query log; expected {EXPECTED}")
     return found
 
 
@@ -113,7 +116,7 @@ def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:
     try:
         return filesystem.get_file_info(place)
     except OSError as error:
-        raise LogError(f"query log {path} cannot be read: {error}") from error
+        raise LogError(f"query log {shown_place(path)} cannot be read: {error}") from error
 
 
 class _Walk:
@@ -129,6 +132,7 @@ class _Walk:
         self, filesystem: fs.FileSystem, path: str, place: str, log_format: str, elsewhere: Callable[[str], bool]
     ) -> None:
         self.filesystem, self.path, self.place = filesystem, path, place
+        self.shown = shown_place(path)
         self.log_format, self.elsewhere = log_format, elsewhere
         self.is_local = isinstance(filesystem, fs.LocalFileSystem)
         self.left = 0
@@ -148,9 +152,9 @@ class _Walk:
         """What files were no logs, in words."""
         if self._unknown:
             files = counted(len(self._unknown), "file")
-            yield f"{files} in {self.path} left out as no query log of a known form, such as {self._unknown[0]}"
+            yield f"{files} in {self.shown} left out as no query log of a known form, such as {self._unknown[0]}"
         if self._unnamed:
-            yield f"{counted(self._unnamed, 'name')} in {self.path} left out as no UTF-8; rename what is called so"
+            yield f"{counted(self._unnamed, 'name')} in {self.shown} left out as no UTF-8; rename what is called so"
 
     def file(self, info: fs.FileInfo, kind: str) -> LogFile:
         """The log that is one file."""

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.query_log.spool import RECORDED
 
@@ -125,9 +126,9 @@ def refuse_to_replace(path: str, state: str, intake: Intake, known: KnownLogs) -
     before += [known.by_log.get(part.replaces) for part in intake.parts if part.replaces is not None]
     if any(one is not None and not one.current for one in before):
         raise LogError(
-            f"query log {path} was read into {state} for other tables, or with other views or another dialect or time "
-            "zone, and would replace what is stored; read it as before (--config, --dialect, --time-zone), or ingest "
-            "into a state of its own"
+            f"query log {shown_place(path)} was read into {state} for other tables, or with other views or another "
+            "dialect or time zone, and would replace what is stored; read it as before (--config, --dialect, "
+            "--time-zone), or ingest into a state of its own"
         )
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from zorder_pipeline.model.moments import asked_at
-from zorder_pipeline.model.places import local_path, store_named, without_query
+from zorder_pipeline.model.places import local_path, store_named, without_password, without_query
 
 from .marks import Mark
 from .stored import RECORD
@@ -29,7 +29,8 @@ _OLDER = (
 
 
 def name_of(source: str) -> str:
-    """What identifies a log: wherever it is named from, and an event log keeps its name when its application ends.
+    """What identifies a log: wherever it is named from, by whatever password, and an event log keeps its name when its
+    application ends.
 
     >>> name_of("file:/logs/app-1.inprogress"), name_of("s3a://logs/app-1/"), name_of("S3://logs/what?1.sql")
     ('/logs/app-1', 's3://logs/app-1', 's3://logs/what?1.sql')
@@ -37,7 +38,7 @@ def name_of(source: str) -> str:
     True
     """
     local = local_path(source)
-    named = store_named(source) if local is None else os.path.abspath(local)
+    named = store_named(without_password(source)) if local is None else os.path.abspath(local)
     return named.rstrip("/").removesuffix(".inprogress")
 
 

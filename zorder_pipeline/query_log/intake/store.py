@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from zorder_pipeline.errors import LostRaceError
 from zorder_pipeline.model.moments import FIRST
 from zorder_pipeline.model.moments import latest as latest_moment
-from zorder_pipeline.model.places import without_query
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.values import DAY
 from zorder_pipeline.model.wording import counted
@@ -96,7 +96,7 @@ class LogStore(LogTables):
             except LostRaceError:
                 if tried == TRIES:
                     raise
-                progress(f"another run read {without_query(path)} at the same time; looking again for what it left")
+                progress(f"another run read {shown_place(path)} at the same time; looking again for what it left")
         unchanged = max(0, intake.unchanged - sum(one.files for one in added[:earlier]))
         return StoredLog.merged([StoredLog(QueryLog((), 0, 0), unchanged=unchanged), *added])
 
@@ -113,7 +113,7 @@ class LogStore(LogTables):
         version = [] if intake.version is None else [version_of(path, intake.table, intake.version)]
         for i, batch in enumerate(left, 1):
             size = sum(part.log.size for part in batch)
-            of = without_query(path)  # options may be secrets
+            of = shown_place(path)
             progress(f"reading {counted(len(batch), 'log file')} of {of}, {size / 1e6:,.1f} MB")
             added.append(self._add(batch, turn, catalog, generation, version if i == len(left) else [], progress))
         if not left:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.model.places import without_query
+from zorder_pipeline.model.places import shown_place
 from zorder_pipeline.model.predicate import predicate_from_json
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 
@@ -95,7 +95,7 @@ def record_of(part: Part, shares: Sequence[dict[str, Any]]) -> Record:
 
 def version_of(path: str, log: str, version: Version) -> Record:
     """What ``log_files`` keeps of a log that is a Delta table, beside the records of its files."""
-    source = without_query(path).rstrip("/")  # options may be secrets
+    source = shown_place(path).rstrip("/")
     told: Record = {"log": log, "source": source, "size": 0, "position": 0, "counts": json.dumps(NOTHING)}
     return told | {"delta_version": version.number, "table_id": version.table_id, "kind": "delta"}
 

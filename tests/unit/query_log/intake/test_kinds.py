@@ -8,6 +8,7 @@ import json
 import lzma
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import deltalake
@@ -345,3 +346,48 @@ def test_a_time_that_an_older_state_took_for_real_is_none(tmp_path: Path, waterm
     log.write_text(LINE.replace("1", "2") * 4)
     (part,) = find_new(str(log), "auto", "UTC", KnownLogs.of([known])).parts
     assert (part.since, part.replaces) == (None, "x")
+
+
+SECRET = "s3://AKIA:of%2Fnobodys@lake"
+
+
+@pytest.mark.parametrize(
+    "given", ["AKIA:of%2Fnobodys@lake/logs", "AKIA:of/nobodys@lake/logs", "c:of-nobodys@lake/logs"]
+)
+def test_a_password_in_a_log_s_uri_is_in_no_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, given: str
+) -> None:
+    """Not in what pyarrow says of the URI either."""
+
+    def refused(uri: str) -> None:
+        raise pa.ArrowInvalid(f"Cannot parse URI: '{uri}'")
+
+    def empty(uri: str) -> tuple[fs.FileSystem, str]:
+        return fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), "logs"
+
+    for from_uri in (refused, empty):
+        monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=from_uri))
+        with pytest.raises(LogError) as error:
+            list_logs(f"s3a://{given}?session_token=of-nobodys")
+        user = given.partition(":")[0]
+        assert "nobodys" not in str(error.value)
+        assert f"{user}@lake/logs" in str(error.value)
+
+
+def test_a_log_is_stored_without_its_password_and_known_by_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def reached(uri: str) -> tuple[fs.FileSystem, str]:
+        return fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem()), uri.partition("@")[2]
+
+    (tmp_path / "lake" / "logs").mkdir(parents=True)
+    (tmp_path / "lake" / "logs" / "a.jsonl").write_text(LINE)
+    monkeypatch.setattr(fs, "FileSystem", SimpleNamespace(from_uri=reached))
+    (part,) = find_new(f"{SECRET}/logs", "auto", "UTC", KnownLogs()).parts
+    assert part.log.source == "s3://AKIA@lake/logs/a.jsonl"
+    assert "nobodys" not in part.name
+    older = _record(f"{SECRET}/logs/a.jsonl", "json")  # of a state that holds the password in the name
+    assert older == name_of(part.log.source)
+    known = Known("a", older, len(LINE), 1, mark=mark_of(part.log), modified=part.log.modified)
+    found = find_new("s3://AKIA:another@lake/logs", "auto", "UTC", KnownLogs.of([known]))
+    assert (found.parts, found.unchanged) == ((), 1)
