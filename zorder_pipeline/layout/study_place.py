@@ -126,10 +126,16 @@ def _file_problem(path: Path) -> str | None:
 
 
 def shown(storage: str) -> str:
-    """The storage without its password."""
+    """The storage without its password, and without the parameters of a URL, among which there may be another.
+
+    >>> shown("postgresql://me:hidden@host/studies?sslpassword=hidden"), shown("studies.log")
+    ('postgresql://me:***@host/studies', 'studies.log')
+    """
     import sqlalchemy as sa
 
+    if "://" not in storage:
+        return storage
     try:
-        return sa.make_url(storage).render_as_string(hide_password=True) if "://" in storage else storage
+        return sa.make_url(storage).set(query={}).render_as_string(hide_password=True)
     except (sa.exc.ArgumentError, ValueError):
         return storage.partition("://")[0] + "://…"

@@ -247,3 +247,10 @@ def test_a_server_that_does_not_answer_is_told_without_the_password() -> None:
     assert told is not None
     assert told.startswith("cannot be reached (")
     assert "hidden" not in told
+
+
+@pytest.mark.parametrize("parameters", ["user=me&password=hidden", "sslpassword=hidden&sslmode=require"])
+def test_a_password_among_the_parameters_of_a_url_is_not_told(parameters: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(study_place, "place_problem", lambda _: "is not to be had")
+    with pytest.raises(ConfigError, match=r"^the study storage postgresql://host/studies is not to be had$"):
+        study_place.refuse_place(f"postgresql://host/studies?{parameters}")
