@@ -72,8 +72,8 @@ def test_a_log_cannot_drive_the_terminal(
     told = _shown(monkeypatch, capsys, "ingest", "--log", str(path))
     assert not {character for character in told if ord(character) < 32 or 127 <= ord(character) < 160} - {"\n"}
     assert "\nx␛[2jy␛]0;owned" in told
-    common.err.print("zorder: no table \x1b[2J", soft_wrap=True)
-    assert capsys.readouterr().err == "zorder: no table ␛[2J\n"
+    common.err.print("zorder: no table \x1b[2J\u202e", soft_wrap=True)
+    assert capsys.readouterr().err == "zorder: no table ␛[2J\ufffd\n"
 
 
 def test_the_terminals_own_colours_stay() -> None:

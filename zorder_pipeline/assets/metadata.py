@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.model.places import uri_of
 from zorder_pipeline.model.results import ApplyResult
 from zorder_pipeline.model.schema import TableSchema as Schema
+from zorder_pipeline.model.wording import SHOWN
 from zorder_pipeline.model.workload import LoggedQuery, QueryLog
 from zorder_pipeline.query_log.insight import FORMS, filter_forms, filters_of, insight
 
@@ -20,6 +22,12 @@ if TYPE_CHECKING:
 __all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
 __all__ += ["bullets", "cause_of", "counts", "log_facts", "workload_facts"]
 
+MARKS = re.compile(r"[\\|`<>\[\]*_!&~#]")
+"""Characters by which Markdown marks something up, or writes another one."""
+LINKED = re.compile(r"(?:https?|ftp):(?=//)|www(?=\.)|@(?=[\w-])", re.IGNORECASE)
+"""Where GitHub's Markdown, which is Dagster's, sees a link in plain text; behind a backslash it does, too."""
+JOINER = "\u2060"
+"""A character that nobody sees, by which there is no link."""
 MAX_ROWS = 40
 MAX_TEXT = 160
 
@@ -60,12 +68,10 @@ def _cell(value: object) -> str:
         return f"{value:,}"
     if isinstance(value, float):
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-    text = " ".join(str(value).split())
+    text = " ".join(str(value).split()).translate(SHOWN)
     text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
     # a log is untrusted: nothing in it may become markup
-    for mark in ("\\", "|", "`", "<", ">", "[", "]", "*", "_", "!"):
-        text = text.replace(mark, f"\\{mark}")
-    return text
+    return LINKED.sub(rf"\g<0>{JOINER}", MARKS.sub(r"\\\g<0>", text))
 
 
 def counts(items: Mapping[str, int], what: str, number: str) -> MetadataValue[Any]:

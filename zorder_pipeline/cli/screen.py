@@ -10,10 +10,9 @@ from typing import Any
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-__all__ = ["Notices", "Screen"]
+from zorder_pipeline.model.wording import SHOWN
 
-SHOWN = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"} | dict.fromkeys(range(127, 160), 0xFFFD)
-"""For control characters, by which a terminal would do things, others that show them; Rich drops carriage returns."""
+__all__ = ["Notices", "Screen"]
 
 
 class Screen(Console):
@@ -28,6 +27,7 @@ class Screen(Console):
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         for text, style, control in super().render(renderable, options):
+            # Rich drops carriage returns
             yield Segment(text if control else text.translate(SHOWN), style, control)
 
 

@@ -1,4 +1,12 @@
-"""Numbers in sentences, said alike by the command line, errors, progress lines and assets."""
+"""Numbers and names in sentences, said alike by the command line, errors, progress lines and assets."""
+
+from __future__ import annotations
+
+__all__ = ["SHOWN", "counted"]
+
+_CONTROLS = {code: 0x2400 + code for code in range(32) if code not in b"\t\n\r"}
+SHOWN = _CONTROLS | dict.fromkeys([*range(127, 160), *range(0x202A, 0x202F), *range(0x2066, 0x206A)], 0xFFFD)
+"""For `str.translate`: characters that show those which do things instead, to a terminal or to the order of letters."""
 
 
 def counted(count: int, thing: str) -> str:
