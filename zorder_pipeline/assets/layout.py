@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dagster import AssetExecutionContext, AssetIn, AssetsDefinition, MetadataValue, Output
 
 from zorder_pipeline.model.plan import Plan
-from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.wording import counted, queries_a_day
 
 from .budget import BEFORE
 from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
@@ -193,5 +193,5 @@ def _promise_text(plan: Plan) -> str:
     return (
         f"{promise.queries:,} later queries read **{percent(promise.after)}** of the rows instead of "
         f"**{percent(promise.before)}** (95% interval of the saved share: {percent(promise.low)} to "
-        f"{percent(promise.high)}), at {promise.queries_per_day:,.0f} queries a day ({promise.rate_source})"
+        f"{percent(promise.high)}), at {queries_a_day(promise.queries_per_day)} ({promise.rate_source})"
     )

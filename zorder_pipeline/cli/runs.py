@@ -15,6 +15,7 @@ import click
 from rich.text import Text
 
 from zorder_pipeline.errors import ConfigError, ZorderError
+from zorder_pipeline.model.wording import queries_a_day
 
 from .common import (
     Payload,
@@ -79,7 +80,7 @@ def _show_demo(found: DemoResult) -> None:
         out.print(f"  {sentence}", soft_wrap=True)
     assumed = found.decision.get("gate", {}).get("assumptions", {})
     if assumed:
-        rate = f"{assumed['queries_per_day']:,.0f} queries a day ({assumed['rate_source']})"
+        rate = f"{queries_a_day(assumed['queries_per_day'])} ({assumed['rate_source']})"
         out.print(f"  it assumed {rate} and a horizon of {assumed['horizon_days']:g} days", soft_wrap=True)
     costs = {"learn": "learning", "ours": "our rewrite", "zorder": "OPTIMIZE ZORDER on the copy"}
     spent = [f"{costs[name]} {seconds:.1f} s" for name, seconds in found.costs.items() if name in costs]

@@ -8,7 +8,7 @@ from typing import Any
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
 from zorder_pipeline.model.plan import KEPT, Plan, Promise
-from zorder_pipeline.model.wording import counted
+from zorder_pipeline.model.wording import counted, queries_a_day
 
 from .benefit import later_queries, saving
 from .cost import GIGABYTE
@@ -177,7 +177,7 @@ def _balance(proposal: Proposal, settings: GateSettings, cost: Estimate, saved: 
     """The saving against the cost."""
     plan = proposal.plan
     balance = (
-        f"at {_rate(plan, settings):,.0f} queries a day over {settings.horizon_days:g} days that saves at least "
+        f"at {queries_a_day(_rate(plan, settings))} over {settings.horizon_days:g} days that saves at least "
         f"{saved.low:,.1f} core-seconds (expected {saved.expected:,.1f}) against a rewrite of {cost.expected:,.1f} "
         f"(90% interval {cost.low:,.1f} to {cost.high:,.1f})"
     )

@@ -47,7 +47,7 @@ def test_a_saving_that_pays_is_approved_with_its_assumptions() -> None:
     [
         (dataclasses.replace(PLAN, spec=None), GateSettings(), "the present layout was not beaten"),
         (dataclasses.replace(PLAN, origin="manual"), GateSettings(), "no workload: the layout was given by hand"),
-        (PLAN, GateSettings(queries_per_day=0.01), "not worth it: at 0 queries a day"),
+        (PLAN, GateSettings(queries_per_day=0.01), "not worth it: at 0.01 queries a day"),
         (PLAN, GateSettings(costs=CostModel(base=1e9)), "not worth it"),
     ],
 )

@@ -17,6 +17,7 @@ from zorder_pipeline.gate.cost import CostModel, RelayoutWork
 from zorder_pipeline.gate.drift import PATIENCES
 from zorder_pipeline.gate.settings import KEEPS, GateSettings
 from zorder_pipeline.model.plan import Plan
+from zorder_pipeline.model.wording import queries_a_day
 from zorder_pipeline.pipeline.records import LearnSettings, TableAnalysis
 from zorder_pipeline.relayout.snapshot import TableSnapshot
 
@@ -79,7 +80,7 @@ def why_not_search(
     if most > cost:
         return ""
     return (
-        f"not worth it, whatever the layout: at {scans / gate.horizon_days:,.0f} queries a day over "
+        f"not worth it, whatever the layout: at {queries_a_day(scans / gate.horizon_days)} over "
         f"{gate.horizon_days:g} days all that is read now costs {most:,.1f} core-seconds, and a rewrite at least "
         f"{cost:,.1f}"
     )
