@@ -108,7 +108,7 @@ class LayoutConfig(Model):
     log has a usable query of the table."""
     keep: bool = False
     """true stays with the layout that the table has: new data is laid out by it, another layout is never taken, with
-    or without the gate, learned or pinned."""
+    or without the gate, learned, pinned or approved before."""
     row_group_bytes: Annotated[int, Field(ge=4096)] | None = None
     """Size of Parquet row groups; null leaves it to Spark and the table's properties."""
     verify: Verify = "counts"

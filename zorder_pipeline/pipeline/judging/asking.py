@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 
 from zorder_pipeline.errors import PlanError
 from zorder_pipeline.gate.decision import postponed
+from zorder_pipeline.gate.settings import KEEPS
 from zorder_pipeline.model.approval import APPROVED, DONE, PENDING, REJECTED, WITHDRAWN, Request
 from zorder_pipeline.model.candidate import ANOTHER, COMPACTION
 from zorder_pipeline.model.decision import APPROVE, DECLINE, Decision
@@ -83,7 +84,7 @@ class Asking:
         return None
 
     def _outlived(self, request: Request) -> tuple[str, str] | None:
-        """How a request ends without an answer, or after one: it was done, does not fit any more, or is too old."""
+        """How a request ends without an answer, or after one: it was done, does not fit, or is too old or forbidden."""
         snapshot, back = self.weighing.snapshot, self.back
         try:
             request.plan.refuse_unless_fits(snapshot.table_id, snapshot.schema)
@@ -91,6 +92,8 @@ class Asking:
             return WITHDRAWN, str(error)
         if back is not None and request.status == APPROVED and (request.settled_at or 0) < back.moment:
             return WITHDRAWN, "the table was rolled back since it was approved"
+        if not self.weighing.gate.change_layout and layout_of(snapshot) and self._changes(request.plan):
+            return WITHDRAWN, KEEPS
         if self._too_old(request):
             return WITHDRAWN, f"nothing came of it in {self.rules.approval_days:g} days"
         if self.weighing.where is None and not preview(snapshot, request.plan).files_removed:
