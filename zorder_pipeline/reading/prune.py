@@ -14,6 +14,8 @@ from zorder_pipeline.model.ranges import Boxes, Range
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import ColumnZones, Mask, ZoneMap
 
+from .told_bounds import loosened
+
 __all__ = ["Excluded", "FileTests", "without_hulls"]
 
 KINDS = ("partition", "delta", "column", "expression", "bloom", "predicate")
@@ -42,14 +44,15 @@ class FileTests:
     Args:
         delta: what Delta's log says of them.
         enriched: statistics of our own, by the name of the column in the widened schema.
-        without_nan: files whose log may tell the bounds of floats without NaN, as the Delta protocol lets writers do
-            and Spark does not, shape (n,); None where there is none.
+        foreign: files that others than Spark may have written, shape (n,); None where there is none. Their log may tell
+            the bounds of floats without NaN, as the Delta protocol lets writers do, and those of decimals rounded.
     """
 
-    def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats], without_nan: Mask | None = None) -> None:
+    def __init__(self, delta: ZoneMap, enriched: Mapping[str, FeatureStats], foreign: Mask | None = None) -> None:
         self.delta = replace(delta, columns=_certain(delta.columns), all_or_none=False)
         self.enriched = dict(enriched)
-        self.without_nan = without_nan if without_nan is not None and without_nan.any() else None
+        self.foreign = foreign if foreign is not None and foreign.any() else None
+        self._loosened: dict[str, ColumnZones] = {}
 
     def matching(self, boxes: Boxes, own: bool = True, delta: Mask | None = None) -> Mask:
         """Files that may hold a row of one of the boxes, shape (n,); what is not known does not exclude.
@@ -57,7 +60,7 @@ class FileTests:
         Args:
             own: also ask statistics of our own.
             delta: files that Delta's own selection reads, shape (n,); None where all are. What it leaves out by bounds
-                without NaN a plain read does not return either.
+                that are not sure a plain read does not return either.
         """
         wanted = [test for test in self._tests(boxes) if own or test[0] in ("partition", "delta")]
         return self._left(boxes, wanted, self._both_answers(boxes), delta)
@@ -91,17 +94,20 @@ class FileTests:
     def _both_answers(self, boxes: Boxes) -> tuple[_Answers, _Answers]:
         """The answers that are sure, and those by the log's bounds as they are told; the same where none is doubted."""
         as_told = self._answers(boxes)
-        doubted = {key: told | self._hidden(key[1]) for key, told in as_told.items() if self._is_doubted(*key)}
+        sure = {key: self._surely(key[1], told) for key, told in as_told.items() if key[0] == "delta"}
+        doubted = {key: mask for key, mask in sure.items() if mask is not as_told[key]}
         return (as_told | doubted if doubted else as_told), as_told
 
-    def _is_doubted(self, kind: str, item: Range) -> bool:
-        """Whether files may hold a NaN that the range asks for and their bounds do not tell."""
-        return self.without_nan is not None and kind == "delta" and _holds_nan(item)
-
-    def _hidden(self, item: Range) -> Mask:
-        """Files with bounds of floats beyond which there may be NaN."""
-        assert self.without_nan is not None
-        return self.without_nan & self.delta.columns[item.column].known
+    def _surely(self, item: Range, told: Mask) -> Mask:
+        """The files that a range leaves by bounds that are sure; ``told`` itself where none are doubted."""
+        zones = self.delta.columns[item.column]
+        if item.column not in self._loosened:
+            self._loosened[item.column] = loosened(zones, item.type, self.foreign)
+        if (loose := self._loosened[item.column]) is not zones:
+            told = replace(self.delta, columns={item.column: loose}).matching(((item,),))
+        if self.foreign is not None and _holds_nan(item):
+            told = told | (self.foreign & zones.known)
+        return told
 
     def _tests(self, boxes: Boxes) -> list[Test]:
         """What can be asked for these boxes, in order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from decimal import Context, Decimal
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats
 from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
 from zorder_pipeline.model.ranges import Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
+from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import ColumnZones, ZoneMap
 from zorder_pipeline.reading.prune import MOST_LOOKED_UP, FileTests, without_hulls
+from zorder_pipeline.reading.told_bounds import loosened
 
 SCHEMA = TableSchema((Column("a", "int"), Column("b", "int", delta_stats=False)))
 ODD = Feature("a % 2 = 1", "predicate", "boolean", "", ("a",))
@@ -259,6 +262,35 @@ def test_wide_decimals_have_bounds_that_are_no_texts() -> None:
     known, count = np.ones(2, dtype=np.bool_), np.ones(2, dtype=np.int64)
     tests = FileTests(ZoneMap(count, count, {"w": ColumnZones(side, side, known, count * 0)}), {})
     assert tests.matching(boxes).tolist() == [False, True]
+
+
+def test_decimals_that_others_told_as_doubles_are_not_left_out_by_them() -> None:
+    """Delta reads all of the IN's hull; bounds of 16 digits, as delta-rs tells them, are rounded beyond the value."""
+    schema = TableSchema((Column("m", "decimal(18,2)"),))
+    points = tuple(Literal("number", text) for text in ("1234567890123456.78", "9999999999999999.99"))
+    boxes = without_hulls(to_boxes(Comparison("m", "in", points), schema))
+    side = np.array([123456789012345680, 123456789012345680, 123456789012345700, -123456789012345680])
+    known, count = np.ones(4, dtype=np.bool_), np.ones(4, dtype=np.int64)
+    told = ZoneMap(count, count, {"m": ColumnZones(side, side, known, count * 0)})
+    tests = FileTests(told, {}, np.array([True, False, False, True]))
+    assert tests.matching(boxes).tolist() == [True, False, False, False], "Spark tells all digits"
+    assert tests.matching(boxes, delta=~known).tolist() == [False] * 4, "what Delta leaves out no plain read returns"
+    assert FileTests(told, {}, known).matching(boxes).tolist() == [True, True, True, False]
+    assert FileTests(told, {}).matching(boxes).tolist() == [False] * 4
+
+
+@pytest.mark.parametrize("digits", ["decimal(15,0)", "decimal(18,4)", "decimal(38,0)", "decimal(38,10)"])
+@given(data=st.data())
+def test_loosened_bounds_hold_what_a_double_stands_for(digits: str, data: st.DataObject) -> None:
+    kind = ValueType(digits)
+    assert kind.bounds is not None
+    value = data.draw(st.integers(*kind.bounds))
+    double = Decimal(repr(float(Decimal(value).scaleb(-kind.scale, Context(prec=60)))))
+    told = int(double.scaleb(kind.scale, Context(prec=60)).to_integral_value(context=Context(prec=60)))
+    side = np.array([told], dtype=kind.numpy_dtype)
+    yes, none = np.ones(1, dtype=np.bool_), np.zeros(1, dtype=np.int64)
+    found = loosened(ColumnZones(side, side, yes, none), digits, yes)
+    assert found.low[0] <= value <= found.high[0]
 
 
 def _floats(values: list[tuple[float, float]], without_nan: list[bool]) -> FileTests:

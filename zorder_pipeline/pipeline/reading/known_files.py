@@ -139,7 +139,7 @@ def _build(spark: SparkSession, snapshot: TableSnapshot, gathered: Gathered | No
         stats = aligned(present, usual, paths, files.vector, session)
     schema, columns = widened(comparable(snapshot), [item.feature for item in stats])
     own = {columns[item.feature]: item for item in stats}
-    tests = FileTests(files.zone_map(), own, without_nan=~files.ours)  # Spark wrote those that lie by a layout
+    tests = FileTests(files.zone_map(), own, foreign=~files.ours)  # Spark wrote those that lie by a layout
     with set_for_a_while(spark, AS_WRITTEN):  # rules ask the thread's session, Delta's own the optimizer's
         meanings = Meanings(snapshot.read(), columns)
     names = {
