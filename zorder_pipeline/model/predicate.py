@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any, TypeAlias
 
 __all__ = ["FALSE", "FLIPPED", "REPEATED_GROUP", "TRUE", "VARIABLE", "And", "Comparison", "Literal", "Opaque", "Or"]
-__all__ += ["Predicate", "begins_as", "comparison_sql", "comparisons", "conjuncts", "lies_in", "predicate_from_json"]
-__all__ += ["predicate_to_json"]
+__all__ += ["Predicate", "as_solved", "begins_as", "comparison_sql", "comparisons", "conjuncts", "lies_in"]
+__all__ += ["predicate_from_json", "predicate_to_json"]
 
 OPS = ("=", "<=>", "<>", "<", "<=", ">", ">=", "between", "in", "not_in", "starts_with", "is_null", "is_not_null")
 FLIPPED = {"=": "=", "<=>": "<=>", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -178,6 +178,20 @@ def lies_in(column: str, op: str, start: date, end: date, *, derived: bool, solv
         case "<>":
             return Or((beside("<", start), beside(">=", end)))
     return beside("<" if op in ("<", "<=") else ">=", start if op in ("<", ">=") else end)
+
+
+def as_solved(predicate: Predicate) -> Predicate:
+    """The predicate as one that only scans through ``reading/`` skip by, see `Comparison`.
+
+    >>> as_solved(Or((Comparison("a", "is_null"),))).children[0].solved
+    True
+    """
+    match predicate:
+        case Comparison():
+            return replace(predicate, derived=True, solved=True)
+        case And(children) | Or(children):
+            return replace(predicate, children=tuple(map(as_solved, children)))
+    return predicate
 
 
 def begins_as(column: str, text: str, size: int, *, derived: bool) -> Predicate:

@@ -57,6 +57,8 @@ class ZoneMap:
         physical_rows: rows the statistics were taken over; None when the same as ``rows``.
         all_or_none: Delta's rule for files: one that lacks a statistic a query asks for is read, whatever its other
             statistics say, and columns whose type has no min/max answer for nulls alone.
+        uncounted: blocks whose statistics do not tell their rows, which Delta asks for with any other, shape (n,); None
+            without any.
     """
 
     rows: npt.NDArray[np.int64]
@@ -64,6 +66,7 @@ class ZoneMap:
     columns: Mapping[str, ColumnZones]
     physical_rows: npt.NDArray[np.int64] | None = None
     all_or_none: bool = False
+    uncounted: Mask | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -125,6 +128,8 @@ class ZoneMap:
             if zones is None or zones.exact:
                 continue
             result |= zones.null_count < 0
+            if self.uncounted is not None:
+                result |= self.uncounted
             if self._has_bounds(zones, item) and not all(_unbounded(interval) for interval in item.tested):
                 result |= ~zones.known & ~zones.all_null(self.statistics_rows)
         return result

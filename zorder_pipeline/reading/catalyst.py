@@ -15,7 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.java import class_name, items
 from zorder_pipeline.model.file_stats import Feature, rounded
-from zorder_pipeline.model.predicate import FALSE, FLIPPED, TRUE, And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import (
+    FALSE,
+    FLIPPED,
+    TRUE,
+    And,
+    Comparison,
+    Literal,
+    Opaque,
+    Or,
+    Predicate,
+    as_solved,
+)
 
 from .meanings import Meaning, Meanings, Tree, all_of
 from .solving import solved
@@ -97,8 +108,8 @@ class Conditions:
         if kind == "EqualNullSafe":
             sides = sorted((tree.left(), tree.right()), key=lambda side: class_name(side) == "Literal")
             known = class_name(sides[1]) == "Literal" and sides[1].value() is not None
-            if known and sides[1].value() is True:  # IS TRUE
-                return self.all_of([sides[0]])
+            if known and sides[1].value() is True:  # IS TRUE, of which Delta makes nothing
+                return as_solved(self.all_of([sides[0]]))
             return self._comparison(sides[0], "=", [sides[1]]) if known else None
         if kind in ("In", "InSet"):
             return self._listed(tree, kind)

@@ -64,6 +64,7 @@ class FileList:
         vector: id of the deletion vector, "" where the file has none.
         size: rows that a file's layout meant it to have, in units of its files' average; 0 where that is not told, as
             of files that are meant to be of equal size. None tells it of no file.
+        uncounted: which files' statistics do not tell their rows, which were counted then; None where all do.
     """
 
     path: npt.NDArray[Any]
@@ -79,6 +80,7 @@ class FileList:
     load_zones: Callable[[Collection[str] | None], dict[str, ColumnZones]] = field(repr=False)
     vector: tuple[str, ...] = field(default=(), repr=False)
     size: npt.NDArray[np.float64] | None = field(default=None, repr=False)
+    uncounted: npt.NDArray[np.bool_] | None = field(default=None, repr=False)
 
     def __len__(self) -> int:
         return len(self.path)
@@ -125,7 +127,8 @@ class FileList:
 
     def zone_map(self) -> ZoneMap:
         """Zone maps of the files with Delta's skipping semantics."""
-        return ZoneMap(self.rows, self.bytes, self.zones, self.rows + self.deleted, all_or_none=True)
+        every = self.rows + self.deleted
+        return ZoneMap(self.rows, self.bytes, self.zones, every, all_or_none=True, uncounted=self.uncounted)
 
 
 def fetch_files(snapshot: TableSnapshot) -> FileList:
@@ -154,7 +157,8 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
     path = np.asarray(batch["path"].to_pylist(), dtype=object)
     deleted = batch["deleted"].to_numpy().astype(np.int64)
     records = batch["records"].to_numpy().astype(np.float64)
-    if np.isnan(records).any():
+    uncounted = np.isnan(records)
+    if uncounted.any():
         records = _counted(snapshot, path, records, deleted)
     in_all = records.astype(np.int64)
     partitions = [decoded(batch[f"p{i}"]) for i in range(len(physical))]
@@ -171,6 +175,7 @@ def fetch_files(snapshot: TableSnapshot) -> FileList:
         partitions=tuple(zip(*partitions, strict=True)) if partitions else ((),) * len(path),
         load_zones=lambda columns: _fetch_zones(snapshot, path, in_all, columns),
         vector=tuple(decoded(batch["vector"])),
+        uncounted=uncounted if uncounted.any() else None,
         size=batch["meant"].to_numpy().astype(np.float64),
     )
 

@@ -171,6 +171,18 @@ def test_a_file_without_one_of_the_statistics_asked_for_is_read_whatever_the_oth
     assert selected(Or((says("i", ">", 50), says("d", ">", 9)))) == [1, 2]
 
 
+def test_a_file_whose_rows_are_not_told_is_read_but_for_its_partition() -> None:
+    """Delta asks for their number with any other statistic."""
+    rows, uncounted = np.full(3, 10), np.array([False, True, True])
+    columns = {"i": zones([0, 0, 0], [9, 9, 9], [0, 0, 0]), "q": zones([1, 1, 2], [1, 1, 2], [0] * 3, exact=True)}
+    zone_map = ZoneMap(rows, rows, columns, all_or_none=True, uncounted=uncounted)
+    first, large = says("q", "<=", "1970-01-02", kind="string"), says("i", ">", 50)
+    assert zone_map.matching(to_boxes(large, SCHEMA)).tolist() == [False, True, True]
+    assert zone_map.matching(to_boxes(And((first, large)), SCHEMA)).tolist() == [False, True, False]
+    sure = replace(zone_map, all_or_none=False)
+    assert not sure.matching(to_boxes(large, SCHEMA)).any()
+
+
 def test_partitions_are_left_out_even_of_files_without_statistics() -> None:
     first = says("q", "<=", "1970-01-02", kind="string")
     assert selected(And((first, says("i", "=", 5)))) == [0]

@@ -146,4 +146,5 @@ def _part(zone_map: ZoneMap, kept: npt.NDArray[np.bool_]) -> ZoneMap:
         for name, z in zone_map.columns.items()
     }
     physical = None if zone_map.physical_rows is None else zone_map.physical_rows[kept]
-    return ZoneMap(zone_map.rows[kept], zone_map.bytes[kept], columns, physical, zone_map.all_or_none)
+    uncounted = None if zone_map.uncounted is None else zone_map.uncounted[kept]
+    return ZoneMap(zone_map.rows[kept], zone_map.bytes[kept], columns, physical, zone_map.all_or_none, uncounted)

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from sqlglot import exp
 
-from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import FLIPPED, And, Comparison, Literal, Opaque, Or, Predicate, as_solved
 from zorder_pipeline.model.schema import Column
 
 from .clock import SPARKS
@@ -198,21 +197,12 @@ def _in(node: exp.In, column: str | None, context: Context) -> Predicate | None:
             return None
         # Spark sees through the cast of a number in a list, and through others in a single comparison alone
         of_a_number = isinstance(node.this, exp.Cast) and node.this.to.this in exp.DataType.NUMERIC_TYPES
-        return known[0] if len(known) == 1 else Or(known if of_a_number else tuple(map(_solved, known)))
+        return known[0] if len(known) == 1 else Or(known if of_a_number else tuple(map(as_solved, known)))
     if column is None:
         return _in_tuples(node, context)
     values = [fold(item, context.clock) for item in node.expressions]
     present = tuple(value for value in values if value is not None)
     return context.compared(column, "in", present) if len(present) == len(values) else None
-
-
-def _solved(found: Predicate) -> Predicate:
-    """The same, of which neither Delta's nor Parquet's statistics are asked."""
-    if isinstance(found, Comparison):
-        return replace(found, derived=True, solved=True)
-    if isinstance(found, And | Or):
-        return replace(found, children=tuple(map(_solved, found.children)))
-    return found
 
 
 def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
@@ -228,7 +218,7 @@ def _in_tuples(node: exp.In, context: Context) -> Predicate | None:
         present = tuple(dict.fromkeys(value for value in values if value is not None))
         name = context.column(item)
         if name is not None and None not in values and (told := context.compared(name, "in", present, derived=True)):
-            parts.append(_solved(told))  # by what a row of a list says of one column Spark's scans do not skip
+            parts.append(as_solved(told))  # by what a row of a list says of one column Spark's scans do not skip
     return And(tuple(parts)) if parts else None
 
 
