@@ -13,14 +13,15 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from tests.spark.gathering import read_alike
+from tests.spark.gathering import read_alike, same_answer
+from zorder_pipeline.benchmarks.data import session_conf
 from zorder_pipeline.relayout.snapshot import open_table
 
 
 def _retold(path: str, change: Callable[[str], str]) -> str:
     """A copy of a table whose commits somebody else wrote."""
     copy = Path(shutil.copytree(path, f"{path}_retold"))
-    for old in [*copy.glob("_delta_log/*.crc"), *copy.glob("_delta_log/.*.crc")]:
+    for old in list(copy.glob("_delta_log/*.crc")):
         old.unlink()
     changed = 0
     for commit in copy.glob("_delta_log/*.json"):
@@ -61,3 +62,52 @@ def test_where_delta_reads_no_bounds_without_nan_leave_no_file_out(
         read_alike(spark, path, state, condition)
     assert read_alike(spark, path, state, "(f > 5) IS TRUE") == 2
     assert read_alike(spark, path, state, "f > 5") == (0 if counted else 2)
+
+
+@pytest.mark.parametrize("zone", ["Asia/Kuala_Lumpur", "Europe/Berlin"])
+def test_days_begin_where_spark_has_them_begin(spark: SparkSession, tmp_path: Path, zone: str) -> None:
+    """Java knows other times of Kuala Lumpur before 1901 than Python does."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "none")
+    with session_conf(spark, {"spark.sql.session.timeZone": zone}):
+        for day in ("1900-01-01", "1999-05-05", "2020-02-29", "2024-12-31 23:59:59"):
+            rows = spark.sql(f"SELECT TIMESTAMP'{day}' ts, TIMESTAMP_NTZ'{day}' n")
+            rows.coalesce(1).write.format("delta").mode("append").save(path)
+        for year in (1899, 1900, 2020, 2024):
+            for condition in (
+                f"year(ts) = {year}",
+                f"year(ts) > {year}",
+                f"trunc(ts, 'YEAR') = DATE'{year}-01-01'",
+                f"trunc(ts, 'MM') <= DATE'{year}-01-01'",
+                f"date_trunc('YEAR', ts) = '{year}-01-01'",
+                f"date_trunc('YEAR', n) = '{year}-01-01'",
+                f"year(ts) IN ({year}, 1800)",
+            ):
+                read_alike(spark, path, state, condition)
+        assert read_alike(spark, path, state, "year(ts) = 2024") == 1
+        assert read_alike(spark, path, state, "year(n) = 1900") == 1
+        assert read_alike(spark, path, state, "trunc(ts, 'YEAR') = DATE'2020-01-01'") == 1
+        assert read_alike(spark, path, state, "date_trunc('DAY', ts) = '2020-02-29'") == 1
+
+
+def test_offsets_that_lost_their_seconds(spark: SparkSession, tmp_path: Path) -> None:
+    """Delta 3 wrote so; before there was a standard time offsets had some."""
+    path, state = str(tmp_path / "t"), str(tmp_path / "none")
+    with session_conf(spark, {"spark.sql.session.timeZone": "Asia/Kolkata"}):
+        for moment in ("1850-01-01 00:00:00", "2020-01-01 00:00:00"):
+            rows = spark.sql(f"SELECT TIMESTAMP'{moment}' ts")
+            rows.coalesce(1).write.format("delta").mode("append").save(path)
+        path = _retold(path, lambda text: re.sub(r"([+]05:53):\d\d", r"\1", text))
+        listed = "'1850-01-01 00:00:00', '2010-01-01 00:00:00'"
+        assert read_alike(spark, path, state, f"ts IN ({listed})") == 1
+        assert read_alike(spark, path, state, "ts IN ('2020-01-01 00:01:00', '1840-01-01 00:00:00')") == 0
+
+
+def test_a_partition_s_value_that_no_cast_can_read_is_null(spark: SparkSession, tmp_path: Path) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "none")
+    rows = spark.sql("SELECT id, CAST(id AS INT) p FROM VALUES (1L), (50L), (100L) AS v(id)")
+    rows.repartition("p").write.format("delta").partitionBy("p").save(path)
+    path = _retold(path, lambda text: text.replace('"partitionValues":{"p":"100"}', '"partitionValues":{"p":"abc"}'))
+    assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE p IS NULL", state)) == 1
+    assert read_alike(spark, path, state, "p IS NULL OR id IN (0, 99)") == 1
+    assert read_alike(spark, path, state, "p = 1 OR id IN (0, 99)") == 2
+    assert read_alike(spark, path, state, "p IS NOT NULL") == 3

@@ -28,6 +28,7 @@ from zorder_pipeline.model.predicate import (
     as_solved,
 )
 
+from .java_zones import JavaZone
 from .meanings import Meaning, Meanings, Tree, all_of
 from .solving import solved
 
@@ -58,7 +59,7 @@ class Conditions:
     def __init__(
         self, meanings: Meanings, output: JavaObject, names: Mapping[tuple[str, ...], tuple[str, str]], zone: str
     ) -> None:
-        self.meanings, self.names, self.zone = meanings, names, zone
+        self.meanings, self.names, self.zone = meanings, names, JavaZone(meanings.spark, zone)
         self._attributes = meanings.attributes(output)
         self._own = {attribute.exprId().id(): str(attribute.name()) for attribute in items(output)}
         self._seen = 0

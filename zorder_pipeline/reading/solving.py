@@ -1,7 +1,8 @@
 """Functions of a column against constants in Spark's plans, solved for the column, as the reader of logs solves them.
 
 ``year(ts) = 2024`` says of ``ts`` from where to where it lies. Neither Delta nor Parquet sees that, so the comparisons
-are marked ``solved``; of instants they count where the session's time zone divides them by days.
+are marked ``solved``; of instants they count where the session's time zone divides them by days, and where the JVM,
+which evaluates them, has these begin when Python has.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from zorder_pipeline.model.literals import day_begun
 from zorder_pipeline.model.moments import moved, truncated
 from zorder_pipeline.model.predicate import Or, Predicate, begins_as, lies_in
 
+from .java_zones import JavaZone
 from .meanings import Tree
 
 __all__ = ["solved"]
@@ -29,29 +31,32 @@ _UNITS = {
 _DAY, _EPOCH = dt.timedelta(days=1), dt.date(1970, 1, 1)
 MOST = 1_000
 """Values of one IN that are solved."""
+MOST_ZONED = 200
+"""Days of one IN of whose beginning the JVM is asked: each takes some calls."""
 
 _Span: TypeAlias = tuple[dt.date, dt.date]
 """First day of what a value stands for, and the first one after it."""
 
 
-def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, zone: str) -> Predicate | None:
+def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, java: JavaZone) -> Predicate | None:
     """``subject op values`` as ranges of the column in ``subject``; None where it is none that can be solved.
 
     Args:
         values: as Catalyst keeps them.
-        zone: the session's time zone.
+        java: the session's time zone.
     """
+    zone = java.name
     kind = class_name(subject)
     if kind == "Substring":
         return _prefix(subject, op, values, find)
     unit: str | None = "YEAR"
     steady = False
     if kind == "Year":
-        name = _day_of(subject.child(), find, zone)
+        name, zoned = _day_of(subject.child(), find, zone)
     elif kind == "TruncDate":
-        name, unit = _day_of(subject.date(), find, zone), _unit(subject.format())
+        (name, zoned), unit = _day_of(subject.date(), find, zone), _unit(subject.format())
     elif kind == "TruncTimestamp":
-        unit = _unit(subject.format())
+        unit, zoned = _unit(subject.format()), True
         name, steady = _moment_of(subject, find, zone)
         steady |= unit == "DAY"  # of a midnight that comes twice each is one
     else:
@@ -65,21 +70,26 @@ def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, zone: str)
     known = sorted({span for span in spans if span is not None})
     if len(known) < len(set(values)) or not known:
         return None
+    whole = _joined(known)
+    bounds = {day for span in whole for day in span}
+    if zoned and not (len(bounds) <= MOST_ZONED and all(map(java.agrees, bounds))):
+        return None
     if op == "in":
-        return Or(tuple(lies_in(name, "=", *span, derived=False, solved=True) for span in _joined(known)))
+        return Or(tuple(lies_in(name, "=", *span, derived=False, solved=True) for span in whole))
     return lies_in(name, op, *known[0], derived=False, solved=True)
 
 
-def _day_of(tree: Tree, find: Find, zone: str) -> str | None:
-    """The column whose days an expression is."""
+def _day_of(tree: Tree, find: Find, zone: str) -> tuple[str | None, bool]:
+    """The column whose days an expression is, and whether the time zone tells them."""
     if (own := find(tree)) is not None:
-        return own[0] if own[1] == "date" else None
+        return own[0] if own[1] == "date" else None, False
     if class_name(tree) != "Cast" or str(tree.dataType().catalogString()) != "date":
-        return None
+        return None, False
     own = find(tree.child())
     if own is None or own[1] not in ("timestamp", "timestamp_ntz"):
-        return None
-    return own[0] if own[1] == "timestamp_ntz" or _zone(tree) == zone else None
+        return None, False
+    zoned = own[1] == "timestamp"
+    return own[0] if not zoned or _zone(tree) == zone else None, zoned
 
 
 def _moment_of(tree: Tree, find: Find, zone: str) -> tuple[str | None, bool]:
