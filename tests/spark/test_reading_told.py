@@ -13,8 +13,10 @@ import pytest
 from deltalake import write_deltalake
 from pyspark.sql import SparkSession
 
-from tests.spark.gathering import read_alike, same_answer
+from tests.spark.gathering import gathered, read_alike, same_answer
 from zorder_pipeline.benchmarks.data import session_conf
+from zorder_pipeline.reading import session
+from zorder_pipeline.reading.session import session_of
 from zorder_pipeline.relayout.snapshot import open_table
 
 
@@ -111,3 +113,17 @@ def test_a_partition_s_value_that_no_cast_can_read_is_null(spark: SparkSession, 
     assert read_alike(spark, path, state, "p IS NULL OR id IN (0, 99)") == 1
     assert read_alike(spark, path, state, "p = 1 OR id IN (0, 99)") == 2
     assert read_alike(spark, path, state, "p IS NOT NULL") == 3
+
+
+def test_statistics_of_another_java_s_time_zones_do_not_count(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, state = str(tmp_path / "t"), str(tmp_path / "state")
+    for text in ("late", "early"):
+        rows = spark.sql(f"SELECT 1 id, '{text}' c")
+        rows.coalesce(1).write.format("delta").mode("append").save(path)
+    gathered(spark, path, state, "c LIKE '%late%'")
+    assert re.search(r"zone rules \d{4}[a-z]", session_of(spark))
+    assert read_alike(spark, path, state, "c LIKE '%late%'") == 1
+    monkeypatch.setattr(session, "_zone_rules", lambda _: "1999z")
+    assert read_alike(spark, path, state, "c LIKE '%late%'") == 2

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 from zorder_pipeline.errors import UnsupportedTableError
-from zorder_pipeline.java import has_jvm, java_class, scala_object
+from zorder_pipeline.java import has_jvm, java_class, jvm, scala_object
 from zorder_pipeline.model.file_stats import Feature
 
 if TYPE_CHECKING:
@@ -41,9 +42,16 @@ def session_of(spark: SparkSession) -> str:
     every = str(conf.getAllConfs().mkString("\0"))  # in one call: one by one they would take longer than planning
     settings = dict(entry.split(" -> ", 1) for entry in every.split("\0") if " -> " in entry)
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
+    told.append(f"zone rules {_zone_rules(jvm(spark))}")
     told += [f"{key} {settings.get(key)}" for key in SETTINGS]
     told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(FAMILIES)]
     return ", ".join(told)
+
+
+@lru_cache(maxsize=4)
+def _zone_rules(of: Any) -> str:
+    """Version of the time zones' rules that a JVM has, such as ``2025a``: others may give an instant another date."""
+    return str(getattr(of, "java.time.zone.ZoneRulesProvider").getVersions("UTC").lastEntry().getKey())
 
 
 def _apart(spark: SparkSession) -> bool:
