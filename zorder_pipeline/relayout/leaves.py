@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -78,7 +79,12 @@ def leaves_of(
         column = Column(".".join(here), kind.name, partition, stats)
         changes = (item.metadata or {}).get("delta.typeChanges", ())
         from_float = name == "double" and any(change.get("fromType") == "float" for change in changes)
-        yield Leaf(here, under, column, f"{'.'.join(under)} {_whole_type(item)}", from_float, char)
+        yield Leaf(here, under, column, f"{_unmistakable(under)} {_whole_type(item)}", from_float, char)
+
+
+def _unmistakable(path: tuple[str, ...]) -> str:
+    """A path as text: one with a dot in a name is not that of a field of a struct."""
+    return column_sql(path) if any("." in part for part in path) else ".".join(path)
 
 
 def _whole_type(item: StructField) -> str:
@@ -112,13 +118,16 @@ def _listed(names: str) -> list[str]:
 
 
 def distinct_names(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
-    """The leaves, where a name with a dot that also reads as a field of a struct is given in backquotes."""
-    fields = {leaf.column.name.lower() for leaf in leaves if not any("." in part for part in leaf.path)}
+    """The leaves, where a name with a dot that also reads as another path is given in backquotes."""
+    told = Counter(leaf.column.name.lower() for leaf in leaves)
 
     def named(leaf: Leaf) -> Leaf:
-        if leaf.column.name.lower() not in fields or not any("." in part for part in leaf.path):
-            return leaf
-        return replace(leaf, column=replace(leaf.column, name=column_sql(leaf.path)))
+        name = leaf.column.name
+        return (
+            leaf
+            if told[name.lower()] < 2
+            else replace(leaf, column=replace(leaf.column, name=_unmistakable(leaf.path)))
+        )
 
     return tuple(map(named, leaves))
 
