@@ -109,10 +109,11 @@ def test_a_partition_s_value_that_no_cast_can_read_is_null(spark: SparkSession, 
     rows = spark.sql("SELECT id, CAST(id AS INT) p FROM VALUES (1L), (50L), (100L) AS v(id)")
     rows.repartition("p").write.format("delta").partitionBy("p").save(path)
     path = _retold(path, lambda text: text.replace('"partitionValues":{"p":"100"}', '"partitionValues":{"p":"abc"}'))
-    assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE p IS NULL", state)) == 1
-    assert read_alike(spark, path, state, "p IS NULL OR id IN (0, 99)") == 1
-    assert read_alike(spark, path, state, "p = 1 OR id IN (0, 99)") == 2
-    assert read_alike(spark, path, state, "p IS NOT NULL") == 3
+    with session_conf(spark, {"spark.sql.ansi.enabled": "false"}):  # else Delta refuses to read the table
+        assert len(same_answer(spark, f"SELECT * FROM delta.`{path}` WHERE p IS NULL", state)) == 1
+        assert read_alike(spark, path, state, "p IS NULL OR id IN (0, 99)") == 1
+        assert read_alike(spark, path, state, "p = 1 OR id IN (0, 99)") == 2
+        assert read_alike(spark, path, state, "p IS NOT NULL") == 3
 
 
 def test_statistics_of_another_java_s_time_zones_do_not_count(

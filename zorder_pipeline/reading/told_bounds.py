@@ -19,6 +19,10 @@ DOUBLE_DIGITS = 15
 """Digits up to which every decimal is told apart from all others by its nearest double."""
 SHARE = 1 << 49
 """A value divided by it is more than three roundings to doubles change the value."""
+STANDARD = 65_750_400_000_000
+"""1972-02-01 in microseconds: the last zone whose offset from UTC had seconds has had none since that January."""
+MINUTE = 60_000_000
+_LEAST, _MOST = np.iinfo(np.int64).min + MINUTE, np.iinfo(np.int64).max - MINUTE
 
 
 def loosened(zones: ColumnZones, of_type: str, foreign: Mask | None) -> ColumnZones:
@@ -36,4 +40,9 @@ def loosened(zones: ColumnZones, of_type: str, foreign: Mask | None) -> ColumnZo
         low[foreign] -= np.abs(low[foreign]) // SHARE
         high[foreign] += np.abs(high[foreign]) // SHARE
         return replace(zones, low=low, high=high)
+    early = zones.known & (zones.low < STANDARD + MINUTE) if kind.family == "timestamp" else None
+    if early is not None and early.any():  # Delta 3 told offsets without their seconds
+        low = np.where(early, np.maximum(zones.low, _LEAST) - MINUTE, zones.low)
+        early = zones.high < STANDARD + MINUTE
+        return replace(zones, low=low, high=np.where(early, np.minimum(zones.high, _MOST) + MINUTE, zones.high))
     return zones

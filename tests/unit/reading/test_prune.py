@@ -293,6 +293,21 @@ def test_loosened_bounds_hold_what_a_double_stands_for(digits: str, data: st.Dat
     assert found.low[0] <= value <= found.high[0]
 
 
+def test_instants_of_before_there_was_standard_time_may_lack_seconds_of_their_offset() -> None:
+    """Delta 3 told them so; Delta reads what lies in the hull of an IN, and the last lies beyond all doubt."""
+    schema = TableSchema((Column("ts", "timestamp"),))
+    points = tuple(Literal("timestamp", f"{text}Z") for text in ("1900-01-01 00:00:30", "2020-01-01 00:00:30"))
+    boxes = without_hulls(to_boxes(Comparison("ts", "in", points), schema))
+    first, last = -2_208_988_800_000_000, 1_577_836_800_000_000
+    low = np.array([first, first + 60_000_000, first, last, last + 60_000_000, first - 90_000_000])
+    high = low + 0
+    high[2] = last
+    known, count = np.ones(6, dtype=np.bool_), np.ones(6, dtype=np.int64)
+    tests = FileTests(ZoneMap(count, count, {"ts": ColumnZones(low, high, known, count * 0)}), {})
+    assert tests.matching(boxes).tolist() == [True, True, True, False, False, False]
+    assert tests.matching(boxes, delta=~known).tolist() == [False, False, True, False, False, False]
+
+
 def _floats(values: list[tuple[float, float]], without_nan: list[bool]) -> FileTests:
     low, high = (np.array(side) for side in zip(*values, strict=True))
     known, count = np.ones(len(values), dtype=np.bool_), np.ones(len(values), dtype=np.int64)
