@@ -269,6 +269,7 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
     """Every file has exactly one value of a partition column; of an instant told without a zone it is not known.
 
     Nor is that of the empty text: the protocol calls it null, and Spark reads it as it stands where the type has it.
+    Nor is that of a text that is no value of the type, which readers take for null or refuse.
     """
     from pyspark.sql import functions as F
 
@@ -277,12 +278,13 @@ def _partition_zones(snapshot: TableSnapshot, batch: pa.Table, leaf: Leaf, rows:
     cast = F.col("text").try_cast(leaf.column.type).alias("value")
     typed = snapshot.spark.createDataFrame(distinct).select("text", cast).toArrow()
     values, valid = canonical_array(typed["value"], leaf.column.value_type)
+    readable = valid.copy()
     if leaf.column.value_type.family == "timestamp":  # every session reads it in its own zone
         valid &= np.array([bool(ZONED.search(text or "")) for text in typed["text"].to_pylist()], dtype=np.bool_)
     place = {text: i for i, text in enumerate(typed["text"].to_pylist())}
     index = np.array([place[text] for text in texts.to_pylist()], dtype=np.int64)
     known = valid[index] if len(index) else np.zeros(0, dtype=np.bool_)
-    nulls = np.where([text is None for text in texts.to_pylist()], rows, 0)
+    nulls = np.where([text is None for text in texts.to_pylist()], rows, np.where(readable[index], 0, -1))
     empty = np.array([text == "" for text in texts.to_pylist()], dtype=np.bool_)
     doubtful = leaf.column.value_type.family in ("string", "binary")
     known, nulls = known & ~empty, np.where(empty, -1 if doubtful else rows, nulls)
