@@ -38,8 +38,9 @@ HADOOP_SCHEMES = {"s3a": "s3", "s3n": "s3"}
 SAME_STORE = {**HADOOP_SCHEMES, "abfss": "abfs", "wasbs": "wasb"}
 _LOCAL = re.compile(r"file:(?:/|/{3,})(?!/)", re.IGNORECASE)
 """What stands before a path of this machine: no host."""
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):(?:[^/]*|(?!\d*/)[^@]*)@")
-"""User and password before a host; also one with a slash, which should have been written as ``%2F``."""
+_PASSWORD = re.compile(r"((?:s3[an]?)://)([^/@:]*):[^@]*@|(\w+://)([^/@:]*):(?:[^/]*|(?!\d+/)[^@]*)@", re.IGNORECASE)
+"""Scheme, user and password before a host; also a password with a slash, which should have been written as ``%2F``: but
+for S3, which has no port, digits and a slash are a port."""
 
 
 def is_uri(place: str) -> bool:
@@ -122,10 +123,16 @@ def without_password(place: str) -> str:
 
     >>> without_password("s3://user:se/cret@lake/t"), without_password("abfss://c:key@account/t")
     ('s3://user@lake/t', 'abfss://c@account/t')
+    >>> without_password("s3a://AKIA:7/a?b@lake/t"), without_password("s3://AKIA:/ab@lake/t")
+    ('s3a://AKIA@lake/t', 's3://AKIA@lake/t')
     >>> without_password("hdfs://host:8020/t@u"), without_password("abfss://:key@account/t"), without_password("/a:b@c")
     ('hdfs://host:8020/t@u', 'abfss://account/t', '/a:b@c')
     """
-    return _PASSWORD.sub(lambda found: f"{found[1]}@" if found[1] else "", place, count=1)
+    found = _PASSWORD.match(place)
+    if found is None:
+        return place
+    scheme, user = found[1] or found[3], found[2] or found[4]
+    return f"{scheme}{user}@{place[found.end() :]}" if user else f"{scheme}{place[found.end() :]}"
 
 
 def shown_place(place: str) -> str:
@@ -134,7 +141,7 @@ def shown_place(place: str) -> str:
     >>> shown_place("s3://user:secret@lake/t?session=x"), shown_place("/data/what?")
     ('s3://user@lake/t', '/data/what?')
     """
-    return without_password(without_query(place))
+    return without_query(without_password(place))
 
 
 def said_of(place: str, error: Exception) -> str:

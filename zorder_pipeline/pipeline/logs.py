@@ -220,7 +220,8 @@ def purge(spark: SparkSession, state: str, days: int, user: str | None = None) -
     That is: queries, quarantined lines and what the recorder noted. Statistics of expressions and predicates do not
     tell who asked for their constants, so with a user's queries all of them go; the next relayout, or
     `update_statistics`, gathers those that the remaining queries ask for. Notes of relayouts that were begun, which
-    hold their plans, go as well, but none by which the next run may have to record what a killed one has committed.
+    hold their plans, go as well, but for those of the last days: what a run has committed that was killed before that
+    is not recorded any more.
 
     Returns:
         Deleted rows by table; of ``recorded`` and ``begun``, files.

@@ -24,6 +24,7 @@ from .file_list import (
     zones_of_batch,
 )
 from .history import history_of, is_ours, layout_written
+from .session_conf import ANY_AGE, set_for_a_while
 
 if TYPE_CHECKING:
     from pyspark.sql import Column as SparkColumn
@@ -47,6 +48,11 @@ def fetch_files(snapshot: PublicSnapshot) -> FileList:
 
     How many rows a deletion vector hides is not known by public API, and given as none.
     """
+    with set_for_a_while(snapshot.spark, ANY_AGE):  # Spark Connect asks only when it reads
+        return _fetched(snapshot)
+
+
+def _fetched(snapshot: PublicSnapshot) -> FileList:
     from pyspark.sql import functions as F
 
     rows = snapshot.read()
@@ -154,7 +160,8 @@ def _zones(
         return zones_of_batch(snapshot, pa.table({"path": pa.array(path.tolist(), pa.string()), **texts}), live, asked)
     rows = snapshot.read()
     grouped = rows.groupBy(rows.metadataColumn("_metadata").getField("file_path").alias("path"))
-    batch = grouped.agg(*wanted).toArrow().combine_chunks()
+    with set_for_a_while(snapshot.spark, ANY_AGE):
+        batch = grouped.agg(*wanted).toArrow().combine_chunks()
     place = {name: i for i, name in enumerate(batch["path"].to_pylist())}
     batch = batch.take(pa.array([place[name] for name in path], pa.int64()))
     for name, values in texts.items():

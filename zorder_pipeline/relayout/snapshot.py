@@ -271,6 +271,7 @@ def open_table(spark: SparkSession, table: str, version: int | None = None, *, c
     """
     if committer not in COMMITTERS:
         raise TableError(f"there is no committer {committer!r}; choose one of {', '.join(COMMITTERS)}")
+    sql_name(table)  # its history is told by SQL, which has to take its name as it is
     if committer == PUBLIC or (committer == AUTO and not has_jvm(spark)):
         from .public_snapshot import open_public
 

@@ -51,6 +51,8 @@ def sql_name(table: str) -> str:
     Raises:
         TableError: Spark would put settings or the driver's environment into it.
 
+    >>> sql_name("`my lake` . orders")
+    '`my lake`.`orders`'
     >>> sql_name("lake.orders"), sql_name("`my.lake`.orders"), sql_name("a`b")
     ('`lake`.`orders`', '`my.lake`.`orders`', '`a``b`')
     """
@@ -59,6 +61,7 @@ def sql_name(table: str) -> str:
     if is_path(table):
         whole = table if is_uri(table) else os.path.abspath(table)  # SQL takes no relative folder
         return "delta." + column_sql((whole,))
+    table = re.sub(r"(?<=`)\s*\.\s*|\s*\.\s*(?=`)", ".", table.strip())
     if not _QUOTED.fullmatch(table):
         return column_sql(tuple(table.split(".")))
     parts = re.findall(_PART, table)

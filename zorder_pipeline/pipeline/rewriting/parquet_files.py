@@ -109,12 +109,12 @@ def columns_together(files: Sequence[tuple[Path, pa.Schema]], besides: Iterable[
                 )
             plain = field.type.value_type if pa.types.is_dictionary(field.type) else field.type
             types.setdefault(name, {}).setdefault(plain, path)
-    return pa.schema([pa.field(name, _together(name, seen)) for name, seen in types.items()])
+    return pa.schema([pa.field(name, _signed(_together(name, seen))) for name, seen in types.items()])
 
 
 def as_spark_reads(fragment: Any) -> pa.Schema:
-    """The schema of a file as Spark has it: times as INT96, as which it writes TIMESTAMP, are instants, numbers have a
-    sign, and all may be null (delta-rs names a feature that what may not be null takes only in tables without others).
+    """The schema of a file as Spark has it: times as INT96, as which it writes TIMESTAMP, are instants, and all may be
+    null (delta-rs names a feature that what may not be null takes only in tables without others).
 
     Args:
         fragment: of a pyarrow dataset.
@@ -129,7 +129,7 @@ def _nullable(field: pa.Field, physical: Iterator[str]) -> pa.Field:
 
 
 def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
-    """The type with instants where its leaves, which are in the order of the file's columns, are INT96; `SIGNED`."""
+    """The type with instants where its leaves, which are in the order of the file's columns, are INT96."""
     if pa.types.is_struct(kind):
         return pa.struct([_nullable(field, physical) for field in kind])
     if pa.types.is_map(kind):
@@ -141,7 +141,19 @@ def _instants(kind: pa.DataType, physical: Iterator[str]) -> pa.DataType:
         return pa.list_(_nullable(kind.value_field, physical))
     if pa.types.is_fixed_size_list(kind):
         return pa.list_(_nullable(kind.value_field, physical), kind.list_size)
-    return pa.timestamp("us", "UTC") if next(physical, "") == "INT96" else SIGNED.get(kind, kind)
+    return pa.timestamp("us", "UTC") if next(physical, "") == "INT96" else kind
+
+
+def _signed(kind: pa.DataType) -> pa.DataType:
+    """The type with `SIGNED` numbers, also in what is nested."""
+    if pa.types.is_struct(kind):
+        return pa.struct([field.with_type(_signed(field.type)) for field in kind])
+    if pa.types.is_map(kind):
+        return pa.map_(_signed(kind.key_type), _signed(kind.item_type))
+    if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+        made = pa.list_ if pa.types.is_list(kind) else pa.large_list
+        return made(kind.value_field.with_type(_signed(kind.value_type)))
+    return SIGNED.get(kind, kind)
 
 
 def _refuse_tables(folder: Path) -> None:
@@ -166,8 +178,13 @@ def _is_parquet(path: Path) -> bool:
     """Whether a file is Parquet, however it is called: Hive and Impala write names without an ending."""
     if path.suffix == ".parquet":
         return True
-    with path.open("rb") as file:
-        return file.read(len(MAGIC)) == MAGIC
+    try:
+        if not path.is_file():  # a pipe, or a link to nowhere
+            return False
+        with path.open("rb") as file:
+            return file.read(len(MAGIC)) == MAGIC
+    except OSError:  # not to be read: what is called otherwise may be anything
+        return False
 
 
 def _unreadable(error: OSError) -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 
 from zorder_pipeline.errors import LogError
-from zorder_pipeline.model.places import shown_place
+from zorder_pipeline.model.places import shown_place, without_password
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.query_log.spool import RECORDED
 
@@ -203,7 +203,8 @@ def _anew(name: str) -> str:
 
 def _further(path: str, log: LogFile, zone: str, before: Known) -> list[Part]:
     """What was added to a log; all of it where it is to be read again, and then it replaces what was read."""
-    if before.current and not _is_of_another_kind(path, log, before) and not _ends_open(log, before):
+    clean = before.log == without_password(before.log)  # older states have passwords in what logs are called
+    if before.current and clean and not _is_of_another_kind(path, log, before) and not _ends_open(log, before):
         return _shares(Part(log, zone, before.log, before.position, since=before.since, mark=before.mark))
     return _shares(Part(log, zone, _anew(name_of(log.source)), since=before.since, replaces=before.log))
 

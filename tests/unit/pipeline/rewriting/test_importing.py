@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -34,6 +35,8 @@ def test_files_are_parquet_by_what_is_in_them(tmp_path: Path) -> None:
         pq.write_table(pa.table({"name": [name] * 2}), tmp_path / "files" / name)
     (tmp_path / "files" / "notes.txt").write_text("PA")
     pq.write_table(pa.table({"name": ["hidden"]}), tmp_path / "files" / "_temporary")
+    (tmp_path / "files" / "LATEST").symlink_to("gone")
+    os.mkfifo(tmp_path / "files" / "pipe")
     assert table_from_parquet([tmp_path / "files"], tmp_path / "t").rows == 8
     assert set(rows(tmp_path / "t")["name"].to_pylist()) == {"a.parquet", "b.parq", "c.PARQUET", "part-0001"}
 
@@ -52,6 +55,12 @@ def test_numbers_without_a_sign_are_of_the_types_that_spark_reads(tmp_path: Path
     found = rows(tmp_path / "t")
     assert [str(kind) for kind in found.schema.types] == ["int16", "int32", "int64", "decimal128(20, 0)"]
     assert [int(found[name].to_pylist()[0]) for name in most] == [value for _, value in most.values()]
+    (tmp_path / "two").mkdir()
+    for i, column in enumerate((pa.array([4 * 10**9], pa.uint32()), pa.array([0.5]))):
+        nested = pa.StructArray.from_arrays([pa.array([200], pa.uint8())], ["small"])
+        pq.write_table(pa.table({"c": column, "s": nested}), tmp_path / "two" / f"{i}.parquet")
+    table_from_parquet([tmp_path / "two"], tmp_path / "u")
+    assert [str(kind) for kind in rows(tmp_path / "u").schema.types] == ["double", "struct<small: int16>"]
 
 
 def test_an_empty_text_that_a_table_is_partitioned_by_is_null(tmp_path: Path) -> None:

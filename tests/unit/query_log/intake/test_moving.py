@@ -291,3 +291,15 @@ def test_an_execution_that_has_not_ended_is_none_until_it_has(tmp_path: Path) ->
     log.write_text("".join(events))
     (second,) = told(*find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts)
     assert (second["counts"]["used"], second["counts"]["ignored"]) == (1, {})
+
+
+def test_a_log_that_an_older_state_calls_by_its_password_is_read_anew(tmp_path: Path) -> None:
+    """Else each night's record had it again."""
+    (tmp_path / "a.jsonl").write_text(lines(0, 4))
+    (listed,) = list_logs(str(tmp_path))
+    name = name_of(listed.source)
+    for log, after in ((name, 2), ("s3://user:secret@lake/a.jsonl", 0)):
+        known = Known(log, name, listed.size - 1, 2, mark=None, modified=1)
+        (part,) = find_new(str(tmp_path), "auto", "UTC", KnownLogs.of([known])).parts
+        assert (part.after, "secret" in part.name) == (after, False)
+        assert part.replaces == (log if after == 0 else None)
