@@ -121,10 +121,11 @@ def test_statistics_of_another_java_s_time_zones_do_not_count(
 ) -> None:
     path, state = str(tmp_path / "t"), str(tmp_path / "state")
     for text in ("late", "early"):
-        rows = spark.sql(f"SELECT 1 id, '{text}' c")
+        rows = spark.sql(f"SELECT 1 id, '{text}' c, TIMESTAMP'2024-05-01 {14 if text == 'late' else 20}:00:00' ts")
         rows.coalesce(1).write.format("delta").mode("append").save(path)
-    gathered(spark, path, state, "c LIKE '%late%'")
+    gathered(spark, path, state, "c LIKE '%late%'", "hour(ts) = 14")
     assert re.search(r"zone rules \d{4}[a-z]", session_of(spark))
-    assert read_alike(spark, path, state, "c LIKE '%late%'") == 1
-    monkeypatch.setattr(session, "_zone_rules", lambda _: "1999z")
-    assert read_alike(spark, path, state, "c LIKE '%late%'") == 2
+    asked = ("c LIKE '%late%'", "hour(ts) = 14")
+    assert [read_alike(spark, path, state, one) for one in asked] == [1, 1]
+    monkeypatch.setattr(session, "zone_rules", lambda _: "1999z")
+    assert [read_alike(spark, path, state, one) for one in asked] == [1, 2], "a text has no time zone"

@@ -189,16 +189,19 @@ def as_solved(predicate: Predicate) -> Predicate:
     match predicate:
         case Comparison():
             return replace(predicate, derived=True, solved=True)
+        case Or(()):  # which Delta does not see either: nothing is said, where it says no
+            return And(())
         case And(children) | Or(children):
             return replace(predicate, children=tuple(map(as_solved, children)))
     return predicate
 
 
 def begins_as(column: str, text: str, size: int, *, derived: bool) -> Predicate:
-    """Where the first ``size`` characters of a column are ``text``: what is shorter than they is all of the value."""
-    if len(text) > size:
-        return Or(())
-    op = "starts_with" if len(text) == size else "="
+    """Where the first ``size`` characters of a column are ``text``: what is shorter than they is all of the value.
+
+    A longer one no value has. That, too, is said by a comparison that only scans through ``reading/`` see.
+    """
+    op = "=" if len(text) < size else "starts_with"
     return Comparison(column, op, (Literal("string", text),), derived, solved=True)
 
 

@@ -14,7 +14,7 @@ from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats
 from zorder_pipeline.model.values import ValueType
 from zorder_pipeline.model.zone_map import ColumnZones
 
-from .gathered import Gathered
+from .gathered import Gathered, counts_in
 
 __all__ = ["aligned"]
 
@@ -33,7 +33,7 @@ def aligned(
     now = pa.array([*vectors, None], pa.string()).take(pa.array(file % (len(paths) + 1)))  # -1 is the last one
     bare = _mask(pc.equal(rows["vector"], ""))
     usable = (file >= 0) & (bare | _mask(pc.equal(rows["vector"], pa.chunked_array([now]))))
-    usable &= _mask(pc.is_in(rows["session"], value_set=pa.array(["", session], pa.string())))
+    usable &= _mask(counts_in(rows, session))
     told = ("feature", "kind", "type", "sql")
     coded = {name: pc.dictionary_encode(rows[name]).combine_chunks() for name in told}
     codes = {name: pc.fill_null(each.indices, -1).to_numpy(zero_copy_only=False) for name, each in coded.items()}

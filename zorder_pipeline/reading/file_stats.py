@@ -25,7 +25,8 @@ from zorder_pipeline.state.state_table import newer_version
 
 from .believed import believed
 from .gather import STATS
-from .gathered import KEY, STORED, Gathered, keys, sought
+from .gathered import KEY, STORED, Gathered, keys, sought, zoned
+from .session import without_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -225,7 +226,9 @@ def _rows(stats: pa.Table, version: int, session: str, vectors: Mapping[str, str
     given = {name: stats[name] for name in STATS.names[1:]} | {
         "path": pa.array(paths, pa.string()),
         "vector": pa.array([vectors[path] for path in paths], pa.string()),
-        "session": pa.array(["" if kind == "column" else session for kind in stats["kind"].to_pylist()], pa.string()),
+        "session": pc.if_else(
+            pc.equal(stats["kind"], "column"), "", pc.if_else(zoned(stats), session, without_rules(session))
+        ),
         "schema_version": pa.repeat(pa.scalar(SCHEMA_VERSION, pa.int32()), count),
         "stats_date": pa.repeat(pa.scalar(dt.datetime.now(dt.UTC).date(), pa.date32()), count),
         "version": pa.repeat(pa.scalar(version, pa.int64()), count),

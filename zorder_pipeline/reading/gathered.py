@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 from zorder_pipeline.model.file_stats import Feature
 
 from .gather import STATS
+from .session import without_rules
 
-__all__ = ["KEY", "STORED", "Gathered", "keys", "sought"]
+__all__ = ["KEY", "STORED", "Gathered", "counts_in", "keys", "sought", "zoned"]
 
 KEY = ("path", "vector", "session", "feature", "kind", "sql")
 """What a row tells of; there are several where runs gathered the same at once, of which all hold."""
@@ -60,7 +61,7 @@ class Gathered:
 
     def within(self, session: str) -> Gathered:
         """Those that count in a session, see `zorder_pipeline.reading.session.session_of`."""
-        return Gathered(self.rows.filter(pc.is_in(self.rows["session"], pa.array(["", session], pa.string()))))
+        return Gathered(self.rows.filter(counts_in(self.rows, session)))
 
     def features(self) -> tuple[Feature, ...]:
         """What there are statistics of."""
@@ -106,6 +107,19 @@ def _numbered(rows: pa.Table, *names: str) -> tuple[list[tuple[str | None, ...]]
         codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
     _, first, which = np.unique(codes, return_index=True, return_inverse=True)
     return list(zip(*(rows[name].take(first).to_pylist() for name in names), strict=True)), which
+
+
+def counts_in(rows: pa.Table, session: str) -> pa.ChunkedArray:
+    """Which rows count in a session: the rules of time zones matter to those alone that have to do with instants."""
+    of_instants, of_others = (pa.array(["", text], pa.string()) for text in (session, without_rules(session)))
+    return pc.if_else(zoned(rows), pc.is_in(rows["session"], of_instants), pc.is_in(rows["session"], of_others))
+
+
+def zoned(rows: pa.Table) -> pa.ChunkedArray:
+    """Which rows are of instants, or of an expression that makes one."""
+    texts = [rows[name] for name in ("type", "columns", "sql")]
+    found = [pc.fill_null(pc.match_substring(text, "timestamp", ignore_case=True), False) for text in texts]
+    return pc.or_(pc.or_(found[0], found[1]), found[2])
 
 
 def keys(rows: pa.Table) -> list[tuple[str, ...]]:

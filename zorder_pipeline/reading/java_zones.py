@@ -10,8 +10,10 @@ import datetime as dt
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from zorder_pipeline.java import java_class, scala_object
+from zorder_pipeline.java import java_class, jvm, scala_object
 from zorder_pipeline.model.zones import zone_of
+
+from .session import zone_rules
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -22,6 +24,9 @@ _AROUND = 26 * 3600
 """Seconds around the beginning of a day within which clocks may be put so that instants change sides."""
 _STEP = 900
 _UTC = dt.UTC
+MOST_KNOWN = 100_000
+_known: dict[tuple[str, str, dt.date], bool] = {}
+"""What was found of days, by the version of Java's rules and the zone's name."""
 
 
 class JavaZone:
@@ -33,22 +38,26 @@ class JavaZone:
 
     def __init__(self, spark: SparkSession, name: str) -> None:
         self.spark, self.name = spark, name
-        self._known: dict[dt.date, bool] = {}
 
     def agrees(self, day: dt.date) -> bool:
         """Whether Python knows the same offsets around the beginning of a day, so that it begins at one instant.
 
         False where that cannot be told: of a zone, or a day, that one of both does not have.
         """
-        if day not in self._known:
-            self._known[day] = self._compared(day)
-        return self._known[day]
+        key = zone_rules(jvm(self.spark)), self.name, day
+        if key not in _known:
+            if len(_known) >= MOST_KNOWN:
+                _known.clear()
+            _known[key] = self._compared(day)
+        return _known[key]
 
     def _compared(self, day: dt.date) -> bool:
         from py4j.protocol import Py4JError
 
         try:
             zone = zone_of(self.name)
+            if zone.utcoffset(None) is not None:  # one offset for ever
+                return True
             begun = int(dt.datetime(day.year, day.month, day.day, tzinfo=zone).timestamp())
             offsets = self._offsets(begun)
             moments = {*range(begun - _AROUND, begun + _AROUND, _STEP)}

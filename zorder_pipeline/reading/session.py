@@ -14,8 +14,9 @@ from zorder_pipeline.model.file_stats import Feature
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-__all__ = ["aggregates_as_usual", "session_of", "unshadowed", "zone_of"]
+__all__ = ["aggregates_as_usual", "session_of", "unshadowed", "without_rules", "zone_of", "zone_rules"]
 
+RULES = ", zone rules "
 _ORDER, _PATHS = "spark.sql.functionResolution.sessionOrder", "spark.sql.path.enabled"
 _BUILTIN_FIRST = "system.builtin"
 _CALLED = re.compile(r"([A-Za-z_]\w*)\s*\(")
@@ -42,16 +43,29 @@ def session_of(spark: SparkSession) -> str:
     every = str(conf.getAllConfs().mkString("\0"))  # in one call: one by one they would take longer than planning
     settings = dict(entry.split(" -> ", 1) for entry in every.split("\0") if " -> " in entry)
     told = [f"spark {spark.version}", f"ansi {conf.ansiEnabled()}", f"zone {conf.sessionLocalTimeZone()}"]
-    told.append(f"zone rules {_zone_rules(jvm(spark))}")
     told += [f"{key} {settings.get(key)}" for key in SETTINGS]
     told += [f"{key} {value}" for key, value in sorted(settings.items()) if key.startswith(FAMILIES)]
-    return ", ".join(told)
+    return ", ".join(told) + RULES + zone_rules(jvm(spark))
+
+
+def without_rules(session: str) -> str:
+    """`session_of` without the version of the time zones' rules, as for what has nothing to do with instants.
+
+    >>> without_rules("spark 4.2.0, zone UTC, zone rules 2025a")
+    'spark 4.2.0, zone UTC'
+    """
+    return session.rpartition(RULES)[0] or session
 
 
 @lru_cache(maxsize=4)
-def _zone_rules(of: Any) -> str:
+def zone_rules(of: Any) -> str:
     """Version of the time zones' rules that a JVM has, such as ``2025a``: others may give an instant another date."""
-    return str(getattr(of, "java.time.zone.ZoneRulesProvider").getVersions("UTC").lastEntry().getKey())
+    from py4j.protocol import Py4JError
+
+    try:
+        return str(getattr(of, "java.time.zone.ZoneRulesProvider").getVersions("UTC").lastEntry().getKey())
+    except Py4JError:  # a provider of somebody's own
+        return "unknown"
 
 
 def _apart(spark: SparkSession) -> bool:

@@ -71,7 +71,8 @@ def solved(subject: Tree, op: str, values: Sequence[Any], find: Find, java: Java
     if len(known) < len(set(values)) or not known:
         return None
     whole = _joined(known)
-    bounds = {day for span in whole for day in span}
+    first, end = op not in ("<=", ">"), op not in ("<", ">=")
+    bounds = {day for span in whole for day, asked in zip(span, (first, end), strict=True) if asked}
     if zoned and not (len(bounds) <= MOST_ZONED and all(map(java.agrees, bounds))):
         return None
     if op == "in":

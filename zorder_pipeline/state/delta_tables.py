@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["is_delta_table", "is_path", "sql_name"]
 
 _PART = r"`(?:[^`]|``)+`|[^`.]+"
-_QUOTED = re.compile(rf"(?:{_PART})(?:\.(?:{_PART}))*")
+_QUOTED = re.compile(rf"\s*(?:{_PART})(?:\s*\.\s*(?:{_PART}))*\s*")
 """A catalog name some of whose parts are quoted as in SQL."""
 
 
@@ -51,8 +51,8 @@ def sql_name(table: str) -> str:
     Raises:
         TableError: Spark would put settings or the driver's environment into it.
 
-    >>> sql_name("`my lake` . orders")
-    '`my lake`.`orders`'
+    >>> sql_name("`my lake` . orders"), sql_name("lake . orders"), sql_name("` .x`.y")
+    ('`my lake`.`orders`', '`lake`.`orders`', '` .x`.`y`')
     >>> sql_name("lake.orders"), sql_name("`my.lake`.orders"), sql_name("a`b")
     ('`lake`.`orders`', '`my.lake`.`orders`', '`a``b`')
     """
@@ -61,8 +61,8 @@ def sql_name(table: str) -> str:
     if is_path(table):
         whole = table if is_uri(table) else os.path.abspath(table)  # SQL takes no relative folder
         return "delta." + column_sql((whole,))
-    table = re.sub(r"(?<=`)\s*\.\s*|\s*\.\s*(?=`)", ".", table.strip())
     if not _QUOTED.fullmatch(table):
         return column_sql(tuple(table.split(".")))
-    parts = re.findall(_PART, table)
-    return column_sql(tuple(part[1:-1].replace("``", "`") if part.startswith("`") else part for part in parts))
+    parts = [part if part.startswith("`") else part.strip() for part in re.findall(_PART, table)]
+    told = (part[1:-1].replace("``", "`") if part.startswith("`") else part for part in parts if part)
+    return column_sql(tuple(told))

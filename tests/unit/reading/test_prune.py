@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from zorder_pipeline.features.statistics import enriched
 from zorder_pipeline.model.file_stats import BloomFilters, Feature, FeatureStats, bloom_place, widened
-from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate
+from zorder_pipeline.model.predicate import And, Comparison, Literal, Opaque, Or, Predicate, as_solved, begins_as
 from zorder_pipeline.model.ranges import Interval, Range, to_boxes
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.model.values import ValueType
@@ -363,3 +363,19 @@ def test_more_values_than_are_worth_it_are_not_looked_up() -> None:
         values = _literals(*range(count))
         boxes = without_hulls(to_boxes(enriched(Comparison("b", "in", values), NAMES), WIDE, solved=True))
         assert _tests(files, [True]).matching(boxes).tolist() == [read]
+
+
+@pytest.mark.parametrize("text", ["ab", "abc", "a"])
+def test_what_only_scans_see_says_nothing_to_delta_also_where_it_says_no(text: str) -> None:
+    """``left(c, 2) = 'abc'`` is never true, of which Delta knows nothing: it reads a file of NaN beside it."""
+    schema = TableSchema((Column("c", "string"), Column("f", "double")))
+    asked = begins_as("c", text, 2, derived=False)
+    for told in (asked, as_solved(asked), as_solved(Or(()))):
+        either = Or((told, Comparison("f", ">", (Literal("number", "5"),))))
+        zone = ColumnZones(np.array([0.0]), np.array([0.5]), np.array([True]), np.array([0]))
+        words = ColumnZones(np.array(["x"], object), np.array(["y"], object), np.array([True]), np.array([0]))
+        delta = ZoneMap(np.array([2]), np.array([9]), {"f": zone, "c": words}, all_or_none=True)
+        read = delta.matching(to_boxes(either, schema))
+        tests = FileTests(delta, {}, foreign=np.array([True]))
+        assert read.tolist() == [True]
+        assert tests.matching(to_boxes(either, schema, solved=True), delta=read).tolist() == [True]
