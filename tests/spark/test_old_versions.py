@@ -18,8 +18,8 @@ from zorder_pipeline.relayout.snapshot import open_table
 TEN_DAYS = 10 * 86_400
 
 
-@pytest.mark.parametrize("committer", ["transaction", "public"])
-@pytest.mark.parametrize("hashed", [False, True])
+@pytest.mark.parametrize("committer", ["transaction", pytest.param("public", marks=pytest.mark.matrix)])
+@pytest.mark.parametrize("hashed", [False, pytest.param(True, marks=pytest.mark.matrix)])
 def test_what_replaced_an_old_version_is_proven(
     spark: SparkSession, tmp_path: Path, committer: str, hashed: bool
 ) -> None:

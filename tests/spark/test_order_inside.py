@@ -31,7 +31,7 @@ def table(spark: SparkSession, path: str, files: int) -> str:
     return path
 
 
-@pytest.mark.parametrize("committer", ["transaction", "public"])
+@pytest.mark.parametrize("committer", ["transaction", pytest.param("public", marks=pytest.mark.matrix)])
 def test_a_layout_sorts_within_its_files(spilling: SparkSession, tmp_path: Path, committer: str) -> None:
     """A partition of texts beside NOT NULL: Delta sorted the rows once more, by the partition alone."""
     path = table(spilling, str(tmp_path / "t"), 3)

@@ -82,6 +82,7 @@ def test_a_session_in_which_delta_asks_no_statistics_reads_what_they_hide(
     assert read_alike(spark, *table, "f > 5") == 1
 
 
+@pytest.mark.matrix
 def test_files_of_a_layout_are_left_out_by_their_bounds(spark: SparkSession, tmp_path: Path) -> None:
     """Spark wrote them, whose bounds hold NaN."""
     path, state = str(tmp_path / "t"), str(tmp_path / "state")

@@ -49,6 +49,7 @@ TRUE = ["(f > 5) IS TRUE", "CASE WHEN f > 5 THEN true ELSE false END", "coalesce
 TRUE += ["(f > 5) = true", "NOT (NOT (f > 5))", "((f > 5) IS TRUE) OR f < 0", "(f > 5 AND id > 0) IS TRUE"]
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("counted", [True, False])
 def test_where_delta_reads_no_bounds_without_nan_leave_no_file_out(
     spark: SparkSession, tmp_path: Path, counted: bool
@@ -66,6 +67,7 @@ def test_where_delta_reads_no_bounds_without_nan_leave_no_file_out(
     assert read_alike(spark, path, state, "f > 5") == (0 if counted else 2)
 
 
+@pytest.mark.matrix
 @pytest.mark.parametrize("zone", ["Asia/Kuala_Lumpur", "Europe/Berlin"])
 def test_days_begin_where_spark_has_them_begin(spark: SparkSession, tmp_path: Path, zone: str) -> None:
     """Java knows other times of Kuala Lumpur before 1901 than Python does."""
@@ -91,6 +93,7 @@ def test_days_begin_where_spark_has_them_begin(spark: SparkSession, tmp_path: Pa
         assert read_alike(spark, path, state, "date_trunc('DAY', ts) = '2020-02-29'") == 1
 
 
+@pytest.mark.matrix
 def test_offsets_that_lost_their_seconds(spark: SparkSession, tmp_path: Path) -> None:
     """Delta 3 wrote so; before there was a standard time offsets had some."""
     path, state = str(tmp_path / "t"), str(tmp_path / "none")
