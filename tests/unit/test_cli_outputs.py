@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from zorder_pipeline import demo, pipeline
 from zorder_pipeline.assets import run as asset_runs
 from zorder_pipeline.assets.run import TableOutcome
-from zorder_pipeline.cli import common, learning, main, runs
+from zorder_pipeline.cli import common, learning, runs
 from zorder_pipeline.cli.entry import zorder
 from zorder_pipeline.config import load_config
 from zorder_pipeline.errors import ConfigError, PlanError, ZorderError
@@ -67,7 +67,11 @@ def test_a_variable_without_a_value_is_as_one_that_is_not_set(
 
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_figures_that_cannot_be_written_hide_no_relayout(
-    words: list[str], home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    home: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ended_with: Callable[..., object],
 ) -> None:
     def fail(*_: object) -> None:
         raise ZorderError("cannot write metrics to m.prom: No space left on device")
@@ -77,14 +81,9 @@ def test_figures_that_cannot_be_written_hide_no_relayout(
     monkeypatch.setattr(runs, "_configuration", lambda _: config)
     monkeypatch.setattr(asset_runs, "run_tables", lambda *_, **__: (done,))
     monkeypatch.setattr("zorder_pipeline.assets.openmetrics.write_metrics", fail)
-    monkeypatch.setattr(sys, "argv", ["zorder", "run", *words])
-    for screen, stream in ((common.out, "stdout"), (common.err, "stderr")):
-        monkeypatch.setattr(screen, "_file", getattr(sys, stream))
-        monkeypatch.setattr(screen, "quiet", False)
-    with pytest.raises(SystemExit) as ended:
-        main()
+    code = ended_with("run", *words)
     told = capsys.readouterr()
-    assert (ended.value.code, told.err.splitlines()[-1]) == (
+    assert (code, told.err.splitlines()[-1]) == (
         1,
         "zorder: cannot write metrics to m.prom: No space left on device",
     )

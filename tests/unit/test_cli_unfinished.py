@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
+from collections.abc import Callable
 
 import pytest
 
 from zorder_pipeline.assets import run as runs
 from zorder_pipeline.assets.run import TableOutcome
-from zorder_pipeline.cli import common, main
 from zorder_pipeline.config.models import PipelineConfig
 
 DONE = TableOutcome("sales", "applied", ("worth it",), {"Delta version": 3}, failed_checks=("rows_unchanged",))
@@ -18,17 +17,14 @@ FAILED = TableOutcome("orders", "failed", ("orders: /data/orders is no Delta tab
 
 @pytest.mark.parametrize("words", [["--json"], []])
 def test_what_became_of_the_others_is_told(
-    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    ended_with: Callable[..., object],
 ) -> None:
     monkeypatch.setattr("zorder_pipeline.cli.runs._configuration", lambda _: PipelineConfig.model_construct())
     monkeypatch.setattr(runs, "run_tables", lambda *_, **__: (DONE, FAILED))
-    monkeypatch.setattr(sys, "argv", ["zorder", "run", *words])
-    for screen, stream in ((common.out, "stdout"), (common.err, "stderr")):
-        monkeypatch.setattr(screen, "_file", getattr(sys, stream))
-        monkeypatch.setattr(screen, "quiet", False)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 1
+    assert ended_with("run", *words) == 1
     told = capsys.readouterr()
     said = "zorder: sales: it was rewritten, but did not pass rows_unchanged; orders: /data/orders is no Delta table"
     assert told.err.splitlines()[-1] == said

@@ -24,7 +24,7 @@ from .common import DeltaSparkResource, Shelf, opened, stage_asset, told
 from .events import spoken
 from .gate import judged_now
 from .metadata import bullets, cause_of
-from .partitions import relayout_settings, separately, why_failed
+from .partitions import APPLIED, relayout_settings, separately, why_failed
 from .records import AnalysedTable, Judged, Relayout
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             result = yield from _carried_out(
                 context, shelf, zorder_spark.session, tonight, bool(before.partition_columns)
             )
-            if result.decision != "applied":
+            if result.decision != APPLIED:
                 _declined(context, shelf, result, earlier)
                 return
         yield (yield from shown(context, shelf, zorder_spark.session, tonight, result, before, analysed))
@@ -126,7 +126,7 @@ def _carried_out(
             raise
         context.log.warning(f"{shelf.table.name}: {why_failed(error)}; going on partition by partition")
         result = yield from separately(context, shelf, spark, tonight)
-        if result.decision != "applied":
+        if result.decision != APPLIED:
             raise
         return result
 

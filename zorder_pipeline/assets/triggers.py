@@ -61,7 +61,7 @@ class Looked:
 
     @classmethod
     def of(cls, kept: int | list[Any]) -> Looked:
-        """From the sensor's cursor; up to version 0.2 it held the time alone, up to 0.3 not the last relayout."""
+        """From the sensor's cursor; up to version 0.2 it held the time alone, and for a while not the last relayout."""
         return cls(since=kept) if isinstance(kept, int) else cls(*kept[:5], *(Relaid(*told) for told in kept[5:]))
 
 

@@ -123,11 +123,9 @@ def distinct_names(leaves: Sequence[Leaf]) -> tuple[Leaf, ...]:
 
     def named(leaf: Leaf) -> Leaf:
         name = leaf.column.name
-        return (
-            leaf
-            if told[name.lower()] < 2
-            else replace(leaf, column=replace(leaf.column, name=_unmistakable(leaf.path)))
-        )
+        if told[name.lower()] < 2:
+            return leaf
+        return replace(leaf, column=replace(leaf.column, name=_unmistakable(leaf.path)))
 
     return tuple(map(named, leaves))
 

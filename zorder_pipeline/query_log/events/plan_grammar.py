@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlglot import exp
 
-__all__ = ["CUT", "NAME", "Filters", "Found", "Grammar", "SpentError", "is_numeric", "number_of"]
+__all__ = ["CUT", "NAME", "NESTING", "Filters", "Found", "Grammar", "SpentError", "is_numeric", "number_of"]
 
 Found = tuple[exp.Expr, int]
 BUDGET = 20_000
@@ -22,6 +22,8 @@ BUDGET = 20_000
 MAX_TEXT = 200_000
 CUT = re.compile(r"\.\.\. \d+ more fields?|\.\.\.(?=[\])]|$)")
 NAME = re.compile(r"[A-Za-z_]\w*(?=\()")
+NESTING = {"(": 1, "[": 1, ")": -1, "]": -1}
+"""How much deeper in brackets a character leads."""
 _NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?:BD|[LDFSY])?(?![\w.:-])")
 _NUMERIC = re.compile(r"tinyint|smallint|int|integer|bigint|float|double|decimal.*|byte|short|long")
 
@@ -89,7 +91,7 @@ class Grammar:
         """Where the list goes on behind an item that cannot be read; None where its brackets do not tell."""
         depth = 0
         for at in range(position, end):
-            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.text[at], 0)
+            depth += NESTING.get(self.text[at], 0)
             if depth < 0:
                 return None
             if depth == 0 and self.text.startswith(", ", at):

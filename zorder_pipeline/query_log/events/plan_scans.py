@@ -14,7 +14,7 @@ from sqlglot import exp
 from zorder_pipeline.model.predicate import And, Comparison, Opaque, Or, Predicate, comparisons
 from zorder_pipeline.model.schema import Column, TableSchema
 from zorder_pipeline.query_log.statements.catalog import OTHER_FORMATS, Catalog
-from zorder_pipeline.query_log.statements.recipe import Recipe
+from zorder_pipeline.query_log.statements.recipe import Recipe, Scan
 
 from .plan_grammar import Filters
 from .plan_sources import source_filters
@@ -151,15 +151,16 @@ def _scan(
             return None
         return known.get(path.lower(), path)
 
-    scan = Recipe("", tuple(filters.conditions), resolve, catalog).scan(timestamp, zone or "UTC")
+    def asked(by: Filters) -> Scan:
+        return Recipe("", tuple(by.conditions), resolve, catalog).scan(timestamp, zone or "UTC")
+
+    scan = asked(filters)
     predicate = _without_inferred(scan.predicate, joined)
     predicate, guessed = _without_guesses(predicate)
     if location.startswith(CHOSEN_FILES) and not any(comparisons(predicate)):
         # our own scans choose files, too, most of all by conditions that are no comparisons; what a DELETE leaves of a
         # file it has chosen is told by a filter above, never by the scan itself
-        own = Recipe("", tuple(_filters(facts, (), types, told).conditions), resolve, catalog).scan(
-            timestamp, zone or "UTC"
-        )
+        own = asked(_filters(facts, (), types, told))
         if not any(_columns(own.predicate)):
             return None
     top = dict.fromkeys(name.split(".", 1)[0] for name in read if not INTERNAL.match(name))

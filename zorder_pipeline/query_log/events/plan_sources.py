@@ -70,10 +70,10 @@ class _Source(Grammar):
                 opening = end + (2 if self.text.startswith(", [", end) else 1)
                 if self.text.startswith("[", opening):
                     close = self.text.find("])", opening)
-                    values = self.text[opening + 1 : close] if close > 0 else ""
-                    items = [self._value(item, self.type_of(column)) for item in values.split(",")]
-                    split = any(item.startswith(" ") for item in values.split(","))  # a text with a comma in it
-                    if close > 0 and not split:
+                    values = self.text[opening + 1 : close].split(",") if close > 0 else []
+                    split = any(item.startswith(" ") for item in values)  # a text with a comma in it
+                    if values and not split:
+                        items = [self._value(item, self.type_of(column)) for item in values]
                         yield exp.In(this=column, expressions=items), close + 2
         elif word in SOURCES:
             for column, end in self._attribute(position, ","):

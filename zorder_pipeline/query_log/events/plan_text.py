@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from sqlglot import exp
 
 from .plan_calls import function, is_option, matched
-from .plan_grammar import CUT, NAME, Filters, Found, Grammar, SpentError, is_numeric
+from .plan_grammar import CUT, NAME, NESTING, Filters, Found, Grammar, SpentError, is_numeric
 
 __all__ = ["catalyst_filters"]
 
@@ -102,7 +102,7 @@ class _Catalyst(Grammar):
                 node = self.told(self.text[position:end])
                 if not isinstance(node, exp.Literal):
                     yield node, end
-            depth += {"(": 1, "[": 1, ")": -1, "]": -1}.get(self.text[end], 0)
+            depth += NESTING.get(self.text[end], 0)
             if depth < 0:
                 return
 

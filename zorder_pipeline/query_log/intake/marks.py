@@ -78,7 +78,7 @@ class Marks:
 
     def __init__(self, marks: Iterable[Mark]) -> None:
         self._by_key: dict[tuple[int, str], list[Mark]] = {}
-        for mark in (one for one in marks if one.size):  # older states have some of none
+        for mark in marks:
             self._by_key.setdefault(mark.key, []).append(mark)
         self._lengths = sorted({length for length, _ in self._by_key})
 
