@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .pipeline.reading.scanning import sql as sql
 
 __all__ = ["explain", "record", "scan", "sql"]
-__version__ = "0.2.0"
+__version__ = "0.3.0"
 
 _PUBLIC = {"explain": "scanning", "scan": "scanning", "sql": "scanning", "record": "recording"}
 
