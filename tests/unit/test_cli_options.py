@@ -131,6 +131,13 @@ def test_a_seed_below_zero_is_refused(capsys: pytest.CaptureFixture[str], monkey
         (("day:13", "--encoding", "bits"), "day:13 asks for more than 12 raw bits; use --encoding rank"),
         (("a:16,b:16,c:16,d:16",), "64 bits are asked for in all; a key has at most 61 with curve interleave"),
         (("a:9,b:9", "--curve", "hilbert"), "18 bits are asked for in all; a key has at most 16 with curve hilbert"),
+        (
+            ("a:9,b:1,c:1,d:1,e:1,f:1,g:1", "--curve", "hilbert"),
+            (
+                "curve hilbert counts each of 7 columns with the bits of the finest, 63 in all of at most 62; "
+                "give them more equal bits, or take curve gray"
+            ),
+        ),
     ],
 )
 def test_more_bits_than_there_can_be_are_refused(

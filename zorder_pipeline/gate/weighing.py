@@ -46,6 +46,7 @@ def weighed(proposal: Proposal, settings: GateSettings) -> Decision:
     lead = f"{action} " if action == COMPACTION else ""
     for cause, why in (
         _moved_on(proposal, settings),
+        _not_asked(settings),
         _not_proved(plan.promise, saved),
         _not_paying(cost, saved, balance, lead),
     ):
@@ -95,6 +96,13 @@ def _moved_on(proposal: Proposal, settings: GateSettings) -> tuple[str, str]:
         return "", ""
     days = f"the {settings.credited_days:,.3g} days that count"
     return "not_worth_it", f"not worth it: queries move on to newer data, and ask for none of these rows in {days}"
+
+
+def _not_asked(settings: GateSettings) -> tuple[str, str]:
+    """A table that nobody will ask, as the configuration says: that its saving is nothing has no other reason."""
+    if settings.queries_per_day != 0:
+        return "", ""
+    return "not_worth_it", "not worth it: no queries are expected (gate.queries_per_day is 0)"
 
 
 def _not_proved(promised: Promise, saved: Estimate) -> tuple[str, str]:

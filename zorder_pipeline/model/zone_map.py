@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -110,12 +111,14 @@ class ZoneMap:
         intervals: Sequence[Interval] = item.tested
         if self._has_bounds(zones, item) and len(intervals) > MANY:
             points, intervals = _points(intervals, zones.low.dtype)
-            result |= (~zones.known | _holding(zones, points)) & ~zones.all_null(self.statistics_rows)
+            holding = _where_known(zones, lambda some: _holding(some, points))
+            result |= holding & ~zones.all_null(self.statistics_rows)
         for interval in intervals:
             if _unbounded(interval):
                 result |= ~zones.all_null(self.statistics_rows)
             elif self._has_bounds(zones, item):
-                result |= (~zones.known | _overlap(zones, interval)) & ~zones.all_null(self.statistics_rows)
+                overlap = _where_known(zones, partial(_overlap, interval=interval))
+                result |= overlap & ~zones.all_null(self.statistics_rows)
             else:
                 result |= True
         return result
@@ -164,6 +167,15 @@ def _single(interval: Interval) -> bool:
 
 def _fit(ascending: Sequence[Any]) -> bool:
     return not ascending or (ascending[0] >= -(1 << 63) and ascending[-1] < 1 << 63)
+
+
+def _where_known(zones: ColumnZones, test: Callable[[ColumnZones], Mask]) -> Mask:
+    """Blocks that pass a test of their bounds, or have none; objects in the place of missing bounds may not compare."""
+    if zones.low.dtype.kind != "O" or zones.known.all():
+        return ~zones.known | test(zones)
+    here, result = zones.known, ~zones.known
+    result[here] = test(ColumnZones(zones.low[here], zones.high[here], here[here], zones.null_count[here]))
+    return result
 
 
 def _holding(zones: ColumnZones, points: npt.NDArray[Any]) -> Mask:

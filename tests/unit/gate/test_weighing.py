@@ -63,6 +63,12 @@ def test_without_a_query_to_prove_it_on_a_person_has_to_know_better() -> None:
     assert found.reasons[0].endswith("that it was not learned from; apply it with --force if you know better")
 
 
+def test_a_table_that_nobody_will_ask_is_told_so() -> None:
+    found = weighed(of(), GateSettings(queries_per_day=0.0))
+    assert (found.approved, found.cause) == (False, "not_worth_it")
+    assert found.reasons[0] == "not worth it: no queries are expected (gate.queries_per_day is 0)"
+
+
 def test_a_work_that_brings_nothing_is_not_proved_to_help() -> None:
     """Partitions that no logged query asks for; nobody said that queries move on."""
     found = weighed(of(credited=0.0), GateSettings())

@@ -138,3 +138,15 @@ def test_a_value_that_ends_in_nul_is_compared_whole(kind: str, bounds: list[Any]
     assert matching(Interval(value, None, low_open=True)) == [False, False, True]
     assert matching(Interval(None, value)) == [True, True, False]
     assert matching(Interval(None, value, high_open=True)) == [True, False, False]
+
+
+@pytest.mark.parametrize("points", [1, 2 * MANY])
+@pytest.mark.parametrize("blank", ["", 0, None])
+def test_what_stands_where_there_are_no_bounds_is_compared_with_nothing(blank: Any, points: int) -> None:
+    """A text column that is null in some files, or all, has no text that could stand there."""
+    low = np.array([blank, "b", blank], dtype=object)
+    zones = ColumnZones(low, low, np.array([False, True, False]), np.array([10, 0, 0]))
+    blocks = ZoneMap(np.full(3, 10), np.full(3, 10), {"a": zones})
+    values = (*(Interval(f"{i:03d}", f"{i:03d}") for i in range(points - 1)), Interval("b", "b"))
+    assert blocks.matching(((Range("a", "string", values, False),),)).tolist() == [False, True, True]
+    assert blocks.matching(((Range("a", "string", values[:-1], False),),)).tolist() == [False, False, points > 1]

@@ -16,6 +16,7 @@ from zorder_pipeline.layout.bits import MAX_RAW_BITS, raw_encoding
 from zorder_pipeline.layout.clock import TIMES
 from zorder_pipeline.layout.encoding import FINE_BITS, rank_encoding
 from zorder_pipeline.layout.interleave import round_robin
+from zorder_pipeline.model.feature_codes import MAX_KEY_BITS
 from zorder_pipeline.model.key_spec import FeatureCodes, KeySpec, most_bits
 from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.schema import Column
@@ -118,6 +119,11 @@ def refuse_impossible_bits(bits: Mapping[str, int], encoding: str = "rank", curv
     total, most = sum(bits.values()), most_bits(curve)
     if total > most:
         raise PlanError(f"{total} bits are asked for in all; a key has at most {most} with curve {curve}")
+    if curve == "hilbert" and (stretched := len(bits) * max(bits.values(), default=0)) > MAX_KEY_BITS:
+        raise PlanError(
+            f"curve hilbert counts each of {len(bits)} columns with the bits of the finest, {stretched} in all of at "
+            f"most {MAX_KEY_BITS}; give them more equal bits, or take curve gray"
+        )
 
 
 def _same_bits(

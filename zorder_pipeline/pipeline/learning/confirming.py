@@ -127,11 +127,10 @@ def _extremes(
     """Smallest and largest over the known cells of each file; NaN, the largest value, wins as in Spark."""
     some = np.logical_or.reduceat(known, first)
     file = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(known))))[known]
+    if not len(file):  # what stands there is no bound, but of the column's type
+        return low[first], high[first], some
     low, high = low[known], high[known]
     begin = np.flatnonzero(np.diff(file, prepend=-1))
-    if not len(begin):
-        blank = np.zeros(len(first), dtype=low.dtype)
-        return blank, blank, some
     smallest = np.fmin.reduceat(low, begin) if low.dtype.kind == "f" else np.minimum.reduceat(low, begin)
     largest = np.maximum.reduceat(high, begin)
     lows, highs = (np.full(len(first), values[0], dtype=values.dtype) for values in (smallest, largest))

@@ -137,7 +137,7 @@ def _in_whole_files(target: int, partitions: npt.NDArray[np.float64]) -> int:
     >>> _in_whole_files(8_000, np.full(14, 12_000.0)), _in_whole_files(8_000, np.full(1, 84_000.0))
     (6000, 8000)
     """
-    if len(partitions) < 2:
+    if len(partitions) < 2 or target < 1:  # of a table of fewer rows than files
         return target
     ascending = np.sort(partitions)
     usual = float(ascending[np.searchsorted(np.cumsum(ascending), ascending.sum() / 2)])

@@ -85,3 +85,18 @@ def test_a_key_that_grows_beyond_what_the_driver_takes_is_left_to_the_sample(mon
     assert confirming.confirmed(table(), spec, 100, queries) is None
     within = replace(spec, features=(replace(spec.features[0], high=int(DAY[-1])),))
     assert confirming.confirmed(table(), within, 100, queries) is not None
+
+
+@pytest.mark.parametrize("partition", [False, True])
+def test_a_text_column_that_is_null_in_all_rows_has_no_bounds(partition: bool) -> None:
+    """Numbers that stood in their place ended the night: they have no length, and are compared with no text."""
+    spec = remembered()
+    cells = in_memory(None, spec)
+    nothing = np.full(len(cells.keys), "", dtype=object)
+    texts = {"note": (nothing, nothing, np.zeros(len(nothing), np.bool_))}
+    both = replace(cells, bounds=cells.bounds | texts, nulls=cells.nulls | {"note": cells.rows})
+    schema = TableSchema((*SCHEMA.columns, Column("note", "string", partition=partition)))
+    zones = confirming.file_zones(both, spec, len(DAY) // 20, schema)
+    equal = to_boxes(Comparison("note", "=", (Literal("string", "x"),)), schema)
+    assert not zones.columns["note"].known.any()
+    assert not zones.matching(equal).any()

@@ -132,6 +132,13 @@ def test_nobody_s_choice_of_a_size_is_overruled(given: Any, settings: LearnSetti
     assert target_rows(given, settings) not in other_targets(given, settings, sought_rows(given, settings))
 
 
+@pytest.mark.parametrize("rows", [1, 3])
+def test_a_partitioned_table_of_fewer_rows_than_files_is_worth_has_a_size_of_files(rows: int) -> None:
+    """It ended in a division by zero."""
+    tiny = table([10, 10], rows=rows, partitioned=True)
+    assert set(other_targets(tiny, SETTINGS, 1)) <= {target_rows(tiny, SETTINGS)}
+
+
 def test_where_some_partitions_are_laid_out_another_layout_is_sought_for_files_of_their_size() -> None:
     given = table([100 * MEGABYTE] * 95 + [10 * MEGABYTE] * 50, ours=0)
     listed = replace(given.files(), layout=("",) * 95 + ("abc",) * 50, rows=np.array([100_000] * 95 + [10_000] * 50))
