@@ -98,6 +98,30 @@ def test_a_run_that_is_cut_off_while_another_waits_for_it_is_ended(
     assert status(instance, old) == DagsterRunStatus.FAILURE
 
 
+def test_a_run_that_takes_the_pool_between_two_steps_and_is_killed_is_ended_too(
+    instance: DagsterInstance, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only a run that had to wait when it began looked for what was cut off."""
+    monkeypatch.setattr(cut_off, "LOOK_AGAIN", 0.05)
+    told, ended = threading.Event(), threading.Event()
+
+    def say(sentence: str) -> None:
+        (ended if "was cut off" in sentence else told).set()
+
+    with at_work(instance, "new", POOL, say):
+        old = begun(instance)
+        assert told.wait(60), "for whom it waits"
+        killed(instance, old)
+        assert ended.wait(60)
+    assert status(instance, old) == DagsterRunStatus.FAILURE
+
+
+def test_a_run_without_steps_in_the_pool_waits_for_nobody(instance: DagsterInstance) -> None:
+    begun(instance)
+    with at_work(instance, "answer", None, lambda sentence: pytest.fail(sentence)):
+        pass
+
+
 def test_a_finished_run_keeps_its_status(instance: DagsterInstance) -> None:
     old, said = begun(instance), []
     instance.report_run_failed(instance.get_run_by_id(old))  # type: ignore[arg-type]

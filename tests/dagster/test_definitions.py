@@ -20,6 +20,7 @@ from dagster import (
     asset,
     in_process_executor,
     materialize,
+    multiprocess_executor,
 )
 from dagster._core.definitions.observe import observe
 from dagster._core.instance.config import PoolGranularity
@@ -150,6 +151,12 @@ def test_a_plan_can_be_approved_in_the_launchpad(two_tables: Definitions) -> Non
             two_tables.resolve_job_def("answer_approval").execute_in_process(run_config=wrong, instance=instance)
 
 
+def test_an_answer_waits_for_no_place_in_the_pool_that_the_relayout_holds(two_tables: Definitions) -> None:
+    """A rejection waited until all was rewritten."""
+    (node,) = two_tables.resolve_job_def("answer_approval").nodes
+    assert node.definition.pools == set()
+
+
 def test_an_answer_that_spark_fails_is_one_sentence(two_tables: Definitions, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise AnalysisException("[DELTA_TABLE_NOT_FOUND] the state's approvals are gone")
@@ -176,12 +183,17 @@ def test_the_component_is_scaffolded_and_makes_the_definitions() -> None:
 
 
 def test_a_project_s_own_resources_stand_beside_the_component_s() -> None:
-    """Of one name they were refused: "Definitions objects 0 and 1 have different resources with same key 'spark'"."""
+    """Of one name they were refused: "Definitions objects 0 and 1 have different resources with same key 'spark'".
+
+    So was a second executor, which all jobs of the project had where it named none.
+    """
     with create_defs_folder_sandbox() as sandbox:
         sandbox.scaffold_component(component_cls=ZorderTables, scaffold_params={}, defs_path="lake")
         (sandbox.defs_folder_path / "own.py").write_text(OWN)
         with sandbox.build_all_defs() as made:
             Definitions.validate_loadable(made)
+            assert made.executor is multiprocess_executor, "the project's own"
+            assert made.resolve_job_def("answer_approval").executor_def is in_process_executor
             keys = made.resolve_asset_graph().materializable_asset_keys
             assert {AssetKey("mine"), AssetKey(["my_table", "clustered_table"])} <= keys
 
@@ -196,7 +208,7 @@ def mine():
 @dagster.definitions
 def defs():
     own = {"spark": dagster.ResourceDefinition.none_resource(), "io_manager": dagster.mem_io_manager}
-    return dagster.Definitions([mine], resources=own)
+    return dagster.Definitions([mine], resources=own, executor=dagster.multiprocess_executor)
 """
 
 

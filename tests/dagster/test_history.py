@@ -10,6 +10,7 @@ from unittest.mock import patch
 
 import pytest
 from dagster import (
+    AssetCheckKey,
     AssetKey,
     AssetObservation,
     DagsterInstance,
@@ -56,6 +57,7 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
             ended(instance, 40, tags={TABLES: "t,dropped"}),
             ended(instance, 31, "relayout_t", status=DagsterRunStatus.FAILURE),
             ended(instance, 35, "__ASSET_JOB", asset_selection=frozenset([key])),
+            ended(instance, 34, "__ASSET_JOB", asset_check_selection=frozenset([AssetCheckKey(key, "file_sizes")])),
         ]
         kept = [
             ended(instance, 29),
@@ -63,6 +65,8 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
             ended(instance, 40, "job_of_others"),
             ended(instance, 40, tags={TABLES: "x"}),  # another configuration's night
             ended(instance, 40, "__ASSET_JOB", asset_selection=frozenset([key, stranger])),
+            ended(instance, 40, "__ASSET_JOB", asset_selection=frozenset()),
+            ended(instance, 40, "__ASSET_JOB", asset_check_selection=frozenset([AssetCheckKey(stranger, "full")])),
             ended(instance, 40, tags={"dagster/partition": "ds=1"}),
             ended(instance, 39, status=DagsterRunStatus.FAILURE, tags={REQUEST: "new-data-t"}),
         ]
@@ -70,7 +74,7 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
             kept.append(materialize([judged], instance=instance).run_id)
         with patch.object(histories, "AT_ONCE", 1):
             assert forget(instance, 10**9, ["nightly_relayout", "relayout_t"], [key]) == 0, "for ever"
-        assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 4
+        assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 5
         assert {run.run_id for run in instance.get_runs()} == set(kept)
         assert not any(instance.has_run(run) for run in gone)
         assert forget(instance, 30, ["nightly_relayout", "relayout_t"], [key]) == 0

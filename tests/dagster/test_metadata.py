@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from dagster import AssetObservation
 from markdown_it import MarkdownIt
 
-from zorder_pipeline.assets.metadata import JOINER, md_table
+from zorder_pipeline.assets.events import reasons_of
+from zorder_pipeline.assets.metadata import JOINER, bullets, md_table
 
 pytestmark = pytest.mark.dagster
 
@@ -38,3 +40,12 @@ def test_a_name_of_a_log_does_nothing_to_the_text_around_it() -> None:
     assert (
         md_table(["table"], [("a\x1b[2Jb\u202ec\u2066d\x7f",)]).splitlines()[-1] == "| a␛\\[2Jb\ufffdc\ufffdd\ufffd |"
     )
+
+
+def test_sentences_are_no_markup_and_are_read_again_as_they_were() -> None:
+    """Names of predicates, which are what a log asks, stand in the words that a layout is described in."""
+    sentences = ("note LIKE '%![x](https://evil.example/p.png)%': 2 ranges", r"a_b\*c, `d`", "5 * 3 < 16")
+    shown = bullets(sentences)
+    assert "![x]" not in str(shown.value)
+    assert f"https:{JOINER}//" in str(shown.value)
+    assert reasons_of(AssetObservation("t", metadata={"reasons": shown})) == sentences

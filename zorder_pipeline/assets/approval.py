@@ -5,11 +5,10 @@ from pydantic import Field
 
 from zorder_pipeline.config import PipelineConfig
 
-from .common import POOL, DeltaSparkResource, told
+from .common import APPROVAL_JOB, DeltaSparkResource, told
 
-__all__ = ["APPROVAL_JOB", "HOW", "Answer", "approval_job"]
+__all__ = ["HOW", "Answer", "approval_job"]
 
-APPROVAL_JOB = "answer_approval"
 HOW = f"in the UI: Jobs, {APPROVAL_JOB}, Launchpad; or on the command line: zorder approve"
 
 
@@ -25,11 +24,7 @@ class Answer(Config):
 def approval_job(settings: PipelineConfig) -> JobDefinition:
     """The job that approves or rejects the plan that waits for a table; the table's next run carries it out."""
 
-    @op(
-        name="answer",
-        pool=POOL,
-        description="Approves or rejects the plan that waits for a table, as zorder approve does.",
-    )
+    @op(name="answer", description="Approves or rejects the plan that waits for a table, as zorder approve does.")
     def _answer(context: OpExecutionContext, config: Answer, zorder_spark: DeltaSparkResource) -> None:
         from zorder_pipeline import pipeline
 

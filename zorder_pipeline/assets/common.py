@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = [
+    "APPROVAL_JOB",
     "NIGHTLY_JOB",
     "POOL",
     "QUERY_LOG",
@@ -70,6 +71,8 @@ NIGHTLY_JOB = "nightly_relayout"
 QUERY_LOG = AssetKey("query_log")
 POOL = "spark"
 """Dagster's pool of the assets that use Spark; its limit is set in dagster.yaml."""
+APPROVAL_JOB = "answer_approval"
+"""Not in the pool: what is approved can be rejected while it is at work, which holds the pool until it is done."""
 VALUES = "zorder_values"
 """The resource that keeps assets' values; this and `zorder_spark` are called so that a project's own resources, which
 often are `spark` and `io_manager`, can stand beside them."""
@@ -122,7 +125,8 @@ class DeltaSparkResource(LazyPySparkResource):
             yield self
             return
         say = context.log.info if context.log is not None else silent
-        with at_work(context.instance, context.run.run_id, POOL, say):
+        pool = None if context.run.job_name == APPROVAL_JOB else POOL
+        with at_work(context.instance, context.run.run_id, pool, say):
             yield self
 
     @property

@@ -52,4 +52,4 @@ class ZorderTables(Component, Model, Resolvable):
         Raises:
             ConfigError: the configuration is wrong; the sentence says where.
         """
-        return build_definitions(load_config(context.path / self.config, check_paths=False))
+        return build_definitions(load_config(context.path / self.config, check_paths=False), executor=None)

@@ -58,10 +58,13 @@ def cut_off() -> SensorDefinition:
 
 
 @contextlib.contextmanager
-def at_work(instance: DagsterInstance, run: str, pool: str, say: Progress) -> Iterator[None]:
+def at_work(instance: DagsterInstance, run: str, pool: str | None, say: Progress) -> Iterator[None]:
     """Hold the run's lock while the block runs, after those that were cut off are ended; told is for whom it waits.
 
     Where no file can be locked, as in some containers, this does nothing: what is cut off there the daemon has to end.
+
+    Args:
+        pool: in which the run's steps wait for places; None where they wait for none.
     """
     if instance.is_ephemeral:
         yield
@@ -71,12 +74,10 @@ def at_work(instance: DagsterInstance, run: str, pool: str, say: Progress) -> It
         with contextlib.suppress(OSError):
             end_cut_off(instance, folder, say)
             stack.enter_context(_locked(folder, run))
-        if others := _holders(instance, pool, run):
-            say(
-                f"waiting for run {', '.join(others)}, which has the pool {pool}; if nobody works on that any more, "
-                "free its slot in Dagster's UI (Deployment, Concurrency)"
-            )
-            watch = threading.Thread(target=_watch, args=(instance, folder, say, ended), daemon=True)
+        if pool is not None:
+            held = _told(instance, pool, run, say, [])
+            # also where none holds the pool now: another may take it between two steps, and be killed
+            watch = threading.Thread(target=_watch, args=(instance, folder, pool, run, say, ended, held), daemon=True)
             watch.start()
             stack.callback(watch.join)
             stack.callback(ended.set)
@@ -123,7 +124,28 @@ def _holders(instance: DagsterInstance, pool: str, run: str) -> list[str]:
     return others if len(info.claimed_slots) >= info.slot_count else []
 
 
-def _watch(instance: DagsterInstance, folder: Path, say: Progress, ended: threading.Event) -> None:
-    """End what is cut off while this run waits for it."""
+def _told(instance: DagsterInstance, pool: str, run: str, say: Progress, before: list[str]) -> list[str]:
+    """Who has all places of the pool now; others than ``before`` are told of."""
+    others = _holders(instance, pool, run)
+    if others and others != before:
+        say(
+            f"waiting for run {', '.join(others)}, which has the pool {pool}; if nobody works on that any more, "
+            "free its slot in Dagster's UI (Deployment, Concurrency)"
+        )
+    return others
+
+
+def _watch(
+    instance: DagsterInstance,
+    folder: Path,
+    pool: str,
+    run: str,
+    say: Progress,
+    ended: threading.Event,
+    held: list[str],
+) -> None:
+    """While a run goes on, end what is cut off, and tell whom it waits for."""
     while not ended.wait(LOOK_AGAIN):
-        end_cut_off(instance, folder, say)
+        with contextlib.suppress(OSError):
+            end_cut_off(instance, folder, say)
+        held = _told(instance, pool, run, say, held)

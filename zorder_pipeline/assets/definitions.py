@@ -14,6 +14,7 @@ from dagster import (
     BetaWarning,
     DefaultScheduleStatus,
     Definitions,
+    ExecutorDefinition,
     ScheduleDefinition,
     SourceAsset,
     define_asset_job,
@@ -24,10 +25,10 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig, config_file, load_config
 from zorder_pipeline.model.places import local_path
 
-from .approval import APPROVAL_JOB, approval_job
+from .approval import approval_job
 from .budget import BUDGET, nightly_budget, offers
 from .checks import relayout_checks
-from .common import NIGHTLY_JOB, QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf, chain_job
+from .common import APPROVAL_JOB, NIGHTLY_JOB, QUERY_LOG, TABLES, VALUES, DeltaSparkResource, Shelf, chain_job
 from .cut_off import cut_off
 from .features import correlation_graph, feature_candidates
 from .gate import cost_benefit
@@ -67,15 +68,20 @@ def load_definitions() -> Definitions:
     return build_definitions(load_config(config_file(), check_paths=False))
 
 
-def build_definitions(config: PipelineConfig) -> Definitions:
-    """All assets, checks, jobs and schedules of a configuration."""
+def build_definitions(config: PipelineConfig, executor: ExecutorDefinition | None = in_process_executor) -> Definitions:
+    """All assets, checks, jobs and schedules of a configuration.
+
+    Args:
+        executor: of what is materialized by hand, and of all jobs that name none: None beside the definitions of
+            others, whose jobs would have it, too.
+    """
     with warnings.catch_warnings():
         # backfill policies and observable sources are still called beta: once per asset, for every load
         warnings.simplefilter("ignore", BetaWarning)
-        return _build(config)
+        return _build(config, executor)
 
 
-def _build(config: PipelineConfig) -> Definitions:
+def _build(config: PipelineConfig, executor: ExecutorDefinition | None) -> Definitions:
     planned = planned_jobs(config)
     shelves = [Shelf(config, table) for table in config.tables]
     gone = {name for names in planned.values() for name in names} - {table.name for table in config.tables}
@@ -113,7 +119,7 @@ def _build(config: PipelineConfig) -> Definitions:
             "zorder_spark": DeltaSparkResource.of(config.spark.settings),
             VALUES: StoredValues(base_dir=storage_folder(config), state=config.state),
         },
-        executor=in_process_executor,
+        executor=executor,
     )
 
 

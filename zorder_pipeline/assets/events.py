@@ -9,6 +9,8 @@ from dagster import AssetMaterialization, AssetObservation, DagsterEvent, Markdo
 
 from zorder_pipeline.java import reason_in
 
+from .metadata import unescaped
+
 __all__ = ["decided", "figures_of", "note_of", "reasons_of", "scripted", "sentence_of", "spoken"]
 
 DAGSTERS_FILE = "path"
@@ -40,7 +42,7 @@ def reasons_of(note: AssetMaterialization | AssetObservation) -> tuple[str, ...]
     """The sentences of a note, the deciding one first."""
     listed = note.metadata.get("reasons")
     lines = str(listed.value).splitlines() if listed is not None else [note.description or ""]
-    return tuple(line.removeprefix("- ") for line in lines)
+    return tuple(unescaped(line.removeprefix("- ")) if listed is not None else line for line in lines)
 
 
 def figures_of(note: AssetMaterialization | AssetObservation) -> dict[str, Any]:

@@ -88,9 +88,11 @@ def _is_open(instance: DagsterInstance, run: DagsterRun) -> bool:
 
 
 def _is_ours(run: DagsterRun, keys: set[AssetKey]) -> bool:
-    """Whether a run of a job of such a name is one of ours: by what it was to make, or whose tables it names."""
+    """Whether a run of a job of such a name is ours: by what it was to make or check, or the tables that it names."""
     if run.job_name == IMPLICIT:
-        return run.asset_selection is not None and run.asset_selection <= keys
+        checked = {check.asset_key for check in run.asset_check_selection or ()}
+        wanted = checked.union(run.asset_selection or ())
+        return bool(wanted) and wanted <= keys
     named = run.tags.get(TABLES)  # answers to approvals name none
     return named is None or not {key.path[0] for key in keys}.isdisjoint(named.split(","))
 

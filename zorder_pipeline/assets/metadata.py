@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from zorder_pipeline.relayout.snapshot import TableSnapshot
 
 __all__ = ["column_schema", "gigabytes", "md", "md_table", "percent", "picture", "predicates", "table_facts"]
-__all__ += ["bullets", "cause_of", "counts", "log_facts", "workload_facts"]
+__all__ += ["bullets", "cause_of", "counts", "escaped", "log_facts", "unescaped", "workload_facts"]
 
 MARKS = re.compile(r"[\\|`<>\[\]*_!&~#]")
 """Characters by which Markdown marks something up, or writes another one."""
@@ -39,7 +39,25 @@ def md(text: str) -> MetadataValue[Any]:
 
 def bullets(sentences: Iterable[str]) -> MetadataValue[Any]:
     """Sentences one below the other; `zorder_pipeline.assets.events.reasons_of` reads them again."""
-    return md("\n".join(f"- {sentence}" for sentence in sentences))
+    return md("\n".join(f"- {escaped(sentence)}" for sentence in sentences))
+
+
+def escaped(text: str) -> str:
+    """Text as Markdown shows it: a log is untrusted, and nothing in it may become markup, nor a link.
+
+    >>> escaped("a_b < `c`")
+    'a\\\\_b \\\\< \\\\`c\\\\`'
+    """
+    return LINKED.sub(rf"\g<0>{JOINER}", MARKS.sub(r"\\\g<0>", text))
+
+
+def unescaped(text: str) -> str:
+    """The text that was `escaped`.
+
+    >>> unescaped(escaped("a_b < `c` of https://example.org"))
+    'a_b < `c` of https://example.org'
+    """
+    return re.sub(rf"\\({MARKS.pattern})", r"\1", text.replace(JOINER, ""))
 
 
 def md_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -70,8 +88,7 @@ def _cell(value: object) -> str:
         return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
     text = " ".join(str(value).split()).translate(SHOWN)
     text = text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-    # a log is untrusted: nothing in it may become markup
-    return LINKED.sub(rf"\g<0>{JOINER}", MARKS.sub(r"\\\g<0>", text))
+    return escaped(text)
 
 
 def counts(items: Mapping[str, int], what: str, number: str) -> MetadataValue[Any]:
