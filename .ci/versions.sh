@@ -15,7 +15,9 @@ ROWS='
 '
 TESTS=(tests/spark/test_relayout.py tests/spark/test_command_line.py tests/spark/test_first_look.py
     tests/spark/test_log_store.py tests/spark/test_versions.py tests/spark/test_add_files.py
-    tests/spark/test_quick_forms.py tests/spark/test_key_column.py tests/unit)
+    tests/spark/test_quick_forms.py tests/spark/test_key_column.py tests/spark/test_session_conf.py
+    tests/spark/test_reading.py tests/spark/test_reading_plans.py tests/spark/test_gathering.py
+    tests/spark/test_recording.py tests/spark/test_public_commit.py tests/unit)
 UV=${UV:-.venv/bin/uv}
 export PYTHONPATH=$PWD JAVA_HOME=${JAVA_HOME:-$(cat .venv/java_home)}
 
