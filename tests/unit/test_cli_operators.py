@@ -296,7 +296,8 @@ def test_java_of_a_brief_command_optimises_nothing_unless_it_is_told_otherwise(
 
 def test_a_file_that_is_no_plan_is_not_to_be_written_over(tmp_path: Path) -> None:
     (tmp_path / "log.jsonl").write_text('{"statement": "SELECT 1"}\n{}\n')
-    for path in (tmp_path / "log.jsonl", tmp_path):
+    (tmp_path / "answer.json").write_text('{"decision": "declined"}')
+    for path in (tmp_path / "log.jsonl", tmp_path, tmp_path / "answer.json"):
         with pytest.raises(ZorderError) as error:
             read_plan(path)
         assert f"--out {path}" not in str(error.value)
@@ -406,7 +407,13 @@ def test_what_cannot_be_a_table_is_refused_before_anything_is_written(tmp_path: 
     assert "`catalog: sales.orders` instead of location" in told
     words = ("--table", str(delta(tmp_path / "t")), "--log", log(tmp_path), "--name", "a: b")
     assert "must be of letters, digits and underscores" in refused("init", str(tmp_path / "h"), *words)
+    (tmp_path / "state.parquet").touch()
+    words = ("--parquet", str(tmp_path / "state.parquet"), "--log", log(tmp_path))
+    assert "give another one with --name" in refused("init", str(tmp_path / "h"), *words)
     assert not (tmp_path / "h").exists()
+    words = ("--table", str(tmp_path / "t"), "--log", log(tmp_path))
+    assert "whose VACUUM deletes it" in refused("init", str(tmp_path / "t" / "home"), *words)
+    assert not (tmp_path / "t" / "home").exists()
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from zorder_pipeline.config import PipelineConfig, ScheduleConfig, TableConfig, load_config
@@ -195,3 +195,17 @@ def test_dagster_takes_every_tag_that_is_taken(value: str, key: str) -> None:
     except ValueError:
         return
     assert all(is_valid_tag_key(name) and is_valid_strict_tag_value(text) for name, text in tags.items())
+
+
+@given(st.from_regex(r"[a-zü'|._+-]{1,4}@[a-z0-9._-]{1,6}\.[a-zA-Z0-9|]{1,9}", fullmatch=True))
+@example("data@acme.technology")
+@example("ann@example.org")
+@settings(max_examples=300, deadline=None)
+def test_dagster_takes_every_owner_that_is_taken_and_no_other(owner: str) -> None:
+    from dagster._core.definitions.utils import is_valid_email
+
+    try:
+        taken = TableConfig(name="t", location="t", owners=(owner,)).owners == (owner,)
+    except ValueError:
+        taken = False
+    assert taken == is_valid_email(owner)

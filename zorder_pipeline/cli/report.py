@@ -47,11 +47,11 @@ def report(
     from zorder_pipeline.pipeline import LearnSettings
     from zorder_pipeline.report import collect, page
 
-    config = configuration_at_hand(state)
+    config, sources = configuration_at_hand(state), log_sources(logs, log_format, dialect, zone)
     found = collect(
         start_spark("report"),
         table,
-        log_sources(logs, log_format, dialect, zone),
+        sources,
         state=state,
         aliases=aliases,
         settings=LearnSettings(trials=trials),

@@ -252,9 +252,11 @@ def ui(workdir: str, port: int, as_json: bool) -> None:
     place = os.path.join(workdir, "dagster_home") if demos else os.environ["DAGSTER_HOME"]
     home = Path(os.path.expanduser(place)).absolute()
     if not (home / "dagster.yaml").is_file():
-        raise ZorderError(
-            f"{home} holds no dagster.yaml; run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
+        first = f"run zorder demo --workdir {workdir} first, or set DAGSTER_HOME"
+        other = (
+            "DAGSTER_HOME has to be the folder that zorder init made; without it, or with --workdir, it is the demo's"
         )
+        raise ZorderError(f"{home} holds no dagster.yaml; {first if demos else other}")
     _free(port)
     environment = {**os.environ, "DAGSTER_HOME": str(home)}
     if demos:

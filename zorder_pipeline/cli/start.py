@@ -15,7 +15,7 @@ from pathlib import Path
 import click
 
 from zorder_pipeline.errors import ConfigError, ZorderError
-from zorder_pipeline.model.places import is_uri, local_path
+from zorder_pipeline.model.places import is_uri, is_vacuumed_with, local_path
 from zorder_pipeline.model.wording import counted
 
 from .common import DIALECTS, Payload, command, out
@@ -110,12 +110,18 @@ def init(
     called = name or re.sub(r"[^A-Za-z0-9_]", "_", stem)[:100]
     if not TABLE_NAME.fullmatch(called):
         raise ZorderError(f"--name {called!r} must be of letters, digits and underscores, at most 100")
+    if called.lower() in ("state", "query_log"):
+        raise ZorderError(f"{called} is the name of something of ours beside the table; give another one with --name")
     place = table if table and is_uri(table) else _absolute(table) if table else str(folder / called)
     local = local_path(place)  # elsewhere it takes Spark to look
     if table and local is not None and not Path(local, "_delta_log").is_dir():
         raise ZorderError(
             f"{place} is no folder of a Delta table; make one of Parquet with --parquet, or write a table of a catalog "
             f"into tables.yaml by hand, as `catalog: sales.orders` instead of location"
+        )
+    if is_vacuumed_with(str(folder / "state"), place):
+        raise ZorderError(
+            f"HOME {folder} lies in the folder of the table {place}, whose VACUUM deletes it; name another"
         )
     with _writing(folder):
         folder.mkdir(parents=True, exist_ok=True)

@@ -27,6 +27,8 @@ __all__ = [
 __all__ += ["TABLE_NAME", "time_zone_problem"]
 
 TABLE_NAME = re.compile(r"[A-Za-z0-9_]{1,100}")
+TAKEN = "query_log"
+"""No table's name: the asset that all share keeps its value where a table of that name had a folder."""
 MONTHS = ["JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC"]
 WEEKDAYS = ["SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT"]
 CRON_FIELDS = ((0, 59, ()), (0, 23, ()), (1, 31, ()), (1, 12, MONTHS), (0, 7, WEEKDAYS))
@@ -120,6 +122,10 @@ def study_problem(storage: str) -> str | None:
 def _table_name(value: str) -> str:
     if not TABLE_NAME.fullmatch(value):
         raise ValueError("a name of letters, digits and underscores (Dagster shows it as the group)")
+    if value.lower() == TAKEN:
+        raise ValueError(
+            f"another name than {TAKEN}, which is that of an asset of ours; statements may call it so by aliases"
+        )
     return value
 
 

@@ -29,6 +29,10 @@ __all__ = ["BlackoutConfig", "GateConfig", "LayoutConfig", "LogConfig", "Monitor
 __all__ += ["ScheduleConfig", "SearchConfig", "SparkConfig", "TableConfig", "TriggerConfig"]
 
 
+OWNER = re.compile(r"team:[A-Za-z0-9_.-]+|\b[A-Za-z0-9._%+-]+@[A-Za-z0-9.-]+\.[A-Za-z|]{2,7}\b")
+"""Of the mail addresses those that Dagster takes, which else does not load a single table."""
+
+
 class SparkConfig(Model):
     """The Spark session that every stage shares."""
 
@@ -238,8 +242,11 @@ class TableConfig(Model):
         if (self.location is None) == (self.catalog is None):
             raise ValueError("exactly one of location (a folder) and catalog (a catalog name)")
         for owner in self.owners:
-            if not re.fullmatch(r"team:[A-Za-z0-9_.-]+|[^@\s]+@[^@\s]+\.[^@\s]+", owner):
-                raise ValueError(f"owners as mail addresses or team:name, not {owner!r}")
+            if not OWNER.fullmatch(owner):
+                raise ValueError(
+                    "owners as team:name or as mail addresses that Dagster takes (of letters, digits and ._%+-, the "
+                    f"last part 2 to 7 letters long), not {owner!r}"
+                )
         return self
 
     @property

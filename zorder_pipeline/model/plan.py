@@ -190,6 +190,8 @@ class Plan:
         """
         fields = dict(data)
         if (version := fields.pop("schema_version", None)) != PLAN_VERSION:
+            if version is None:
+                raise PlanError("it is no plan; give the file that zorder learn or zorder layout wrote with --out")
             raise PlanError(
                 f"the plan has schema_version {version!r} and this code reads {PLAN_VERSION}; learn it again"
             )

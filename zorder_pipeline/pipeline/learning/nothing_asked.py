@@ -41,7 +41,10 @@ def why_nothing(log: QueryLog, queries: Sequence[LoggedQuery]) -> str:
         causes.append(f"{log.read}; if the log calls the table otherwise, name it with --alias")
     elif log.used:  # of a state, whose queries of this table alone were loaded
         kept = f"of the {log.used:,} that could be used none that is kept scans it"
-        causes.append(f"{kept}: they ask for other tables, or zorder purge deleted them")
+        causes.append(
+            f"{kept}: they ask for other tables, or zorder purge deleted them; if the log calls the table otherwise, "
+            "name it with --alias"
+        )
     if lost := sum(log.quarantined.values()):
         ranked = sorted(log.quarantined.items(), key=lambda item: -item[1])[:TOLD]
         told = ", ".join(f"{count:,}: {REASONS.get(reason, reason)}" for reason, count in ranked)

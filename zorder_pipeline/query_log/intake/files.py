@@ -102,7 +102,9 @@ def list_logs(
     for sentence in walk.left_out():
         progress(sentence)
     if not found and not walk.left:
-        raise LogError(f"folder {shown_place(path)} holds no query log; expected {EXPECTED}")
+        only = log_format in ("sql", "query-history")
+        why = f" of the format {log_format}, which looks for no event logs; leave the format out" if only else ""
+        raise LogError(f"folder {shown_place(path)} holds no query log{why or f'; expected {EXPECTED}'}")
     return found
 
 
@@ -115,6 +117,9 @@ def is_delta(path: str) -> bool:
 def _info(filesystem: fs.FileSystem, place: str, path: str) -> fs.FileInfo:
     try:
         return filesystem.get_file_info(place)
+    except UnicodeEncodeError as error:
+        named = shown_place(path).encode(errors="backslashreplace").decode()
+        raise LogError(f"query log {named} has a name that is no UTF-8; rename what is called so") from error
     except OSError as error:
         raise LogError(f"query log {shown_place(path)} cannot be read: {error}") from error
 
@@ -213,8 +218,8 @@ class _Walk:
                 yield from self._one(info, f"{real.rstrip('/')}/{info.base_name}")
 
     def _one(self, info: fs.FileInfo, real: str) -> Iterator[LogFile]:
-        """The logs at a place, unless they were come to already; ``real`` is where it lies."""
-        if real in self._seen:
+        """The logs at a place that are the folder's and were not yet come to; ``real`` is where it lies."""
+        if real in self._seen or (self.is_local and real != info.path and self._is_elsewhere(real)):
             return
         if info.type == fs.FileType.Directory:
             yield from self._folder(info.path, real)

@@ -20,7 +20,7 @@ from zorder_pipeline.query_log.statements.view_names import OF_VIEWS
 from zorder_pipeline.query_log.statements.views import ViewName
 
 from .files import LogFile, list_logs
-from .known import name_of, place_of
+from .known import lies_in, name_of, place_of
 from .marks import without_packed_copies
 from .opening import unexpected
 from .reader import lines_of
@@ -168,9 +168,9 @@ def ingest(
     queries: list[LoggedQuery] = []
     tally = Tally()
     until: int | None = None
-    within, seen = tuple(place_of(place) + "/" for place in without), set[str]()
+    elsewhere, seen = lies_in(without), set[str]()
     for place in paths:
-        listed = list_logs(place, log_format, lambda one: f"{name_of(one)}/".startswith(within), progress)
+        listed = list_logs(place, log_format, elsewhere, progress)
         for log in without_packed_copies(listed):
             if (name := name_of(log.source)) in seen:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
 
 __all__ = ["Known", "KnownLogs", "current", "known_logs", "known_of", "name_of"]
-__all__ += ["place_of", "places_of"]
+__all__ += ["lies_in", "place_of", "places_of"]
 
 _OLDER = (
     re.compile(r"(abfss?://([^@/]+)@[^/]+/(.+?))(?:\?.*?)?\2/\3(/.*)?", re.IGNORECASE),
@@ -49,6 +49,18 @@ def place_of(path: str) -> str:
     ('s3://logs/app-1', '/logs/what?1.sql')
     """
     return name_of(without_query(path))
+
+
+def lies_in(places: Iterable[str]) -> Callable[[str], bool]:
+    """Tells of a file or folder whether it is one of some places or lies in one, by whatever link of this machine.
+
+    >>> lies_in(["/logs/a", "s3://b/c"])("/logs/a/1.sql"), lies_in(["/logs/a"])("/logs/ab.sql")
+    (True, False)
+    """
+    given = list(places)
+    local = [path for place in given if (path := local_path(without_query(place))) is not None]
+    within = tuple(f"{name}/" for name in {*map(place_of, given), *map(name_of, map(os.path.realpath, local))})
+    return lambda place: f"{name_of(place)}/".startswith(within)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ MAX_SCRIPT = 64_000_000
 NUL = b"\0"
 BLANK = b"\xef\xbb\xbf \t\r\n"
 """What a line holds that says nothing: a byte-order mark may stand on one of its own."""
-_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"(res|queries|QueryExecutions)\"\s*:\s*\[)")
+_DOCUMENT = re.compile(rb"(\xef\xbb\xbf)?\s*(\[|\{\s*$|\{.*?\"\s*:\s*\[\s*([\[{\]]|$))")
 """How a file begins that is one JSON document, and not one per line."""
 
 
@@ -120,8 +120,9 @@ def _document(log: LogFile) -> list[LogLine] | None:
     if isinstance(told, Mapping):
         if line_of(log.source, 1, told).reason is None:  # a record, in one line or in several
             return None if _is_json(data.split(b"\n", 1)[:1]) else [_record_line(log.source, 1, told)]
-        lists = (value for value in told.values() if isinstance(value, list))
-        told = next((value for value in lists if value and all(isinstance(one, Mapping) for one in value)), [told])
+        lists = [value for value in told.values() if isinstance(value, list)]
+        rows = (value for value in lists if value and all(isinstance(one, Mapping) for one in value))
+        told = next(rows, [] if lists and not any(lists) else [told])  # a page may have no row
     return [_record_line(log.source, number, record) for number, record in enumerate(told, 1)]
 
 

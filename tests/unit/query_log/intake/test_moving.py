@@ -11,6 +11,7 @@ from typing import Any, BinaryIO
 import pytest
 
 from zorder_pipeline.errors import LogError
+from zorder_pipeline.pipeline.logs import ingest as logs_of
 from zorder_pipeline.query_log.intake import files, opening, reader
 from zorder_pipeline.query_log.intake.files import LogFile, list_logs
 from zorder_pipeline.query_log.intake.ingest import ingest
@@ -55,6 +56,25 @@ def test_a_file_is_read_once_whatever_links_lead_to_it(tmp_path: Path) -> None:
     (folder / "again").symlink_to(beside)
     assert names(folder) == ["days/monday.jsonl", "again/tuesday.jsonl"]
     assert ingest([str(folder)]).used == 5
+
+
+@pytest.mark.parametrize("alone", ["q-2026.jsonl", "current.jsonl", "days"])
+def test_a_link_to_what_is_named_besides_is_not_read_twice(tmp_path: Path, alone: str) -> None:
+    folder = tmp_path / "logs"
+    (folder / "days").mkdir(parents=True)
+    (folder / "days" / "monday.jsonl").write_text(lines(3, 2))
+    (folder / "monday").symlink_to("days/monday.jsonl")
+    (folder / "q-2026.jsonl").write_text(lines(0, 3))
+    (folder / "current.jsonl").symlink_to("q-2026.jsonl")
+    assert logs_of([str(folder), str(folder / alone)]).used == 5
+    (found,) = (find_new(str(folder), "auto", "UTC", KnownLogs(), [str(folder / alone)]),)
+    assert len({part.log.source for part in found.parts}) == 1
+
+
+@pytest.mark.parametrize("place", ["a\udcff.sql", "\udcff/a.sql"])
+def test_a_name_that_is_no_utf_8_is_told_in_a_sentence(tmp_path: Path, place: str) -> None:
+    with pytest.raises(LogError, match=r"has a name that is no UTF-8; rename what is called so"):
+        ingest([str(tmp_path / place)])
 
 
 def test_a_file_in_a_hidden_folder_is_found_by_its_link(tmp_path: Path) -> None:

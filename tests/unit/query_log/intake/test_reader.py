@@ -83,8 +83,9 @@ def test_json_lines_in_every_compression(tmp_path: Path, name: str, data: bytes)
         json.dumps({"res": RECORDS, "has_next_page": True}).encode(),
         json.dumps({"next": None, "items": RECORDS}, indent=1).encode(),
         json.dumps({"next_page_token": "x", "res": RECORDS}).encode(),
+        json.dumps({"next": None, "warnings": [], "statements": RECORDS}).encode(),
     ],
-    ids=["a list", "printed", "marked", "an answer", "an answer printed", "an answer that begins otherwise"],
+    ids=["a list", "printed", "marked", "an answer", "an answer printed", "an answer that begins otherwise", "another"],
 )
 def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
     (tmp_path / "log.json").write_bytes(data)
@@ -92,6 +93,12 @@ def test_a_file_that_is_one_document(tmp_path: Path, data: bytes) -> None:
     assert (log.lines, log.used, log.ignored) == (3, 2, {"insert": 1})
     (tmp_path / "log.json").write_bytes(data[:-9])
     assert ingest([str(tmp_path / "log.json")]).quarantined == {"truncated": 1}
+
+
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_page_without_a_row_is_no_line(tmp_path: Path, indent: int | None) -> None:
+    (tmp_path / "log.json").write_text(json.dumps({"next": None, "statements": []}, indent=indent))
+    assert ingest([str(tmp_path / "log.json")]).lines == 0
 
 
 def test_a_record_that_has_a_list_is_no_document(tmp_path: Path) -> None:
