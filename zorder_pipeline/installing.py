@@ -86,7 +86,7 @@ def resolve_jars() -> int:
 
 
 def archive_classes() -> Path:
-    """Have Java archive the classes that a small piece of work loads, so that later starts take about half as long.
+    """Have Java archive the classes that a small piece of work loads, so that later starts take less time.
 
     Java's dynamic archive of class data (JEP 350). It is made once for each Java; everything works without it.
 

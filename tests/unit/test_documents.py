@@ -8,7 +8,11 @@ import pytest
 
 import zorder_pipeline
 from zorder_pipeline.assets.openmetrics import FAMILIES
+from zorder_pipeline.benchmarks import WORKLOADS
 from zorder_pipeline.cli.entry import zorder
+from zorder_pipeline.gate.cost import CostModel, RelayoutWork
+from zorder_pipeline.model.choices import COPY_BYTES
+from zorder_pipeline.pipeline.rewriting.calibration import RUNS, SIZES
 from zorder_pipeline.versions import SUPPORTED, minor
 
 ROOT = Path(__file__).parents[2]
@@ -84,6 +88,48 @@ def test_the_commands_on_a_page_exist(page: Path) -> None:
         unknown = set(re.findall(r"(?<!\S)--[a-z-]+", words.split("#")[0])) - options
         wrong += [f"{name} {unknown or ''}"] if known is None or unknown else []
     assert wrong == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_workloads_on_a_page_exist(page: Path) -> None:
+    named = set(re.findall(r"--workload ([a-z]+)", page.read_text()))
+    assert named <= {"all", *(name for name, _ in WORKLOADS)}
+
+
+def test_the_page_on_benchmarks_tells_of_every_workload() -> None:
+    rows = (ROOT / "docs/benchmarks.md").read_text().split("| workload | ")[1].split("\n\n")[0]
+    told = [
+        name for first in re.findall(r"^\| (`.+?`) \| ", rows, re.MULTILINE) for name in re.findall("`(.+?)`", first)
+    ]
+    assert sorted(told) == sorted(name for name, _ in WORKLOADS)
+
+
+def test_measured_figures_stand_below_their_command() -> None:
+    measured = (ROOT / "docs/benchmarks.md").read_text().split("\n## Measured\n")[1].split("\n## ")[0]
+    sections = re.split(r"^### ", measured, flags=re.MULTILINE)[1:]
+    assert len(sections) > 10
+    bare = [part.split("\n")[0] for part in sections if not part.split("\n\n")[1].startswith("    zorder bench ")]
+    assert bare == []
+
+
+def test_what_a_calibration_takes_is_what_its_copies_and_relayouts_write() -> None:
+    page = " ".join((ROOT / "docs/costs.md").read_text().split())
+    warm_up = {len(SIZES) - 1: 2}
+    relaid = [sum(run.copy == copy for run in RUNS) + warm_up.get(copy, 0) for copy in range(len(SIZES))]
+    assert (SIZES, relaid, len(RUNS)) == ((1.0, 0.4, 0.15), [4, 4, 6], 12)
+    assert round(sum(size * (1 + times) for size, times in zip(SIZES, relaid, strict=True))) == 8
+    assert "times a dozen relayouts, and three scans after each" in page
+    assert "0.4 and 0.15 times that. They are relaid as a whole four, four and six times" in page
+    assert "about eight times the largest copy, 2 GB by default" in page
+    assert round(8 * COPY_BYTES / 1e9) == 2
+
+
+def test_the_interval_of_a_cost_before_anything_was_measured_is_as_wide_as_told() -> None:
+    assert "(a factor of four to five either way)" in (ROOT / "docs/costs.md").read_text()
+    for size, files in ((1e8, 8), (1e9, 60), (1e11, 1000)):
+        cost = CostModel().relayout(RelayoutWork(size, 3, files=files))
+        assert round(cost.high / cost.expected) in (4, 5)
+        assert round(cost.expected / cost.low) in (4, 5)
 
 
 def test_the_operations_page_has_every_metric() -> None:

@@ -6,8 +6,8 @@ chosen by what was asked then, and promises by what was asked last.
 
 Tomorrow's queries repeat earlier ones word for word, as dashboards do, and so do those of a block. What a block says of
 them counts as often as they were asked in its time and no more: not what was asked later, or a layout would be learned
-from what it is proved on. New statements alone would not do: they would choose and promise as if nobody repeated
-anything, by a factor of four where most queries are dashboards.
+from what it is proved on. To keep each statement in one block alone would not do: blocks would choose and promise as
+if nobody repeated anything, which is far from tomorrow where most queries are dashboards.
 
 **What is one observation.** A condition that was not asked before a block, and is then asked a thousand times in an
 afternoon, is one thing that was seen, not a thousand: taken for independent, its repeats make any mean look certain.
