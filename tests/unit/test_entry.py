@@ -19,6 +19,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from rich.console import Console
 
+from zorder_pipeline import cli
 from zorder_pipeline.cli import common, entry
 from zorder_pipeline.cli.screen import Notices
 from zorder_pipeline.errors import ZorderError
@@ -227,3 +228,19 @@ def test_a_character_that_a_terminal_has_not_ends_no_command(tmp_path: Path) -> 
     done = subprocess.run(words, capture_output=True, env={**os.environ, "PYTHONIOENCODING": "ascii"})
     assert (done.returncode, b"Traceback" in done.stderr) == (0, False)
     assert rb"k\xfche" in done.stdout
+
+
+def test_an_interruption_while_the_commands_load_is_one_sentence(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Interrupted:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "zorder_pipeline.cli.entry":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "zorder_pipeline.cli.entry")
+    monkeypatch.setattr(sys, "meta_path", [Interrupted(), *sys.meta_path])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    assert ended.value.code == 130
+    assert capsys.readouterr().err == "zorder: interrupted; nothing was begun\n"

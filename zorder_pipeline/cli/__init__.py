@@ -4,6 +4,18 @@
 the pipeline only when they run, so that ``--help`` is quick.
 """
 
-from .entry import main
+import sys
 
 __all__ = ["main"]
+
+INTERRUPTED = 130
+
+
+def main() -> None:
+    """Entry point: every expected error is one sentence on stderr and a non-zero exit."""
+    try:
+        from .entry import main as run
+    except KeyboardInterrupt:  # while it loads, which takes half a second
+        sys.stderr.write("zorder: interrupted; nothing was begun\n")
+        sys.exit(INTERRUPTED)
+    run()
