@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,6 +82,67 @@ def test_old_runs_are_deleted_but_for_what_is_shown_now(tmp_path: Path) -> None:
         made = instance.get_latest_materialization_event(key)
         assert made is not None
         assert made.run_id == kept[-1]
+
+
+def left_of(folder: Path, run: str) -> list[str]:
+    """What lies anywhere under the name of a run, but for the files that SQLite has while it is open."""
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob(f"*{run}*") if path.suffix in ("", ".db"))
+
+
+def test_what_a_deleted_run_took_of_the_disk_is_free(tmp_path: Path) -> None:
+    """Dagster's own deletion leaves the SQLite file of its events as large as it was, and what it printed."""
+    key = AssetKey(["t", "cost_benefit"])
+
+    @op
+    def prints() -> None:
+        print("a literal")
+
+    @job(name="nightly_relayout")
+    def night() -> None:
+        prints()
+
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        runs = []
+        for days in (50, 40, 20):
+            at = NOW - timedelta(days=days)
+            with patch("dagster._core.storage.runs.sql_run_storage.get_current_datetime", lambda at=at: at):
+                runs.append(night.execute_in_process(instance=instance).run_id)
+        assert all(left_of(tmp_path, run) == [f"history/runs/{run}.db", f"storage/{run}"] for run in runs)
+        with patch.object(instance.compute_log_manager, "delete_logs", side_effect=OSError("read-only")):
+            warned: list[str] = []
+            assert forget(instance, 45, ["nightly_relayout"], [key], warned.append) == 1
+        assert warned == [f"not all that run {runs[0]} left behind could be deleted: read-only"]
+        assert forget(instance, 30, ["nightly_relayout"], [key]) == 1
+        assert left_of(tmp_path, runs[1]) == []
+        assert left_of(tmp_path, runs[2]), "young enough to stay"
+        assert instance.all_logs(runs[1]) == [], "asked for again it has no events, and not: no such table"
+        assert instance.all_logs(runs[2])
+
+
+def test_files_of_runs_that_were_deleted_earlier_are_deleted_once_they_hold_nothing(tmp_path: Path) -> None:
+    with DagsterInstance.local_temp(str(tmp_path)) as instance:
+        runs = tmp_path / "history" / "runs"
+
+        @job
+        def others() -> None: ...
+
+        deleted, young, known = (others.execute_in_process(instance=instance).run_id for _ in range(3))
+        half = others.execute_in_process(instance=instance).run_id
+        instance.delete_run(deleted)
+        instance.delete_run(young)
+        instance.run_storage.delete_run(half)  # its events are still there
+        (runs / "notes.db").write_bytes(b"of somebody else")
+        broken = runs / f"{DagsterRun(job_name='j').run_id}.db"
+        broken.write_bytes(b"no database" * 1000)
+        for path in runs.glob("*.db"):
+            if path.stem not in (young, "index"):
+                os.utime(path, (0, 0))
+        warned: list[str] = []
+        assert forget(instance, 30, ["nightly_relayout"], [AssetKey("t")], warned.append) == 0
+        there = {path.name for path in runs.glob("*.db")}
+        assert there == {f"{run}.db" for run in (young, known, half)} | {"index.db", "notes.db", broken.name}
+        assert len(warned) == 1
+        assert warned[0].startswith(f"{broken} could not be looked at or deleted: ")
 
 
 def test_the_run_of_the_newest_observation_is_kept(tmp_path: Path) -> None:

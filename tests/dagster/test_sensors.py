@@ -34,12 +34,13 @@ from dagster._core.events import AssetObservationData
 from deltalake import DeltaTable, write_deltalake
 from sqlalchemy import Engine, event
 
-from zorder_pipeline.assets import build_definitions, ticks
+from zorder_pipeline.assets import build_definitions, ticks, triggers
 from zorder_pipeline.assets.openmetrics import open_metrics
 from zorder_pipeline.assets.upstream import NEVER, RECENT, has_partitions, look
 from zorder_pipeline.config import MonitoringConfig, PipelineConfig, TableConfig, TriggerConfig
 from zorder_pipeline.errors import TableError
 from zorder_pipeline.model.predicate import Comparison, predicate_to_json
+from zorder_pipeline.query_log.intake import without_spark
 
 pytestmark = pytest.mark.dagster
 
@@ -419,6 +420,38 @@ def test_drifting_queries_start_the_tables_chain(tmp_path: Path) -> None:
         (request,) = found.run_requests or ()
         assert request.run_key == "drift-t-99"
         assert request.tags["zorder/why"] == "120 newer queries filter by other columns than before: 50% moved"
+
+
+def test_a_tick_that_takes_too_long_goes_on_with_the_next_table(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Dagster ends it after a minute, and then none of the tables is ever asked for."""
+    monkeypatch.setattr(triggers, "SECONDS", 0.0)
+    tables = tuple(TableConfig(name=name, location=f"/{name}", trigger=TriggerConfig(drift=0.5)) for name in "tuv")
+    defs = build_definitions(PipelineConfig(tables=tables, state=str(tmp_path / "state")))
+    rows = [*(asked("a", i) for i in range(90)), *(asked("b", i) for i in range(100, 150))]
+    store(tmp_path, [row | {"table_name": name} for name in "tuv" for row in rows])
+    opened: list[str] = []
+    monkeypatch.setattr(without_spark, "current_runs", lambda files: opened.append("") or {("1", "1.jsonl")})
+    with DagsterInstance.ephemeral() as instance:
+        facts = {"newest query used": MetadataValue.timestamp(99.0)}
+        for name in "tuv":
+            instance.report_runless_asset_event(AssetMaterialization([name, "bit_allocation"], metadata=facts))
+
+        def asks(cursor: str | None) -> tuple[list[str | None], str | None]:
+            context = build_sensor_context(instance=instance, cursor=cursor, definitions=defs)
+            found = defs.resolve_sensor_def("drift")(context)
+            assert isinstance(found, SensorResult)
+            return [request.job_name for request in found.run_requests or ()], context.cursor
+
+        assert asks(None) == (["relayout_t"], "u")
+        assert asks("u") == (["relayout_u"], "v")
+        assert asks("v") == (["relayout_v"], "t")
+        monkeypatch.setattr(triggers, "SECONDS", 30.0)
+        opened.clear()
+        assert asks("v") == (["relayout_v", "relayout_t", "relayout_u"], "")
+        assert len(opened) == 1, "which stored queries count is read once, for all tables"
+        assert asks("a table that is gone")[0] == ["relayout_t", "relayout_u", "relayout_v"]
 
 
 def test_only_queries_that_still_count_have_drifted(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from dagster._core.definitions.unresolved_asset_job_definition import Unresolved
 
 from zorder_pipeline.config import PipelineConfig, TableConfig
 from zorder_pipeline.errors import ZorderError
+from zorder_pipeline.model.wording import counted
 
 from .common import Shelf, newest_run
 from .layout import NEWEST_QUERY
@@ -29,6 +30,9 @@ from .unfinished import Unfinished
 from .upstream import NEVER, Relaid
 
 __all__ = ["Jobs", "drift", "new_data", "triggered"]
+
+SECONDS = 30.0
+"""Time that a tick of `drift` may take, of the 60 that Dagster gives it; the next one goes on."""
 
 Jobs: TypeAlias = Sequence[UnresolvedAssetJobDefinition]
 
@@ -129,14 +133,23 @@ def drift(config: PipelineConfig, jobs: Jobs) -> SensorDefinition:
     )
     def _drift(context: SensorEvaluationContext) -> SensorResult | SkipReason:
         from zorder_pipeline.pipeline.measuring.moving import moved
+        from zorder_pipeline.query_log.intake.without_spark import StoredQueries
 
         requests, found, unfinished = [], [], Unfinished(context.instance)
-        for table in watched:
+        queries, until = None, time.monotonic() + SECONDS
+        first = next((i for i, table in enumerate(watched) if table.name == context.cursor), 0)
+        context.update_cursor("")
+        for number, table in enumerate([*watched[first:], *watched[:first]]):
+            if number and time.monotonic() > until:
+                context.update_cursor(table.name)
+                found.append(f"{counted(len(watched) - number, 'table')} from {table.name} on come with the next tick")
+                break
             learned_until = _learned_until(context.instance, Shelf(config, table))
             if learned_until is None:
                 continue
             try:
-                seen = moved(config.state, table.name, learned_until, config.retention_days)
+                queries = queries or StoredQueries(config.state)
+                seen = moved(queries, table.name, learned_until, config.retention_days)
             except (ZorderError, OSError) as error:
                 found.append(warned(context, table, error))
                 continue

@@ -21,7 +21,7 @@ from zorder_pipeline.state.entry import Entry
 from zorder_pipeline.state.ledger import Ledger
 
 from .comparing import compared, latest_of
-from .due import is_due, later, rate_now, spanned_later
+from .due import is_due, is_told, later, rate_now, spanned_later
 from .promises import PromiseCheck, account_of, check_of, kept_of, pages_promised
 from .undoing import note_ends
 
@@ -90,19 +90,23 @@ def check_promises(
     record_late(now, state)
     known = _known(ledger, now.table_id, version, every)
     note_ends(now, ledger, known)
+    timed = all(query.timestamp is not None for query in queries)
     for entry in (entry for entry in known if version in (None, entry.version)):
         chosen = list(queries) if version is not None else later(entry, queries)
-        # the same number may be others: with a window that slides as many come in as go out
         between = spanned_later(entry, queries, until) if version is None else None
-        if (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until):
-            if entry is known[-1] and (rate := rate_now(entry, chosen, between)) is not None:
-                ledger.measured(entry, {"per_day": rate})
-            continue
-        if not (every or version is not None or entry is known[-1] or is_due(entry, chosen)):
-            continue
-        # files are read for it, so only of what is in force, or was asked for
-        pages = pages_promised(entry) is not None and (version is not None or entry is known[-1])
-        if (found := compared(now, (entry.replaced_version, entry.version), chosen, pages, between)) is not None:
+        newest, found = entry is known[-1], None
+        # the same number may be others: with a window that slides as many come in as go out
+        same = (len(chosen), latest_of(chosen)) == (entry.measured_queries, entry.measured_until)
+        if not same:
+            if not (every or version is not None or newest or is_due(entry, chosen)):
+                continue
+            # files are read for it, so only of what is in force, or was asked for
+            pages = pages_promised(entry) is not None and (version is not None or newest)
+            found = compared(now, (entry.replaced_version, entry.version), chosen, pages, between)
+        if found is None and (same and newest if is_told(entry) else timed):
+            rate = rate_now(entry, chosen, between)
+            found = None if rate is None else {"per_day": rate}
+        if found is not None:
             ledger.measured(entry, found)
     model = cost_model(spark, state)
     return [check_of(entry, broken, model) for entry in _known(ledger, now.table_id, version, every)]
@@ -145,9 +149,9 @@ def savings(
 ) -> Savings:
     """What relayouts promised, cost and saved, from the state alone.
 
-    A saving is credited for as many days as the gate counted with, at the rate of the later queries where they were
-    checked, else at the rate that was promised; never beyond ``now``, nor once it was undone (`check_promises` notes
-    that).
+    A saving is credited for as many days as the gate counted with, at the rate of the later queries where the log was
+    seen to go on after the relayout, else at the rate that was promised; never beyond ``now``, nor once it was undone
+    (`check_promises` notes that).
 
     Args:
         table: only this one, path or catalog name.

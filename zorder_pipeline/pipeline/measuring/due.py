@@ -11,7 +11,7 @@ from zorder_pipeline.state.entry import Entry
 
 from .comparing import latest_of
 
-__all__ = ["asked_since", "is_due", "later", "rate_now", "spanned_later"]
+__all__ = ["asked_since", "is_due", "is_told", "later", "rate_now", "spanned_later"]
 
 MOVED = 0.1
 """By what share a rate has moved that is noted anew."""
@@ -34,13 +34,18 @@ def is_due(entry: Entry, queries: Sequence[LoggedQuery]) -> bool:
     Args:
         queries: those of `later`.
     """
-    newest, last = latest_of(queries), entry.measured_until
-    if last is None or newest is None or last <= (since := asked_since(entry)):
+    newest, last, since = latest_of(queries), entry.measured_until, asked_since(entry)
+    if last is None or newest is None or not is_told(entry):
         return True
     credited = since + entry.horizon_days * DAY
     if entry.ended_at is not None:
         credited = min(credited, entry.ended_at)
     return last < credited and newest - since >= LONGER * (last - since)
+
+
+def is_told(entry: Entry) -> bool:
+    """Whether a relayout was measured with queries that came later, and not only with the promise's own."""
+    return entry.measured_until is not None and entry.measured_until > asked_since(entry)
 
 
 def asked_since(entry: Entry) -> int:
@@ -66,11 +71,16 @@ def spanned_later(entry: Entry, queries: Sequence[LoggedQuery], until: int | Non
 def rate_now(entry: Entry, chosen: Sequence[LoggedQuery], between: tuple[int, int] | None) -> float | None:
     """Queries a day, where they are by a tenth others than noted: of a table that nobody asks any more they get fewer.
 
+    Where none were noted, or none came, a log that goes on for a day after the relayout tells so.
+
     Args:
-        chosen: those of `later`, which the relayout was measured by.
+        chosen: those of `later`.
         between: see `spanned_later`.
     """
-    if between is None or not entry.measured_per_day:
+    noted = entry.measured_per_day
+    if between is None or (not (noted and chosen) and between[1] - between[0] < DAY):
         return None
-    rate, source = observed_rate([query.timestamp for query in chosen], len(chosen), *between)
-    return rate if source == "observed" and abs(rate / entry.measured_per_day - 1) > MOVED else None
+    rate, source = 0.0, "observed"
+    if chosen:
+        rate, source = observed_rate([query.timestamp for query in chosen], len(chosen), *between)
+    return rate if source == "observed" and (noted is None or abs(rate - noted) > MOVED * noted) else None

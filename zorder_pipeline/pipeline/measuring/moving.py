@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from zorder_pipeline.query_log.insight import alike
-from zorder_pipeline.query_log.intake.without_spark import filtered_columns
+from zorder_pipeline.query_log.intake.without_spark import StoredQueries
 
 __all__ = ["Moved", "moved"]
 
@@ -36,10 +36,11 @@ class Moved:
         return f"{self.newer:,} newer queries filter by other columns than before: {self.distance:.0%} moved"
 
 
-def moved(state: str, table: str, learned_until: float, days: float) -> Moved | None:
+def moved(queries: StoredQueries, table: str, learned_until: float, days: float) -> Moved | None:
     """Compare the stored queries after the newest that a layout was learned from with as many before it.
 
     Args:
+        queries: those of the state.
         learned_until: when that one was asked, seconds since 1970 UTC.
         days: how long stored queries count, see ``retention_days``.
 
@@ -49,9 +50,10 @@ def moved(state: str, table: str, learned_until: float, days: float) -> Moved | 
     Raises:
         LogError: the state's query log cannot be read by delta-rs.
     """
-    asked = filtered_columns(state, table, days)
-    later = [columns for time, columns in asked if time / 1e6 > learned_until]
-    earlier = [columns for time, columns in asked if time / 1e6 <= learned_until][-max(COMPARED, len(later)) :]
-    if len(later) < FEWEST or not earlier:
+    asked = queries.moments(table, days)
+    newer = int((asked / 1e6 > learned_until).sum())
+    if newer < FEWEST or newer == len(asked):
         return None
-    return Moved(1 - alike(earlier, later), len(later))
+    compared = min(len(asked), newer + max(COMPARED, newer))
+    columns = queries.filtered_columns(table, int(asked[-compared]))[-compared:]
+    return Moved(1 - alike(columns[:-newer], columns[-newer:]), newer)

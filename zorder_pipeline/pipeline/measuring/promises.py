@@ -161,13 +161,15 @@ def account_of(entry: Entry, model: CostModel) -> Account:
         elif kept is not None:
             size, files = size * kept, entry.measured_files
         saved = model.saved(size, files, entry.table_id)
-    assumed = entry.gate.get("assumptions", {})
+    rate = entry.measured_per_day
+    if rate is None:
+        rate = entry.gate.get("assumptions", {}).get("queries_per_day", entry.queries_per_day)
     return Account(
         entry.location,
         entry.committed_at,
         entry.cost_measured,
         saved,
-        entry.measured_per_day or assumed.get("queries_per_day", entry.queries_per_day),
+        rate,
         entry.horizon_days,
         checked,
         entry.ended_at,

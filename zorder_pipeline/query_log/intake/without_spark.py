@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from zorder_pipeline.errors import LogError
 from zorder_pipeline.model.predicate import comparisons, predicate_from_json
@@ -14,43 +18,76 @@ from .stored import RECORD, names_of
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
-__all__ = ["current_runs", "filtered_columns"]
+__all__ = ["StoredQueries", "current_runs"]
 
 
-def filtered_columns(state: str, table: str, days: float) -> list[tuple[int, Set[str]]]:
-    """When each stored query of a table was asked, and the columns that it filters by, oldest first.
+class StoredQueries:
+    """The stored queries as they are now, for one table after another: what tells which of them count is read once.
 
-    Those that count (see `zorder_pipeline.query_log.intake.known.current`) of so many days before the newest; queries
-    without a time are left out.
-
-    Returns:
-        Times in microseconds since 1970 UTC.
+    Args:
+        state: folder of the state.
 
     Raises:
-        LogError: delta-rs cannot read the state.
+        LogError: delta-rs cannot read the state; so do the methods.
     """
-    import pyarrow as pa
-    import pyarrow.dataset as ds
-    from deltalake import DeltaTable
-    from deltalake.exceptions import DeltaError, TableNotFoundError
 
-    folder = state.rstrip("/")
-    try:
-        files = DeltaTable(f"{folder}/log_files").to_pyarrow_table().to_pandas()
-        rows = DeltaTable(f"{folder}/query_log").to_pyarrow_dataset()
-        wanted = ds.field("table_name").isin(names_of([table])) & ds.field("query_timestamp").is_valid()
-        found = rows.to_table(["run", "source", "predicate", "query_timestamp"], filter=wanted)
-    except TableNotFoundError:
-        return []
-    except (DeltaError, OSError, pa.ArrowException) as error:
-        why = (str(error).splitlines() or ["unknown"])[0]
-        raise LogError(f"delta-rs cannot read the query log in {folder} ({why})") from error
-    counted = current_runs(files)
-    kept = [row for row in found.to_pylist() if (row["run"], row["source"]) in counted]
-    oldest = max((row["query_timestamp"] for row in kept), default=0) - days * DAY
-    recent = sorted((row for row in kept if row["query_timestamp"] >= oldest), key=lambda row: row["query_timestamp"])
-    return [(int(row["query_timestamp"]), _columns(row["predicate"])) for row in recent]
+    def __init__(self, state: str) -> None:
+        from deltalake import DeltaTable
+        from deltalake.exceptions import TableNotFoundError
+
+        self._folder = state.rstrip("/")
+        self._rows, self._counted = None, list[tuple[str, str]]()
+        with self._reading():
+            try:
+                files = DeltaTable(f"{self._folder}/log_files").to_pyarrow_table().to_pandas()
+                self._rows = DeltaTable(f"{self._folder}/query_log").to_pyarrow_dataset()
+            except TableNotFoundError:  # no log was read yet
+                return
+        self._counted = list(current_runs(files))
+
+    def moments(self, table: str, days: float) -> npt.NDArray[np.int64]:
+        """When each of a table's queries was asked, microseconds since 1970 UTC, oldest first, shape (queries,).
+
+        Those that count (see `zorder_pipeline.query_log.intake.known.current`) of so many days before the newest;
+        queries without a time are left out.
+        """
+        asked = self._read(table)["query_timestamp"].to_numpy(np.int64)
+        return np.sort(asked[asked >= asked.max(initial=0) - days * DAY])
+
+    def filtered_columns(self, table: str, since: int) -> list[Set[str]]:
+        """Columns that each of a table's queries from a moment of `moments` on filters by, oldest first."""
+        found = self._read(table, since).sort_values("query_timestamp", kind="stable")
+        known = {text: _columns(text) for text in found["predicate"].unique()}
+        return [known[text] for text in found["predicate"]]
+
+    def _read(self, table: str, since: int | None = None) -> pd.DataFrame:
+        """Times of a table's queries that count; from a moment on, with the predicates, which are most of the bytes."""
+        import pandas as pd
+        import pyarrow.dataset as ds
+
+        if self._rows is None:
+            return pd.DataFrame({"query_timestamp": np.empty(0, np.int64), "predicate": np.empty(0, object)})
+        moment, place, more = ds.field("query_timestamp"), ["run", "source"], [] if since is None else ["predicate"]
+        wanted = ds.field("table_name").isin(names_of([table])) & moment.is_valid()
+        with self._reading():
+            rows: pa.Table = self._rows.to_table(
+                [*place, "query_timestamp", *more], filter=wanted if since is None else wanted & (moment >= since)
+            )
+        found: pd.DataFrame = rows.to_pandas(categories=place)
+        return found.loc[pd.MultiIndex.from_frame(found[place]).isin(self._counted)]
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        import pyarrow as pa
+        from deltalake.exceptions import DeltaError
+
+        try:
+            yield
+        except (DeltaError, OSError, pa.ArrowException) as error:
+            why = (str(error).splitlines() or ["unknown"])[0]
+            raise LogError(f"delta-rs cannot read the query log in {self._folder} ({why})") from error
 
 
 def current_runs(files: pd.DataFrame) -> set[tuple[str, str]]:

@@ -175,7 +175,9 @@ def test_what_a_query_saves_is_booked_as_measured_else_as_promised(
 
 def test_a_saving_is_booked_at_the_rate_of_later_queries_else_at_the_one_that_was_decided_with() -> None:
     decided = {"gate": {"assumptions": {"queries_per_day": 20.0, "horizon_days": 7.0}}}
-    for others, rate in (({"measured_per_day": 5.0}, 5.0), ({}, 20.0), ({"gate": {}}, 1.0)):
+    for others, rate in (
+        ({"measured_per_day": 5.0}, 5.0), ({"measured_per_day": 0.0}, 0.0), ({}, 20.0), ({"gate": {}}, 1.0)
+    ):  # fmt: skip
         account = account_of(Entry(**{**ENTRY, **decided, **others}), COSTS)
         assert (account.queries_per_day, account.days) == (rate, 30.0 if "gate" in others else 7.0)
     assert account_of(Entry(**{**ENTRY, "ended_at": DAY}), COSTS).until == DAY
@@ -517,6 +519,41 @@ def test_the_rate_of_a_table_that_nobody_asks_any_more_falls_from_night_to_night
         books.rows[0] = replace(books.rows[0], measured_per_day=books.rows[0].measured_per_day or 1.5)
         rates.append(round(books.rows[0].measured_per_day or 0, 2))
     assert rates == [1.5, 1.0, 0.27, 0.27, 0.06]
+
+
+def test_a_saving_that_nobody_asked_for_is_not_credited_as_promised(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The log went on for a month without a query of the table, and yet a month of the promised rate was booked."""
+    monkeypatch.setattr(accounting, "compared", lambda *_: None)  # fewer than five different queries
+    own = {"measured_queries": 9, "measured_until": 9 * DAY - 5}  # with the promise's own queries, right after it
+    for measured in (own, {"measured_queries": 0, "measured_until": None}):
+        books.clock, rates = 70 * DAY, []
+        told = {"version": 1, "committed_at": 9 * DAY, "log_watermark": 9 * DAY - 5, **measured}
+        books.rows = [Entry(**{**ENTRY, **told})]
+        before = asked_on(8)
+        few = asked_on(29)[:1]
+        for asked, night in ((before, 9.5), (before, 11), (before, 28), ([*before, *few], 30), ([*before, *few], 49)):
+            accounting.check_promises(None, "state", "t", asked, until=round(night * DAY))  # type: ignore[arg-type]
+            rate = books.rows[0].measured_per_day
+            rates.append(rate if rate is None else round(rate, 3))
+        assert rates == [None, 0.0, 0.0, 0.048, 0.025]
+        booked = books.rows[0].measured_per_day
+        untimed = [replace(query, timestamp=None) for query in asked_on(40)]
+        accounting.check_promises(None, "state", "t", [*before, *untimed], until=60 * DAY)  # type: ignore[arg-type]
+        assert books.rows[0].measured_per_day == booked, "of queries without a time nobody knows"
+        accounting.check_promises(None, "state", "t", before, until=8 * DAY, every=True)  # type: ignore[arg-type]
+        assert books.rows[0].measured_per_day == booked, "a log that ends before the relayout"
+
+
+def test_what_later_queries_told_is_not_taken_back_by_a_log_without_them(
+    books: Books, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(accounting, "compared", lambda *_: None)
+    told = {"version": 1, "committed_at": 9 * DAY, "measured_until": 12 * DAY, "measured_per_day": 7.0}
+    books.clock, books.rows = 70 * DAY, [Entry(**{**ENTRY, **told})]
+    accounting.check_promises(None, "state", "t", asked_on(8), until=60 * DAY)  # type: ignore[arg-type]
+    assert books.rows[0].measured_per_day == 7.0
 
 
 def test_a_month_of_relayouts_is_not_measured_anew_every_night(books: Books, monkeypatch: pytest.MonkeyPatch) -> None:

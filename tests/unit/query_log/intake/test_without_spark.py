@@ -10,7 +10,7 @@ from deltalake import write_deltalake
 
 from zorder_pipeline.model.literals import Literal
 from zorder_pipeline.model.predicate import Comparison, predicate_to_json
-from zorder_pipeline.query_log.intake.without_spark import filtered_columns
+from zorder_pipeline.query_log.intake.without_spark import StoredQueries
 
 
 def test_queries_that_are_stored_in_lower_case_are_the_tables_too(tmp_path: Path) -> None:
@@ -29,4 +29,12 @@ def test_queries_that_are_stored_in_lower_case_are_the_tables_too(tmp_path: Path
     files = {"batch": 1, "run": "r", "generation": "g", "source": "log", "name": "log", "log": "log"}
     write_deltalake(str(tmp_path / "query_log"), pa.Table.from_pylist(rows))
     write_deltalake(str(tmp_path / "log_files"), pa.Table.from_pylist([files]))
-    assert [columns for _, columns in filtered_columns(str(tmp_path), "Orders", 30)] == [{"a"}, {"b"}]
+    stored = StoredQueries(str(tmp_path))
+    assert stored.moments("Orders", 30).tolist() == [1_700_000_000_000_000, 1_700_000_000_000_001]
+    assert stored.filtered_columns("Orders", 0) == [{"a"}, {"b"}]
+    assert stored.filtered_columns("Orders", 1_700_000_000_000_001) == [{"b"}]
+
+
+def test_before_any_log_was_read_there_is_no_query(tmp_path: Path) -> None:
+    stored = StoredQueries(str(tmp_path))
+    assert (stored.moments("t", 30).tolist(), stored.filtered_columns("t", 0)) == ([], [])
