@@ -136,9 +136,10 @@ def test_partitions_by_instants_are_written_in_utc_whatever_the_session_does(
 def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: SparkSession, tmp_path: Path) -> None:
     path, day = str(tmp_path / "t"), dt.date(1500, 1, 1)
     write_deltalake(path, pa.table({"k": pa.array(range(1000), pa.int64()), "d": pa.array([day] * 1000)}))
-    legacy = {"spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY"}
-    with set_for_a_while(spark, legacy), pytest.raises(TableError, match="nothing was committed"):
-        rewritten(spark, path)
+    for place in ("sql", "sql.legacy"):  # the name before Spark 3.2
+        legacy = {f"spark.{place}.parquet.datetimeRebaseModeInRead": "LEGACY"}
+        with set_for_a_while(spark, legacy), pytest.raises(TableError, match="nothing was committed"):
+            rewritten(spark, path)
     with set_for_a_while(spark, {"spark.sql.parquet.datetimeRebaseModeInWrite": "LEGACY"}):
         assert rewritten(spark, path).committed
     assert DeltaTable(path).to_pyarrow_table().column("d").unique().to_pylist() == [day]
@@ -150,6 +151,37 @@ def test_days_of_old_are_neither_read_nor_written_by_another_calendar(spark: Spa
 
 
 @pytest.mark.parametrize("committer", COMMITTERS)
+def test_structs_without_a_field_that_files_have_do_not_become_null(spark: SparkSession, tmp_path: Path) -> None:
+    mapped = {"delta.columnMapping.mode": "name"}
+    path = created(spark, tmp_path / "t", "k BIGINT, s STRUCT<a: INT>", "id, IF(id < 9, NULL, struct(1))", **mapped)
+    for change in ("ADD COLUMN s.b INT", "DROP COLUMN s.a"):
+        spark.sql(f"ALTER TABLE delta.`{path}` {change}")
+    before = counted(spark, path, "s IS NULL")
+    assert before == [(False, 991), (True, 9)]
+    with set_for_a_while(spark, {"spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true"}):
+        assert rewritten(spark, path).committed
+    assert counted(spark, path, "s IS NULL") == before
+
+
+def test_files_whose_columns_have_no_ids_are_an_error_whatever_the_session_makes_of_them(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    path = created(spark, tmp_path / "t", "k BIGINT, v INT", "id, 1", **{"delta.columnMapping.mode": "id"})
+    first = next(Path(path).glob("**/*.parquet"))
+    read = pq.read_table(first)
+    kinds = pa.schema([pa.field(field.name, field.type) for field in read.schema])
+    size = first.stat().st_size
+    pq.write_table(pa.table(read.columns, schema=kinds), first)
+    (first.parent / f".{first.name}.crc").unlink()
+    entry = Path(path) / "_delta_log" / f"{1:020}.json"
+    entry.write_text(entry.read_text().replace(f'"size":{size},', f'"size":{first.stat().st_size},'))
+    log_was_edited(spark, path)
+    lenient = {"spark.sql.parquet.fieldId.read.ignoreMissing": "true"}
+    with set_for_a_while(spark, lenient), pytest.raises(TableError, match="nothing was committed"):
+        rewritten(spark, path)
+    assert version(spark, path) == 1
+
+
 def test_a_file_that_cannot_be_read_is_an_error_whatever_the_session_passes_over(
     spark: SparkSession, tmp_path: Path, committer: str
 ) -> None:
