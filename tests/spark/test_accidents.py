@@ -1,6 +1,7 @@
 """What happens around a relayout's commit: tables made anew, hooks that fail, states that cannot be written, stops."""
 
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from deltalake import write_deltalake
+from deltalake import DeltaTable, write_deltalake
 from pyspark.sql import SparkSession
 
 from tests.spark.test_relayout import content, relayout, spec_for, version
@@ -24,7 +25,7 @@ from zorder_pipeline.relayout.commit import USER_METADATA, Transaction
 from zorder_pipeline.relayout.history import history_of
 from zorder_pipeline.relayout.rollback import rollback
 from zorder_pipeline.relayout.session_conf import set_for_a_while
-from zorder_pipeline.relayout.snapshot import open_table
+from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 from zorder_pipeline.state.ledger import Ledger
 
 SPEC = spec_for("k")
@@ -52,11 +53,24 @@ def made_anew(spark: SparkSession, path: str) -> None:
     write_deltalake(path, pa.table({"k": pa.array(range(10), pa.int64()), "p": pa.array([0] * 10, pa.int32())}))
 
 
-@pytest.mark.parametrize("late", [pytest.param(False, marks=pytest.mark.slow), True])
+def opened_at_a_checkpoint(spark: SparkSession, path: str) -> TableSnapshot:
+    """The newest version, of which Delta reads no entry of the log, only a checkpoint."""
+    DeltaTable(path).create_checkpoint()
+    log_was_edited(spark, path)
+    snapshot = open_table(spark, path)
+    assert snapshot.jsnapshot.logSegment().deltas().isEmpty()
+    return snapshot
+
+
+@pytest.mark.parametrize(
+    ("late", "checkpoint"), [pytest.param(False, False, marks=pytest.mark.slow), (True, False), (True, True)]
+)
 def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, late: bool, checkpoint: bool
 ) -> None:
     path = plain(spark, tmp_path / "t")
+    if checkpoint:
+        opened_at_a_checkpoint(spark, path)
     snapshot = open_table(spark, path)
     snapshot.files()
     if late:
@@ -67,6 +81,20 @@ def test_a_table_that_was_dropped_and_made_anew_is_left_alone(
         relayout(spark, path, SPEC, snapshot=snapshot)
     log_was_edited(spark, path)
     assert (version(spark, path), len(content(spark, path))) == (0, 10)
+
+
+@pytest.mark.parametrize("lost", ["json", "checkpoint.parquet", ""])
+def test_a_table_at_a_checkpoint_is_known_by_its_entry_or_the_checkpoint(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lost: str
+) -> None:
+    """Others may write the checkpoint once more, or clean up what is older than it."""
+    path = plain(spark, tmp_path / "t")
+    opened_at_a_checkpoint(spark, path)
+    if lost:
+        file = Path(path, "_delta_log", f"{1:020}.{lost}")
+        before_commit(monkeypatch, lambda: os.utime(file, (0, 0)))
+    assert relayout(spark, path, SPEC).version == 2
+    assert len(content(spark, path)) == 1000
 
 
 @pytest.mark.slow

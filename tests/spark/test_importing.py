@@ -117,6 +117,18 @@ def test_instants_that_spark_wrote_as_int96_are_instants_of_any_year(spark: Spar
     assert Counter(ours.selectExpr(shown).collect()) == Counter(theirs.selectExpr(shown).collect())
 
 
+def test_folders_behind_links_are_read_as_spark_reads_them(spark: SparkSession, tmp_path: Path) -> None:
+    for place, count in (("source/ds=2026-01-01", 2), ("disk", 3)):
+        (tmp_path / place).mkdir(parents=True)
+        pq.write_table(pa.table({"id": range(count)}), tmp_path / place / "a.parquet")
+    for day in ("2026-01-02", "2026-01-03"):
+        (tmp_path / "source" / f"ds={day}").symlink_to(tmp_path / "disk")
+    table_from_parquet([tmp_path / "source"], tmp_path / "table")
+    ours = spark.read.format("delta").load(str(tmp_path / "table"))
+    assert sorted(ours.collect()) == sorted(spark.read.parquet(str(tmp_path / "source")).collect())
+    assert ours.count() == 8
+
+
 def test_a_file_that_is_named_twice_counts_once(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "source" / "more").mkdir(parents=True)
     for place in ("a.parquet", "more/b.parquet"):

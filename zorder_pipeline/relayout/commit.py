@@ -32,6 +32,7 @@ from .committer import Replacement, Written
 from .failures import of_constraints
 from .history import USER_METADATA, history_of, labelling, made_as, told_with
 from .restoring import COMMITS_SEARCHED
+from .same_log import is_same_log
 from .session_conf import set_for_a_while
 from .sessions import encoders
 from .snapshot import TableSnapshot, snapshot_of
@@ -171,9 +172,11 @@ class Transaction:
             tags_of_commit = preserving(self.current.jsnapshot, tags_of_commit)
         self._register(metrics)
         note = ""
-        with lost_races(self.current.location), labelling:
+        location = self.current.location
+        with lost_races(location), labelling:
             told = {USER_METADATA: told_with(self.spark, label)}
-            self._refuse_another_log()
+            if not is_same_log(self.current):
+                raise LostRaceError(f"{location} was replaced or dropped during the relayout; plan it again")
             self._committing = True
             try:
                 with set_for_a_while(self.spark, told):
@@ -183,7 +186,7 @@ class Transaction:
                     if conflict(error):
                         raise
                     raise VerificationError(
-                        f"{self.current.location} could not be committed ({reason_of(error)}); its log shows nothing "
+                        f"{location} could not be committed ({reason_of(error)}); its log shows nothing "
                         f"of it, but as it may come yet, the new files are left to VACUUM: {_shown(label)} if it came"
                     ) from error
                 version = landed
@@ -234,28 +237,6 @@ class Transaction:
     def _new_paths(self) -> list[str]:
         """Paths of the files that were written, as in their AddFile actions."""
         return [row["path"] for row in actions_frame(self.spark, self.written).select("path").collect()]
-
-    def _refuse_another_log(self) -> None:
-        """Ask once more whether the entry that we build on is still there.
-
-        A table that was dropped and made anew meanwhile has a log that Delta would add ours to, with a gap before it.
-
-        Raises:
-            LostRaceError: it is gone, or another.
-        """
-        entries = self.current.jsnapshot.logSegment().deltas()
-        if entries.isEmpty() or entries.last().getPath().getParent().getName() != "_delta_log":
-            return  # a checkpoint alone, or an entry that a catalog keeps until it is moved to the log
-        known = entries.last()
-        filesystem = known.getPath().getFileSystem(self.jlog.newDeltaHadoopConf())
-        try:
-            found = filesystem.getFileStatus(known.getPath())
-            apart = abs(found.getModificationTime() - known.getModificationTime())  # milliseconds, which MinIO and Ceph
-            same = found.getLen() == known.getLen() and apart < 1000  # tell of what is listed, not of what is asked for
-        except Exception:
-            same = False
-        if not same:
-            raise LostRaceError(f"{self.current.location} was replaced or dropped during the relayout; plan it again")
 
     def discard(self) -> None:
         """Delete files that were written but not committed, as far as that works; VACUUM takes the rest (those of tasks

@@ -18,7 +18,7 @@ from .history import history_of, made_as, told_with
 from .public_snapshot import PublicSnapshot
 from .restoring import COMMITS_SEARCHED, restore, restore_sql
 from .session_conf import set_for_a_while
-from .verify import content_hash
+from .verify import content_hash, row_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, Row
@@ -175,7 +175,7 @@ class PublicCommitter:
         reshaped = any(word in row["operation"] for row in between for word in RESHAPING)
         if reshaped or before.schema.fingerprint != self.current.schema.fingerprint:
             self._take_back(version, f"{self.current.location} got another schema during the relayout", LostRaceError)
-        counts = before.read().count(), after.read().count()
+        counts = row_counts(before.read(), after.read())
         if counts[0] != counts[1]:
             self._take_back(version, f"{counts[1]} rows were there after the relayout of {counts[0]} before")
         if mode != "hash":

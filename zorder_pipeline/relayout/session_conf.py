@@ -28,8 +28,14 @@ AS_STORED = {"spark.sql.readSideCharPadding": "false"}
 """Read CHAR columns as they are in the files: other engines would see the blanks that Spark adds.
 
 A relation is made anew where somebody asks for its metadata, so this must hold for all of a rewrite."""
-ALL_ROWS = {"spark.sql.files.ignoreCorruptFiles": "false", "spark.sql.files.ignoreMissingFiles": "false"}
-"""A file that cannot be read is an error: rows that are passed over would be gone after a rewrite."""
+_WITHOUT_IDS = "spark.sql.parquet.fieldId.read.ignoreMissing"
+ALL_ROWS = {
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    _WITHOUT_IDS: "false",
+}
+"""A file that cannot be read is an error, also one whose columns have no ids where the table finds them by these: rows
+that are passed over would be gone after a rewrite, and nulls be all that is left of the others."""
 COMPILED = {"spark.sql.codegen.hugeMethodLimit": "8000"}
 """HotSpot interprets methods of more bytecode for ever, and Spark makes them of keys and statistics by expressions: its
 own code in several methods is slower than such a one, and several times faster than an interpreted one."""
@@ -42,8 +48,15 @@ _MEANT = {
     "spark.databricks.delta.stats.collect": "true",
     "spark.databricks.delta.write.utcTimestampPartitionValues": "true",
 }
-_REBASED = ("spark.sql.parquet.datetimeRebaseModeInRead", "spark.sql.parquet.int96RebaseModeInRead")
+_REBASED = {
+    f"spark.sql.parquet.{kind}RebaseModeInRead": f"spark.sql.legacy.parquet.{kind}RebaseModeInRead"
+    for kind in ("datetime", "int96")
+}
+"""With the name that each had before Spark 3.2, which counts where the one of today is not set."""
 _SHIFTED = "spark.sql.parquet.int96TimestampConversion"
+_NULL_STRUCTS = "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing"
+WHOLE_STRUCTS = {_NULL_STRUCTS: "false"}
+"""Take a struct for what its file says, also where that has none of the fields that are asked for: it would be null."""
 _BY_CASE = "spark.sql.caseSensitive"
 AS_NAMED = {_BY_CASE: "false"}
 """Find a column also in files that spell it otherwise, as Hive and others wrote them before a table was made of them: a
@@ -100,21 +113,26 @@ def exactly(spark: SparkSession, *, instants: bool) -> dict[str, str]:
             f"this session reads instants that other engines wrote otherwise than other sessions do: set {_SHIFTED} to "
             "false, or new files would hold the shifted ones"
         )
-    return ALL_ROWS | AS_STORED | AS_SORTED | AS_NAMED | _MEANT | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    meant = AS_STORED | AS_SORTED | AS_NAMED | WHOLE_STRUCTS | _MEANT
+    return ALL_ROWS | meant | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def as_others_read(spark: SparkSession) -> dict[str, str]:
     """Settings under which all rows are read, no value otherwise than other sessions read it: that fails instead."""
-    return ALL_ROWS | AS_NAMED | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
+    return ALL_ROWS | AS_NAMED | WHOLE_STRUCTS | {_SHIFTED: "false"} | dict.fromkeys(_legacy(spark), "EXCEPTION")
 
 
 def reads_otherwise(spark: SparkSession) -> bool:
-    """Whether the session reads old days, instants of other engines, or names, otherwise than sessions usually do."""
-    return bool(_legacy(spark)) or any(str(spark.conf.get(key, None)).lower() == "true" for key in (_SHIFTED, _BY_CASE))
+    """Whether the session reads old days, instants of other engines, names, or what a file lacks, otherwise than others
+    usually do."""
+    odd = (_SHIFTED, _BY_CASE, _NULL_STRUCTS, _WITHOUT_IDS)
+    return bool(_legacy(spark)) or any(str(spark.conf.get(key, None)).lower() == "true" for key in odd)
 
 
 def _legacy(spark: SparkSession) -> list[str]:
-    return [name for name in _REBASED if str(spark.conf.get(name, None)).upper() == "LEGACY"]
+    """Settings, by the names of today, by which the session reads old days and instants by another calendar."""
+    told = {name: spark.conf.get(name, None) or spark.conf.get(before, None) for name, before in _REBASED.items()}
+    return [name for name, mode in told.items() if str(mode).upper() == "LEGACY"]
 
 
 def _put(settings: RuntimeConfig, key: str, value: str | None) -> None:

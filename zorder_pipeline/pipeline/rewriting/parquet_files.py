@@ -49,6 +49,7 @@ class ParquetFile:
 def parquet_files(sources: Iterable[Path]) -> list[ParquetFile]:
     """The Parquet files of files and folders, those of a folder in the order of their paths.
 
+    Links to folders are followed, as Spark does: a folder that two of them lead to is read twice.
     Names that begin with ``_`` or ``.`` are passed over, as Spark does: they are what jobs that failed or still run
     have left. Columns come from folders named ``column=value``, also where the source is one or lies in one.
 
@@ -166,12 +167,30 @@ def _refuse_tables(folder: Path) -> None:
         raise TableError(f"{wrong}; let Spark write its rows as a Delta table, and name that with --table")
 
 
-def _below(source: Path) -> Iterator[Path]:
-    for name, folders, files in os.walk(source, onerror=_unreadable):
-        folder = Path(name)
-        _refuse_tables(folder)
-        folders[:] = [each for each in folders if not _passed_over(each)]
-        yield from (folder / each for each in files if not _passed_over(each) and _is_parquet(folder / each))
+def _below(folder: Path, above: frozenset[str] = frozenset()) -> Iterator[Path]:
+    """The files of a folder and of those in it, through links, too, but for one that leads back to what it lies in.
+
+    Args:
+        above: the real paths of the folders on the way to this one.
+    """
+    real = os.path.realpath(folder)
+    if real in above:
+        return
+    _refuse_tables(folder)
+    with os.scandir(folder) as entries:
+        found = [(folder / each.name, _is_folder(each)) for each in entries if not _passed_over(each.name)]
+    for path, is_folder in found:
+        if is_folder:
+            yield from _below(path, above | {real})
+        elif _is_parquet(path):
+            yield path
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link to itself
+        return False
 
 
 def _is_parquet(path: Path) -> bool:
@@ -185,10 +204,6 @@ def _is_parquet(path: Path) -> bool:
             return file.read(len(MAGIC)) == MAGIC
     except OSError:  # not to be read: what is called otherwise may be anything
         return False
-
-
-def _unreadable(error: OSError) -> None:
-    raise error
 
 
 def _passed_over(name: str) -> bool:

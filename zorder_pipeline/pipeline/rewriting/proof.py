@@ -11,7 +11,7 @@ import numpy as np
 from zorder_pipeline.relayout.history import commits_after, is_ours
 from zorder_pipeline.relayout.session_conf import ALL_ROWS, ANY_AGE, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot
-from zorder_pipeline.relayout.verify import content_hash
+from zorder_pipeline.relayout.verify import content_hash, row_counts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -77,12 +77,13 @@ def _proof(before: TableSnapshot, after: TableSnapshot, hashed: bool) -> Proof:
     alone = len(ours) == len(between) and after.version == max(ours, default=after.version)
     runs = [(before.version, ours[-1])] if alone and ours else [(version - 1, version) for version in ours]
     pairs = [(at(old), at(new)) for old, new in runs]
-    rows = (pairs[0][0] if pairs else at(before.version)).count()
-    gained = sum(new.count() - old.count() for old, new in pairs)
+    sums = [(content_hash(old), content_hash(new)) for old, new in pairs] if hashed else []
+    counts = [(old[0], new[0]) for old, new in sums] if hashed else [row_counts(old, new) for old, new in pairs]
+    rows = counts[0][0] if counts else at(before.version).count()
+    gained = sum(new - old for old, new in counts)
     if not runs:
         contents, compared = NOT_KNOWN, NOTHING
     elif hashed:
-        sums = [(content_hash(old), content_hash(new)) for old, new in pairs]
         contents = (str([old for old, _ in sums]), str([new for _, new in sums]))
         compared = "hash of every row"
     elif alone:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -39,6 +40,24 @@ def test_files_are_parquet_by_what_is_in_them(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "files" / "pipe")
     assert table_from_parquet([tmp_path / "files"], tmp_path / "t").rows == 8
     assert set(rows(tmp_path / "t")["name"].to_pylist()) == {"a.parquet", "b.parq", "c.PARQUET", "part-0001"}
+
+
+def test_folders_behind_links_are_read_and_circles_end(tmp_path: Path) -> None:
+    """Their rows were left out, and nothing said so."""
+    for place, count in (("files/ds=2026-01-01", 10), ("disk/old", 20)):
+        (tmp_path / place).mkdir(parents=True)
+        pq.write_table(pa.table({"k": range(count)}), tmp_path / place / "a.parquet")
+    for day in ("2026-01-02", "2026-01-03"):  # Spark reads what two of them lead to twice
+        (tmp_path / "files" / f"ds={day}").symlink_to(tmp_path / "disk" / "old")
+    for name, goal in (("up", ".."), ("itself", "itself")):
+        (tmp_path / "disk" / "old" / name).symlink_to(goal)
+        (tmp_path / "files" / "ds=2026-01-01" / name).symlink_to(goal)
+    assert table_from_parquet([tmp_path / "files"], tmp_path / "t").rows == 50
+    assert Counter(map(str, rows(tmp_path / "t")["ds"].to_pylist())) == {
+        "2026-01-01": 10,
+        "2026-01-02": 20,
+        "2026-01-03": 20,
+    }
 
 
 def test_numbers_without_a_sign_are_of_the_types_that_spark_reads(tmp_path: Path) -> None:
