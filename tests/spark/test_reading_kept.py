@@ -56,6 +56,29 @@ def test_an_expression_means_something_else_once_its_column_has_another_type(
     assert _same(spark, path, state, condition) == 2
 
 
+def test_files_that_others_append_get_the_statistics_that_are_kept(spark: SparkSession, tmp_path: Path) -> None:
+    """Each scan opened them until a relayout took them."""
+    path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "c LIKE '%late%'"
+    assert pipeline.complete_statistics(open_table(spark, path_of(spark, path)), state) is None, "nothing is kept yet"
+    gathered(spark, path, state, condition)
+    spark.sql("SELECT 'early' AS c").coalesce(1).write.format("delta").mode("append").save(path)
+    assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 1
+    told: list[str] = []
+    done = pipeline.complete_statistics(open_table(spark, path), state, told.append)
+    assert done is not None
+    assert (done.files, len(told)) == (1, 1)
+    assert zorder_pipeline.explain(spark, path, condition, state=state).files_read == 0
+    again = pipeline.complete_statistics(open_table(spark, path), state)
+    assert again is not None
+    assert (again.files, again.rows_added) == (0, 0)
+
+
+def path_of(spark: SparkSession, path: str) -> str:
+    """A table of one file."""
+    spark.sql("SELECT 'soon' AS c").coalesce(1).write.format("delta").save(path)
+    return path
+
+
 @pytest.mark.slow
 def test_a_field_within_an_array_may_come_to_mean_another(spark: SparkSession, tmp_path: Path) -> None:
     path, state, condition = str(tmp_path / "t"), str(tmp_path / "state"), "arr[0].a LIKE '%y%'"

@@ -34,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = ["clustered_table"]
 
+HELD = ("blackout", "stopped")
+"""Causes for which a table is not read either."""
+
 
 def clustered_table(shelf: Shelf) -> AssetsDefinition:
     """The asset ``clustered_table``: a `Relayout`, or nothing when the gate declined (the run stays green)."""
@@ -72,6 +75,7 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
             earlier = promises(context, zorder_spark.session, shelf, analysed.queries, until=analysed.until)
         if not tonight.decision.approved:
             _declined(context, shelf, pipeline.dry_result(tonight), earlier)
+            _complete(context, shelf, zorder_spark.session, tonight.decision.cause)
             return
         with told(context, table.name):
             before = opened(zorder_spark.session, shelf)
@@ -82,8 +86,17 @@ def clustered_table(shelf: Shelf) -> AssetsDefinition:
                 _declined(context, shelf, result, earlier)
                 return
         yield (yield from shown(context, shelf, zorder_spark.session, tonight, result, before, analysed))
+        _complete(context, shelf, zorder_spark.session)
 
     return _clustered_table
+
+
+def _complete(context: AssetExecutionContext, shelf: Shelf, spark: "SparkSession", cause: str = "") -> None:
+    """Gather statistics of files that others wrote, for who reads through ours; not while all is to stand still."""
+    from zorder_pipeline import pipeline
+
+    if shelf.table.gate.enriched_reader_share > 0 and cause not in HELD:
+        pipeline.complete_statistics(opened(spark, shelf), shelf.config.state, shelf.saying(context))
 
 
 def _tonight(

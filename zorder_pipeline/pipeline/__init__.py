@@ -33,6 +33,7 @@ from .measuring.accounting import Savings, check_promises, check_promises_by_log
 from .measuring.first_look import advise, triage
 from .measuring.measure import evaluate, inspect
 from .measuring.promises import PromiseCheck
+from .reading.kept_statistics import complete_statistics
 from .reading.recording import record
 from .reading.scanning import explain, scan, sql
 from .reading.statistics import gather_statistics, statistics_features, update_statistics
@@ -66,6 +67,7 @@ __all__ = [
     "check_promises",
     "check_promises_by_log",
     "compact",
+    "complete_statistics",
     "configured_sources",
     "configured_tables",
     "cost_model",

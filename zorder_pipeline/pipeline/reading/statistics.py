@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -13,13 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from zorder_pipeline.errors import TableError, ZorderError
+from zorder_pipeline.errors import TableError
 from zorder_pipeline.features.expressions import expression_candidates
 from zorder_pipeline.features.predicates import predicate_candidates
 from zorder_pipeline.features.statistics import features_of
 from zorder_pipeline.java import beside, reason_of
 from zorder_pipeline.model.file_stats import BLOOM_FAMILIES, Feature
-from zorder_pipeline.model.plan import Plan
 from zorder_pipeline.model.progress import Progress, silent
 from zorder_pipeline.model.results import StatisticsResult
 from zorder_pipeline.model.spark_sql import column_sql
@@ -38,7 +36,7 @@ from zorder_pipeline.relayout.file_list import FileList
 from zorder_pipeline.relayout.session_conf import COMPILED, as_others_read, set_for_a_while
 from zorder_pipeline.relayout.snapshot import TableSnapshot, open_table
 
-from .known_files import comparable, current
+from .known_files import comparable
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,7 +48,7 @@ ASKED_OFTEN = 0.05
 SOME_FILES, FILES_PER_ONE, SOME_ROWS = 16, 50, 100_000
 """By how much of the table columns of few values are told: a file in so many, at most so many, and so many rows."""
 
-__all__ = ["gather_statistics", "keep_statistics", "statistics_features", "update_statistics"]
+__all__ = ["gather_statistics", "statistics_features", "update_statistics"]
 __all__ += ["without_statistics"]
 
 
@@ -225,40 +223,3 @@ def _bounds(snapshot: TableSnapshot, features: Sequence[Feature]) -> dict[str, s
     asked = [f.name for f in features if f.kind == "column" and f.equality and types.get(f.name) in BLOOM_FAMILIES]
     zones = snapshot.files().zones_of(asked) if asked else {}
     return {name: {*zone.low[zone.known].tolist(), *zone.high[zone.known].tolist()} for name, zone in zones.items()}
-
-
-def keep_statistics(
-    before: TableSnapshot, plan: Plan | None, state: str, progress: Progress | None = None
-) -> StatisticsResult | None:
-    """After a commit of ours gather statistics of what it wrote, and forget files that are gone; None where none are.
-
-    A plan that has a layout and statistics says what to keep of the files that lie by it. Without one the new files get
-    those that are kept of the table already: merged files would lose theirs. What goes wrong here is told and costs
-    nothing but reading time: a file without statistics is read.
-
-    Args:
-        before: the version that was rewritten.
-    """
-    from py4j.protocol import Py4JError
-    from pyspark.errors import PySparkException
-
-    say = progress or silent
-    try:
-        snapshot = before.newest()
-        files = snapshot.files()
-        if plan is not None and plan.spec is not None and plan.statistics:
-            layout = plan.spec.layout_id
-            mine = [str(path) for path, own in zip(files.path, files.layout, strict=True) if own == layout]
-            return gather_statistics(before.spark, snapshot, plan.statistics, state, paths=mine, progress=say)
-        held = FileStats(before.spark, state).load(snapshot.table_id, fresh=True)
-        if not len(held):
-            return None
-        usable = held.within(session_of(before.spark)).under(snapshot.stored_as).features()
-        wanted = [feature for feature in current(usable, snapshot) if feature.sql]
-        new = sorted({*map(str, files.path)} - {*map(str, before.files().path)})
-        return gather_statistics(before.spark, snapshot, wanted, state, paths=new, progress=say)
-    except (ZorderError, Py4JError, PySparkException, pa.ArrowException, AssertionError) as error:
-        again = shlex.join(("zorder", "stats", "--table", before.location, "--state", state))
-        told = f"run {again} with --log or --plan, which say what to keep, to try again"
-        say(f"statistics of the new files could not be kept ({reason_of(error)}); {told}")
-        return None

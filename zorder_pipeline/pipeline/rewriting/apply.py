@@ -20,7 +20,7 @@ from zorder_pipeline.pipeline.judging.approving import as_answered
 from zorder_pipeline.pipeline.judging.judge import hold_now, judge_table, why_held
 from zorder_pipeline.pipeline.judging.judgements import ANY, NONE, OWN, Judgement, Rules
 from zorder_pipeline.pipeline.judging.previews import job_of, preview, result_of
-from zorder_pipeline.pipeline.reading.statistics import keep_statistics
+from zorder_pipeline.pipeline.reading.kept_statistics import keep_statistics
 from zorder_pipeline.relayout.job import RelayoutResult, Safety
 from zorder_pipeline.relayout.rewrite import rewrite
 from zorder_pipeline.relayout.snapshot import AUTO, open_table

@@ -13,7 +13,7 @@ from zorder_pipeline.pipeline.judging.judge import why_held
 from zorder_pipeline.pipeline.judging.judgements import Rules
 from zorder_pipeline.pipeline.judging.previews import result_of
 from zorder_pipeline.pipeline.learning.sizes import compact_rows
-from zorder_pipeline.pipeline.reading.statistics import keep_statistics
+from zorder_pipeline.pipeline.reading.kept_statistics import keep_statistics
 from zorder_pipeline.pipeline.records import LearnSettings
 from zorder_pipeline.relayout.compaction import Compaction
 from zorder_pipeline.relayout.job import Safety
