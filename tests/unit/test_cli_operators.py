@@ -150,7 +150,10 @@ def test_a_state_that_the_configuration_names_is_told_as_such(tmp_path: Path, mo
     (tmp_path / "tables.yaml").write_text("state: books\ntables: [{name: a, location: a}]\n")
     monkeypatch.setenv("ZORDER_CONFIG", str(tmp_path / "tables.yaml"))
     there = tmp_path / "books"
-    assert refused("savings") == f"the state {there} does not exist; no run has written it yet"
+    assert (
+        refused("savings")
+        == f"the state {there} does not exist; no run has written it yet, or it lies elsewhere: name it with --state"
+    )
     assert refused("savings", "--state", str(there)).endswith("name the folder that `state` in tables.yaml names")
     there.write_text("no folder")
     assert refused("calibrate", "--table", "t").startswith(f"the state {there} cannot be written: ")

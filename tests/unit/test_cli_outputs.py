@@ -235,7 +235,7 @@ def test_places_that_cannot_be_are_refused(text: str, told: str, tmp_path: Path)
 
 def test_a_configuration_in_an_unknown_home_is_not_there() -> None:
     assert refused("metrics", "--config", "~nobody.at.all/tables.yaml") == (
-        "configuration file ~nobody.at.all/tables.yaml does not exist"
+        "configuration file ~nobody.at.all/tables.yaml does not exist; correct --config or ZORDER_CONFIG, or unset that"
     )
 
 

@@ -33,7 +33,9 @@ def existing(state: str, *, named: bool = True) -> str:
     """
     local = local_path(state)
     if local is not None and not os.path.isdir(local):
-        way_out = "name the folder that `state` in tables.yaml names" if named else "no run has written it yet"
+        way_out = "name the folder that `state` in tables.yaml names"
+        if not named:
+            way_out = "no run has written it yet, or it lies elsewhere: name it with --state"
         raise ZorderError(f"the state {state} does not exist; {way_out}")
     return state
 

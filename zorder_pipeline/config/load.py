@@ -60,7 +60,9 @@ def load_config(path: str | Path, *, check_paths: bool = True) -> PipelineConfig
     try:
         text = file.read_text(encoding="utf-8")
     except FileNotFoundError as error:
-        raise ConfigError(f"configuration file {path} does not exist") from error
+        raise ConfigError(
+            f"configuration file {path} does not exist; correct --config or ZORDER_CONFIG, or unset that"
+        ) from error
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"configuration file {path} cannot be read: {error}") from error
     source = Source(str(path), text)
