@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from dagster import (
     AssetKey,
+    AssetMaterialization,
     AssetsDefinition,
     DagsterEvent,
     DagsterEventType,
@@ -77,6 +78,15 @@ def test_a_table_whose_relayout_fails_each_night_is_told_of(instance: DagsterIns
     night(instance, {"u": "clustered_table"})
     night(instance, {"t": "cost_benefit"})
     assert [moment > 0 for moment in figures(instance, family).values()] == [True, False], "the newest run counts"
+
+
+def test_rows_that_are_not_known_are_not_none(instance: DagsterInstance) -> None:
+    """After a commit that could not be looked at; to whoever is paged the table was emptied."""
+    for table, known in (("t", {"dagster/row_count": 70}), ("u", {})):
+        facts = {"files removed": 7, "Delta version": 3, **known}
+        instance.report_runless_asset_event(AssetMaterialization([table, "clustered_table"], metadata=facts))
+    assert figures(instance, "zorder_rows") == {"t": 70.0}
+    assert figures(instance, "zorder_files_rewritten") == {"t": 7.0, "u": 7.0}
 
 
 @pytest.mark.parametrize(

@@ -185,8 +185,10 @@ def _table(seen: _Seen, config: PipelineConfig, name: str) -> Iterator[_Sample]:
     if relaid is not None:
         facts = _facts(relaid.asset_materialization)
         yield _Sample("zorder_relaid_timestamp_seconds", label, relaid.timestamp)
-        yield _Sample("zorder_rows", label, float(facts.get("dagster/row_count", 0)))
-        yield _Sample("zorder_files_rewritten", label, float(facts.get("files removed", 0)))
+        # of one that could not be looked at afterwards the rows are not known
+        for family, fact in (("zorder_rows", "dagster/row_count"), ("zorder_files_rewritten", "files removed")):
+            if isinstance(facts.get(fact), int | float):
+                yield _Sample(family, label, float(facts[fact]))
     for check, _, _ in CHECKS:
         yield from _check(seen, key, check, label)
 
